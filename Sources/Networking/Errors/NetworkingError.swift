@@ -1,0 +1,233 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What went wrong with a request, with everything that is known about it.
+///
+/// ```swift
+/// do {
+///     let (user, _) = try await network.value(.user(id: 42))
+/// } catch let error as NetworkingError where error.isOffline {
+///     showOfflineBanner()
+/// } catch let error as NetworkingError where error.kind == .status {
+///     let problem = try? error.decodeBody(as: Problem.self)
+/// }
+/// ```
+///
+/// Errors are wrapped once, where they arise; those of other people's components pass through a stack unwrapped, and
+/// a cancelled caller gets `CancellationError`. Neither the description nor a dump of an error shows a secret.
+public struct NetworkingError: Error {
+    /// What kind of failure it is; a bounded set, fit to label a metric.
+    @nonexhaustive
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// The request breaks a rule of HTTP or of this library, and was not sent.
+        case invalidRequest
+        /// The body could not be encoded, and the request was not sent.
+        case unencodableBody
+        /// The request would have to be sent again, but its body can be sent only once.
+        case bodyNotReplayable
+        /// The host name could not be resolved.
+        case nameResolution
+        /// No connection could be made.
+        case connection
+        /// The secure connection could not be made, or the server is not who it should be.
+        case tls
+        /// The device has no network.
+        case offline
+        /// An attempt took longer than it may.
+        case timeout
+        /// The whole call took longer than it may.
+        case deadline
+        /// The connection broke during the exchange.
+        case connectionLost
+        /// The answer is not valid HTTP.
+        case invalidResponse
+        /// The body is longer than the limit.
+        case tooLarge
+        /// The body ended before its announced length.
+        case truncated
+        /// The representation changed between the parts of a transfer.
+        case representationChanged
+        /// There were more redirects than the policy follows, or they go round in circles.
+        case tooManyRedirects
+        /// The status code is not among those the request accepts.
+        case status
+        /// The server wants credentials, or better ones (401).
+        case unauthorized
+        /// The body could not be decoded.
+        case decoding
+        /// A limit of the stack refused the request: a queue, a rate, a circuit.
+        case rejected
+        /// A file could not be read or written.
+        case storage
+        /// A component that stands for a missing one was asked to send.
+        case unimplemented
+    }
+
+    /// What kind of failure it is.
+    public let kind: Kind
+
+    /// The request that failed, as it went out or would have.
+    public let request: HTTPRequestData
+
+    /// The response, if one arrived.
+    public let response: HTTPResponseData?
+
+    /// The error of the transport or the decoder beneath this one, untouched.
+    ///
+    /// It may hold what this error hides (a `URLError` carries the URL), so it is never printed with it.
+    public let underlying: (any Error)?
+
+    /// What happened and what to do about it, in one or two sentences, without secrets.
+    public let reason: String
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - kind: What kind of failure it is.
+    ///   - request: The request that failed.
+    ///   - response: The response, if one arrived.
+    ///   - underlying: The error beneath, if there is one.
+    ///   - reason: What happened and what to do about it; nil for the sentence of the kind. Must not hold a secret.
+    public init(
+        _ kind: Kind,
+        request: HTTPRequestData,
+        response: HTTPResponseData? = nil,
+        underlying: (any Error)? = nil,
+        reason: String? = nil
+    ) {
+        self.kind = kind
+        self.request = request.landed
+        self.response = response
+        self.underlying = underlying
+        self.reason = reason ?? kind.sentence
+    }
+}
+
+extension NetworkingError {
+    /// Whether time ran out: of an attempt, of the call, or on the server's side (408).
+    public var isTimeout: Bool {
+        kind == .timeout || kind == .deadline || response?.status.code == 408
+    }
+
+    /// Whether the device has no network.
+    ///
+    /// A server that is down is not this.
+    public var isOffline: Bool {
+        kind == .offline
+    }
+
+    /// Whether the server wants credentials, or better ones.
+    public var isUnauthorized: Bool {
+        kind == .unauthorized || response?.status.code == 401
+    }
+
+    /// Whether the body of the response could not be decoded.
+    public var isDecodingFailure: Bool {
+        kind == .decoding
+    }
+
+    /// The body of the response as text; nil without a response or when it is not UTF-8.
+    public var bodyText: String? {
+        response.flatMap { String(validating: $0.data, as: UTF8.self) }
+    }
+
+    /// Decodes the body of the response, often the server's own description of the problem.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    /// - Returns: The value, or nil when there is no response.
+    /// - Throws: What makes the body unfit.
+    public func decodeBody<Value: Decodable>(
+        as type: Value.Type,
+        decoder: any BodyDecoder = JSONDecoder()
+    ) throws -> Value? {
+        try response.map { try decoder.decode(type, from: $0.data) }
+    }
+}
+
+extension NetworkingError: LocalizedError, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The request, what happened to it and what to do about it.
+    public var description: String {
+        "\(request): \(reason)"
+    }
+
+    /// The kind, and the ``description``.
+    public var debugDescription: String {
+        "NetworkingError.\(kind): \(description)"
+    }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "kind": kind,
+                "request": request,
+                "response": response.map { $0.description } ?? "none",
+                "underlying": underlying.map { "\(type(of: $0))" } ?? "none",
+                "reason": reason,
+            ]
+        )
+    }
+}
+
+extension NetworkingError.Kind {
+    /// What happened and what to do, when nothing more is known.
+    fileprivate var sentence: String {
+        switch self {
+        case .invalidRequest:
+            "The request is not valid and was not sent."
+        case .unencodableBody:
+            "The body could not be encoded, so nothing was sent. The encoder's error says which value is at fault."
+        case .bodyNotReplayable:
+            "The request would have to be sent again, but its body can be read only once. Use a body that can be replayed."
+        case .nameResolution:
+            "The host name could not be resolved. Check its spelling and the network's DNS."
+        case .connection:
+            "No connection to the server could be made. Check that it runs and that the port is right."
+        case .tls:
+            "No secure connection to the server could be made. Check its certificate and the clock of this device."
+        case .offline:
+            "There is no network. Try again when the device is online."
+        case .timeout:
+            "The attempt took longer than its timeout allows. Try again, or allow more time."
+        case .deadline:
+            "The call took longer than its deadline allows."
+        case .connectionLost:
+            "The connection broke before the exchange was over. Try again if the request may be repeated."
+        case .invalidResponse:
+            "The answer is not valid HTTP. Check that the port speaks HTTP."
+        case .tooLarge:
+            "The body is longer than the limit. Raise maximumResponseBytes, or send the body to a sink."
+        case .truncated:
+            "The body ended before its announced length. Try again if the request may be repeated."
+        case .representationChanged:
+            "What the server sends changed during the transfer. Start it anew."
+        case .tooManyRedirects:
+            "The server redirects more often than the policy follows, or in circles."
+        case .status:
+            "The status code is not one that the request accepts."
+        case .unauthorized:
+            "The server wants credentials, or other ones than it got (401)."
+        case .decoding:
+            "The body is not what the decoder expects. Its error says where."
+        case .rejected:
+            "A limit of the stack refused the request."
+        case .storage:
+            "A file could not be read or written."
+        case .unimplemented:
+            "Nothing is there to send it. Give the stack a transport."
+        }
+    }
+}

@@ -1,0 +1,74 @@
+public import HTTPTypes
+
+/// Something that happened to a request on its way through a stack.
+///
+/// Modifiers and transports tell; logging, measuring and tracing listen. A request that nobody listens to pays for
+/// one look at an empty array.
+@nonexhaustive
+public enum NetworkEvent: Sendable {
+    /// A modifier waits before it passes the request on.
+    case waiting(Wait, Duration)
+    /// A transport begins an exchange.
+    case attemptStarted
+    /// The head of a response arrived.
+    case headReceived(HTTPResponse)
+    /// The server sends the request elsewhere, and the transport follows.
+    case redirected(to: HTTPRequestData)
+    /// A transport ended an exchange, with so many bytes of body.
+    case attemptEnded(byteCount: Int64)
+    /// An attempt was given up because its time ran out.
+    case timedOut(after: Duration)
+    /// The call was given up because its time ran out.
+    case deadlineExceeded(after: Duration)
+    /// Header fields with credentials that `server` would have set stay away from an authority that the stack does not
+    /// name.
+    case credentialsWithheld([HTTPField.Name])
+
+    /// Why a modifier waits.
+    @nonexhaustive
+    public enum Wait: String, Sendable, Hashable {
+        /// `delayed` says so.
+        case delay
+    }
+}
+
+/// What listens to the events of the requests that pass a point of a stack.
+///
+/// ```swift
+/// struct Printer: NetworkEventObserver {
+///     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+///         print(request.id, event)
+///     }
+/// }
+///
+/// request.addObserver(Printer())
+/// ```
+public protocol NetworkEventObserver: Sendable {
+    /// Hears of an event, on whatever thread it happens. Keep it short: the request waits for it.
+    ///
+    /// - Parameters:
+    ///   - event: What happened.
+    ///   - request: The request that it happened to, as it was there.
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData)
+}
+
+extension HTTPRequestData {
+    /// Adds a listener to what happens to this request from here on, towards the transport.
+    ///
+    /// - Parameter observer: The listener.
+    public mutating func addObserver(_ observer: some NetworkEventObserver) {
+        settings.observers.append(observer)
+    }
+
+    /// Tells the listeners what happened; for modifiers and transports.
+    ///
+    /// - Parameter event: What happened. It is only made when somebody listens.
+    public func emit(_ event: @autoclosure () -> NetworkEvent) {
+        let observers = settings.observers
+        guard !observers.isEmpty else { return }
+        let event = event()
+        for observer in observers {
+            observer.observe(event, of: self)
+        }
+    }
+}

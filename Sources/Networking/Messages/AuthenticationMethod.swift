@@ -1,0 +1,25 @@
+/// How a request is to be authenticated; the modifier of the same method acts on it.
+///
+/// ```swift
+/// extension AuthenticationMethod {
+///     static let spotify = AuthenticationMethod(rawValue: "spotify")
+/// }
+///
+/// request.authenticationMethod = .spotify
+/// ```
+public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
+    /// The name of the method.
+    public let rawValue: String
+
+    /// Creates a method.
+    ///
+    /// - Parameter rawValue: Its name.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// A user and a password (RFC 7617).
+    public static let basic = AuthenticationMethod(rawValue: "basic")
+    /// A bearer token (RFC 6750).
+    public static let bearer = AuthenticationMethod(rawValue: "bearer")
+}

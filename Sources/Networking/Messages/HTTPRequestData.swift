@@ -1,0 +1,225 @@
+public import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A request: what HTTP sends, and the options that the modifiers of a stack read.
+///
+/// ```swift
+/// var request = HTTPRequestData(method: .post, path: "message", body: .json(message))
+/// request.headerFields[.accept] = "application/json"
+/// request.greeting = "Hello World"   // ?greeting=Hello%20World
+/// ```
+///
+/// What was given is sent: percent-encoding, trailing slashes, empty and repeated query items and their order are
+/// kept. Scheme, authority and path may be left open, for the `server` modifiers of a stack to fill; what is still
+/// open when it is sent becomes `https` and `/`, and a request without an authority is an error.
+///
+/// A request is checked before a transport sees it; what HTTP does not allow fails with
+/// ``NetworkingError/Kind/invalidRequest``. No setter traps on a value from outside.
+@dynamicMemberLookup
+public struct HTTPRequestData: Sendable, Identifiable {
+    /// A label that is unique in this process, for logs and for keeping requests apart.
+    ///
+    /// It is not part of equality.
+    public struct ID: Sendable, Hashable, CustomStringConvertible {
+        let number: UInt64
+
+        // Process-wide, because it is what makes labels unique; it carries no other state.
+        private static let last = Atomic<UInt64>(0)
+
+        init() {
+            number = Self.last.add(1, ordering: .relaxed).newValue
+        }
+
+        /// The label in at least six digits of base 36.
+        public var description: String {
+            let digits = String(number, radix: 36)
+            return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+        }
+    }
+
+    /// The label of this value and of every copy of it.
+    public let id: ID
+
+    /// Method, scheme, authority and target; its header fields stay empty.
+    ///
+    /// An open path is stored as an empty one, so that a query has its place before there is a path.
+    private var line: HTTPRequest {
+        didSet { state.remove(.isChecked) }
+    }
+
+    /// The header fields.
+    ///
+    /// `Host`, `Content-Length` and the fields about the connection belong to the transport.
+    public var headerFields: HeaderFields {
+        didSet { state.remove(.isChecked) }
+    }
+
+    /// The body, if there is one.
+    public var body: RequestBody? {
+        didSet { state.remove(.isChecked) }
+    }
+
+    @usableFromInline var state: State = []
+    var resolution: CopyOnWrite<Resolution>?
+    private var box: CopyOnWrite<RequestSettings>?
+
+    /// Creates a request from its parts.
+    ///
+    /// - Parameters:
+    ///   - method: The method, GET by default.
+    ///   - scheme: `https` or `http`; nil leaves it open.
+    ///   - authority: The host, and the port if it is not the scheme's own; nil leaves it open.
+    ///   - path: The path, with or without its leading slash, and the query if there is a question mark; nil leaves
+    ///     the path open.
+    ///   - headerFields: The header fields.
+    ///   - body: The body.
+    public init(
+        method: HTTPRequest.Method = .get,
+        scheme: String? = nil,
+        authority: String? = nil,
+        path: String? = nil,
+        headerFields: HeaderFields = HeaderFields(),
+        body: RequestBody? = nil
+    ) {
+        id = ID()
+        line = HTTPRequest(
+            method: method,
+            scheme: scheme,
+            authority: authority,
+            path: path.map { Self.target(path: $0) }
+        )
+        self.headerFields = headerFields
+        self.body = body
+    }
+
+    /// Creates a request to a URL.
+    ///
+    /// A relative URL leaves scheme and authority open. The fragment is not sent.
+    ///
+    /// - Parameters:
+    ///   - method: The method, GET by default.
+    ///   - url: The URL.
+    ///   - headerFields: The header fields.
+    ///   - body: The body.
+    public init(
+        method: HTTPRequest.Method = .get,
+        url: URL,
+        headerFields: HeaderFields = HeaderFields(),
+        body: RequestBody? = nil
+    ) {
+        self.init(method: method, headerFields: headerFields, body: body)
+        self.url = url
+    }
+
+    /// The method.
+    public var method: HTTPRequest.Method {
+        get { line.method }
+        set { line.method = newValue }
+    }
+
+    /// The scheme; nil while it is open.
+    public var scheme: String? {
+        get { line.scheme }
+        set { line.scheme = newValue }
+    }
+
+    /// The host, and the port if there is one: `api.example.com:8443`; nil while it is open.
+    public var authority: String? {
+        get { line.authority }
+        set { line.authority = newValue }
+    }
+
+    /// Path and query as they will be sent, the path empty while it is open; nil when both are.
+    var target: String? {
+        get { line.path }
+        set { line.path = newValue }
+    }
+
+    /// The options, in a box that a request without any does not have.
+    var settings: RequestSettings {
+        _read {
+            if let box {
+                yield box.value
+            } else {
+                yield RequestSettings.defaults
+            }
+        }
+        _modify {
+            if box == nil {
+                box = CopyOnWrite(RequestSettings())
+            }
+            yield &box!.value
+        }
+    }
+
+    /// The query, by the names of its items.
+    public var query: RequestQuery {
+        get { RequestQuery(encoded: Self.split(target ?? "").query) }
+        set { target = Self.join(path: Self.split(target ?? "").path, query: newValue.encoded) }
+    }
+
+    /// A query item, as a property: `request.greeting = "Hello World"` is `request.query.greeting = "Hello World"`.
+    ///
+    /// - Parameter name: The name of the item.
+    public subscript(dynamicMember name: String) -> String? {
+        get { query[name] }
+        set { query[name] = newValue }
+    }
+}
+
+extension HTTPRequestData {
+    /// How far a request has come.
+    @usableFromInline
+    struct State: OptionSet, Sendable {
+        @usableFromInline let rawValue: UInt8
+
+        @usableFromInline
+        init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// The outermost part of a stack has taken charge of it; the parts below only pass it on.
+        @usableFromInline static let isUnderway = State(rawValue: 1)
+        /// A chain has rewritten it.
+        ///
+        /// That happens once, also when it is sent again.
+        static let isResolved = State(rawValue: 2)
+        /// It was found to be valid and has not been changed since.
+        static let isChecked = State(rawValue: 4)
+    }
+
+    @usableFromInline var isUnderway: Bool {
+        state.contains(.isUnderway)
+    }
+
+    /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
+    package var landed: HTTPRequestData {
+        var request = self
+        request.state.remove(.isUnderway)
+        return request
+    }
+}
+
+extension HTTPRequestData: Hashable {
+    /// Requests are equal when they ask for the same: method, URL, header fields, body, and the options that say they
+    /// matter.
+    ///
+    /// Labels, sinks, progress handlers and the rest of the options do not count.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
+            && lhs.settings.custom.identities == rhs.settings.custom.identities
+    }
+
+    /// Hashes what equality compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(line)
+        hasher.combine(headerFields)
+        hasher.combine(body)
+    }
+}

@@ -1,0 +1,161 @@
+public import HTTPTypes
+
+/// The header fields of a request: `HTTPFields` that notice a value which HTTP forbids.
+///
+/// `HTTPFields` quietly turns the line breaks of a bad value into spaces. This type does so too, but remembers the
+/// name, so that sending the request fails with an error that says which field it was instead of sending something
+/// that nobody wrote.
+///
+/// ```swift
+/// request.headerFields[.accept] = "application/json"
+/// request.headerFields[values: .cacheControl] = ["no-cache", "no-store"]
+/// ```
+public struct HeaderFields: Sendable {
+    /// The fields as swift-http-types has them.
+    public private(set) var httpFields: HTTPFields
+
+    /// The fields that were given a value with a line break, a NUL or another forbidden byte.
+    private(set) var refusedNames: [HTTPField.Name] = []
+
+    /// A name that is none, given for a field.
+    private(set) var refusedCustomName: String?
+
+    /// Creates an empty collection.
+    public init() {
+        httpFields = HTTPFields()
+    }
+
+    /// Creates a collection from fields, for example those of a response.
+    ///
+    /// - Parameter httpFields: The fields.
+    public init(_ httpFields: HTTPFields) {
+        self.httpFields = httpFields
+    }
+
+    /// The value of a field; several values are joined with a comma, and nil removes the field.
+    ///
+    /// - Parameter name: The name of the field.
+    public subscript(name: HTTPField.Name) -> String? {
+        get { httpFields[name] }
+        set {
+            httpFields[name] = newValue
+            note(newValue.map { [$0] } ?? [], for: name)
+        }
+    }
+
+    /// The values of a field, one for each time it occurs.
+    ///
+    /// - Parameter name: The name of the field.
+    public subscript(values name: HTTPField.Name) -> [String] {
+        get { httpFields[values: name] }
+        set {
+            httpFields[values: name] = newValue
+            note(newValue, for: name)
+        }
+    }
+
+    /// The occurrences of a field.
+    ///
+    /// - Parameter name: The name of the fields.
+    public subscript(fields name: HTTPField.Name) -> [HTTPField] {
+        get { httpFields[fields: name] }
+        set {
+            httpFields[fields: name] = newValue
+            note([], for: name)
+        }
+    }
+
+    /// Tells whether a field is there.
+    ///
+    /// - Parameter name: The name of the field.
+    /// - Returns: Whether it occurs at least once.
+    public func contains(_ name: HTTPField.Name) -> Bool {
+        httpFields.contains(name)
+    }
+
+    /// Adds an occurrence of a field after those that are there.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the field.
+    ///   - value: Its value.
+    public mutating func append(name: HTTPField.Name, value: String) {
+        httpFields.append(HTTPField(name: name, value: value))
+        if !HTTPField.isValidValue(value) {
+            refusedNames.append(name)
+        }
+    }
+
+    /// Remembers a name that cannot be a field's, so that sending says so.
+    mutating func refuse(customName: String) {
+        refusedCustomName = customName
+    }
+
+    private mutating func note(_ values: [String], for name: HTTPField.Name) {
+        if !refusedNames.isEmpty {
+            refusedNames.removeAll { $0 == name }
+        }
+        if !values.allSatisfy({ HTTPField.isValidValue($0) }) {
+            refusedNames.append(name)
+        }
+    }
+}
+
+extension HeaderFields: Hashable {
+    /// Fields are equal as swift-http-types has it: by name, whatever the order of different names.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.httpFields == rhs.httpFields
+    }
+
+    /// Hashes what equality compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(httpFields)
+    }
+}
+
+extension HeaderFields: ExpressibleByDictionaryLiteral {
+    /// Creates fields from names and values; a name may occur more than once.
+    public init(dictionaryLiteral elements: (HTTPField.Name, String)...) {
+        self.init()
+        for (name, value) in elements {
+            append(name: name, value: value)
+        }
+    }
+}
+
+extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, MutableCollection {
+    /// The position of the first field.
+    public var startIndex: Int {
+        httpFields.startIndex
+    }
+
+    /// The position after the last field.
+    public var endIndex: Int {
+        httpFields.endIndex
+    }
+
+    /// The field at a position.
+    public subscript(position: Int) -> HTTPField {
+        get { httpFields[position] }
+        set { httpFields[position] = newValue }
+    }
+
+    /// Replaces the fields at some positions.
+    public mutating func replaceSubrange(
+        _ subrange: Range<Int>,
+        with newElements: some Collection<HTTPField>
+    ) {
+        httpFields.replaceSubrange(subrange, with: newElements)
+    }
+}
+
+extension HeaderFields: CustomStringConvertible, CustomReflectable {
+    /// The fields, one a line, with the values of sensitive ones redacted.
+    public var description: String {
+        Redaction.standard.lines(for: httpFields).joined(separator: "\n")
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, unlabeledChildren: Redaction.standard.lines(for: httpFields), displayStyle: .collection)
+    }
+}

@@ -1,0 +1,96 @@
+/// Percent-encoding as RFC 3986 section 2.1 has it, over sets of ASCII bytes.
+struct PercentEncoding: Sendable, Hashable {
+    /// The bytes that stand for themselves, one bit for each ASCII code.
+    private var low: UInt64 = 0
+    private var high: UInt64 = 0
+
+    init(allowing characters: String) {
+        for byte in characters.utf8 where byte < 128 {
+            insert(byte)
+        }
+    }
+
+    private mutating func insert(_ byte: UInt8) {
+        if byte < 64 {
+            low |= 1 << UInt64(byte)
+        } else {
+            high |= 1 << UInt64(byte - 64)
+        }
+    }
+
+    func allows(_ byte: UInt8) -> Bool {
+        switch byte {
+        case ..<64: low & (1 << UInt64(byte)) != 0
+        case ..<128: high & (1 << UInt64(byte - 64)) != 0
+        default: false
+        }
+    }
+
+    /// Encodes every byte that is not allowed.
+    func encode(_ string: String) -> String {
+        if string.utf8.allSatisfy(allows) { return string }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(string.utf8.count + 16)
+        for byte in string.utf8 {
+            if allows(byte) {
+                bytes.append(byte)
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(Self.digits[Int(byte >> 4)])
+                bytes.append(Self.digits[Int(byte & 15)])
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Decodes each `%` and two hex digits; a `%` that is not followed by two digits stands for itself.
+    static func decode(_ string: some StringProtocol) -> String {
+        guard string.utf8.contains(UInt8(ascii: "%")) else { return String(string) }
+        let source = Array(string.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(source.count)
+        var index = 0
+        while index < source.count {
+            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
+                let upper = hexValue(source[index + 1]), let lower = hexValue(source[index + 2])
+            {
+                bytes.append(upper << 4 | lower)
+                index += 3
+            } else {
+                bytes.append(source[index])
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
+
+extension PercentEncoding {
+    private static let alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+    /// RFC 3986 section 2.3.
+    static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
+
+    /// What may stand in a path or query as it is, escapes included: nothing that was given is encoded twice.
+    ///
+    /// Control characters pass too, so that the check before sending can refuse them.
+    static let target = PercentEncoding(
+        allowing: alphanumerics + "-._~!$&'()*+,;=:@/?%[]|\\^`{}" + String(decoding: (0..<32) + [127], as: UTF8.self)
+    )
+
+    /// What a query item may hold as it is.
+    ///
+    /// `&`, `=`, `+` and `#` are not among it, since some server would read each of them as something else.
+    static let queryItem = PercentEncoding(allowing: alphanumerics + "-._~!$'()*,;:@/?")
+}

@@ -1,0 +1,83 @@
+import HTTPTypes
+
+extension HTTPRequestData {
+    /// Refuses what HTTP does not allow and what would give a secret away, before a transport sees it.
+    ///
+    /// A request that was found valid and has not been changed since is not looked at again.
+    package mutating func check() throws {
+        guard !state.contains(.isChecked) else { return }
+        if let error = body?.encodingError {
+            throw NetworkingError(.unencodableBody, request: self, underlying: error)
+        }
+        if let reason = invalidity() {
+            throw NetworkingError(.invalidRequest, request: self, reason: reason)
+        }
+        state.insert(.isChecked)
+    }
+
+    /// What is wrong with it, and the way out.
+    private func invalidity() -> String? {
+        guard let authority = authority.map({ Authority($0) }) else {
+            return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
+        }
+        return schemeInvalidity() ?? authorityInvalidity(authority) ?? targetInvalidity()
+            ?? headerFieldInvalidity(isPlaintext: scheme == "http" && !authority.isLoopback)
+    }
+
+    private func schemeInvalidity() -> String? {
+        guard let scheme, scheme != "https", scheme != "http" else { return nil }
+        return "The scheme is neither https nor http. Other schemes have no transport here."
+    }
+
+    /// RFC 9110 section 4.2: userinfo is deprecated because it sends secrets to logs and mimics hosts.
+    private func authorityInvalidity(_ authority: Authority) -> String? {
+        if authority.userinfo != nil {
+            return "The URL holds credentials. Take them out of it and set the Authorization field instead."
+        }
+        guard authority.hasValidHost else {
+            return "The authority is malformed. It is a host name or an address, without a scheme or a path."
+        }
+        if authority.portText != nil, authority.port == nil {
+            return "The port of the authority is not a number from 0 to 65535."
+        }
+        return nil
+    }
+
+    private func targetInvalidity() -> String? {
+        // swift-http-types turns line breaks and NUL into spaces, and a space that was meant is percent-encoded by now.
+        guard closedTarget.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
+        return "The path or query holds a line break or another control character. Percent-encode it."
+    }
+
+    private func headerFieldInvalidity(isPlaintext: Bool) -> String? {
+        if let name = headerFields.refusedNames.first {
+            return
+                "The value of the field \(name.rawName) holds a line break, a NUL or another byte that HTTP forbids. "
+                + "Remove it; a token that was read from a file often ends with a line break."
+        }
+        if let name = headerFields.refusedCustomName {
+            return "\"\(Redaction.singleLine(name))\" is not a field name. "
+                + "Names consist of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 section 5.6.2)."
+        }
+        for field in headerFields.httpFields {
+            if Self.isOfTransport(field.name) {
+                return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."
+            }
+            if isPlaintext, !settings.allowsPlaintextCredentials, Redaction.isCredential(field) {
+                return "The field \(field.name.rawName) would go over plain http, where anybody can read it. "
+                    + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+            }
+        }
+        return nil
+    }
+
+    /// RFC 9110 sections 7.2, 7.6.1, 7.8 and 8.6; RFC 9112 section 6.1.
+    private static func isOfTransport(_ name: HTTPField.Name) -> Bool {
+        switch name.canonicalName {
+        case "host", "content-length", "transfer-encoding", "connection", "upgrade", "keep-alive", "proxy-connection":
+            true
+        default:
+            false
+        }
+    }
+}

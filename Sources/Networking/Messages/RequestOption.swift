@@ -1,0 +1,48 @@
+/// A setting that a request carries through the stack, declared by whoever reads it.
+///
+/// ```swift
+/// enum Importance: RequestOption {
+///     static let defaultValue = 0
+/// }
+///
+/// extension HTTPRequestData {
+///     var importance: Int {
+///         get { self[option: Importance.self] }
+///         set { self[option: Importance.self] = newValue }
+///     }
+/// }
+/// ```
+public protocol RequestOption {
+    /// The type of the setting.
+    associatedtype Value: Sendable
+
+    /// What a request says that was never told.
+    static var defaultValue: Value { get }
+
+    /// What stands for a value when requests are compared, so that two requests that differ in it are different
+    /// requests to a cache or to deduplication. The default is nil: the option takes no part.
+    ///
+    /// - Parameter value: The value that was set.
+    /// - Returns: Something to compare, often the value itself, or nil.
+    static func identity(of value: Value) -> (any Hashable & Sendable)?
+}
+
+extension RequestOption {
+    /// Answers that the option takes no part in comparisons.
+    public static func identity(of value: Value) -> (any Hashable & Sendable)? {
+        nil
+    }
+}
+
+extension HTTPRequestData {
+    /// The value of an option, or its default.
+    ///
+    /// - Parameter option: The type that declares the option.
+    public subscript<Option: RequestOption>(option option: Option.Type) -> Option.Value {
+        get { settings.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
+        set {
+            let identity = option.identity(of: newValue).map { Identity($0) }
+            settings.custom.set(newValue, for: option, identity: identity)
+        }
+    }
+}

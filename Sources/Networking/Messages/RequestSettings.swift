@@ -1,0 +1,129 @@
+/// The options of the library's own modifiers, as fields: reading one costs a field and not a search.
+struct RequestSettings: Sendable {
+    static let defaults = RequestSettings()
+
+    var timeout: Duration?
+    var deadline: Duration?
+    var acceptedStatuses = StatusSet.successful
+    var maximumResponseBytes: Int64 = 64 << 20
+    var redirects = RedirectPolicy.follow
+    var serverMutations = ServerMutations.enabled
+    var authenticationMethod: AuthenticationMethod?
+    var allowsPlaintextCredentials = false
+    var number: Int?
+    var logDetail: LogDetail?
+    var progressHandler: (@Sendable (TransferProgress) -> Void)?
+    var sink: (any ResponseSink)?
+    var observers: [any NetworkEventObserver] = []
+    var custom = TypedValues()
+}
+
+extension HTTPRequestData {
+    /// The longest that one attempt may take; nil leaves it to the stack's `timeout`.
+    ///
+    /// - Precondition: Greater than zero.
+    public var timeout: Duration? {
+        get { settings.timeout }
+        set {
+            precondition(newValue ?? .seconds(1) > .zero, "timeout must be greater than zero (is \(newValue!))")
+            settings.timeout = newValue
+        }
+    }
+
+    /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.
+    ///
+    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack.
+    ///
+    /// - Precondition: Greater than zero.
+    public var deadline: Duration? {
+        get { settings.deadline }
+        set {
+            precondition(newValue ?? .seconds(1) > .zero, "deadline must be greater than zero (is \(newValue!))")
+            settings.deadline = newValue
+        }
+    }
+
+    /// The status codes that are an answer and not an error, for what decodes or saves a body.
+    ///
+    /// 200 to 299 by default.
+    public var acceptedStatuses: StatusSet {
+        get { settings.acceptedStatuses }
+        set { settings.acceptedStatuses = newValue }
+    }
+
+    /// The most bytes that a body collected in memory may have.
+    ///
+    /// 64 MiB by default.
+    ///
+    /// A longer one fails with ``NetworkingError/Kind/tooLarge``. Bodies that go to a sink are not limited by it.
+    ///
+    /// - Precondition: Not negative.
+    public var maximumResponseBytes: Int64 {
+        get { settings.maximumResponseBytes }
+        set {
+            precondition(newValue >= 0, "maximumResponseBytes must not be negative (is \(newValue))")
+            settings.maximumResponseBytes = newValue
+        }
+    }
+
+    /// What a transport does about redirects: by default it follows up to 20.
+    public var redirects: RedirectPolicy {
+        get { settings.redirects }
+        set { settings.redirects = newValue }
+    }
+
+    /// Whether the stack's `server` modifiers apply to this request.
+    ///
+    /// They do by default.
+    public var serverMutations: ServerMutations {
+        get { settings.serverMutations }
+        set { settings.serverMutations = newValue }
+    }
+
+    /// How the request is to be authenticated, for the modifier of that method to act on; nil for not at all.
+    public var authenticationMethod: AuthenticationMethod? {
+        get { settings.authenticationMethod }
+        set { settings.authenticationMethod = newValue }
+    }
+
+    /// Whether credentials may go over plain http to another machine.
+    ///
+    /// They may not by default.
+    ///
+    /// Loopback is always allowed.
+    public var allowsPlaintextCredentials: Bool {
+        get { settings.allowsPlaintextCredentials }
+        set {
+            settings.allowsPlaintextCredentials = newValue
+            state.remove(.isChecked)
+        }
+    }
+
+    /// The number that `numbered` gave this request in its stack; nil outside one.
+    public var number: Int? {
+        get { settings.number }
+        set { settings.number = newValue }
+    }
+
+    /// How much `logged` says about this request; nil leaves it to the stack.
+    public var logDetail: LogDetail? {
+        get { settings.logDetail }
+        set { settings.logDetail = newValue }
+    }
+
+    /// Hears how far the transfer has come, from the transport, on a thread of the transport's choice.
+    ///
+    /// Keep it short: the transfer waits for it. It is not part of the request's identity.
+    public var progressHandler: (@Sendable (TransferProgress) -> Void)? {
+        get { settings.progressHandler }
+        set { settings.progressHandler = newValue }
+    }
+
+    /// Where the body of the response goes; nil collects it in memory.
+    ///
+    /// It is not part of the request's identity.
+    public var sink: (any ResponseSink)? {
+        get { settings.sink }
+        set { settings.sink = newValue }
+    }
+}

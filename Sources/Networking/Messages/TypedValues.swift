@@ -1,0 +1,95 @@
+/// Values of any type, each under the type that is its key: what request options, response metadata and the
+/// environment are made of.
+struct TypedValues: Sendable {
+    // An array, since a request rarely carries more than a few, and searching those beats hashing.
+    private var entries: [Entry] = []
+
+    private struct Entry: Sendable {
+        let key: ObjectIdentifier
+        let box: any ValueBox
+        let identity: Identity?
+    }
+
+    func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
+        let key = ObjectIdentifier(key)
+        guard let entry = entries.first(where: { $0.key == key }) else { return nil }
+        // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an existential)
+        // would answer the same.
+        return unsafeDowncast(entry.box, to: Box<Value>.self).value
+    }
+
+    /// Stores a value, or removes it.
+    ///
+    /// - Parameters:
+    ///   - value: The value; nil removes what is there.
+    ///   - key: The type that is its key.
+    ///   - identity: What stands for the value when whole sets are compared; nil leaves it out of that.
+    mutating func set<Value: Sendable>(_ value: Value?, for key: Any.Type, identity: Identity? = nil) {
+        let key = ObjectIdentifier(key)
+        let index = entries.firstIndex { $0.key == key }
+        guard let value else {
+            if let index {
+                entries.remove(at: index)
+            }
+            return
+        }
+        let entry = Entry(key: key, box: Box(value), identity: identity)
+        if let index {
+            entries[index] = entry
+        } else {
+            entries.append(entry)
+        }
+    }
+
+    /// What takes part in equality.
+    var identities: [ObjectIdentifier: Identity] {
+        var identities: [ObjectIdentifier: Identity] = [:]
+        for entry in entries {
+            identities[entry.key] = entry.identity
+        }
+        return identities
+    }
+}
+
+private protocol ValueBox: AnyObject, Sendable {}
+
+private final class Box<Value: Sendable>: ValueBox {
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}
+
+/// A hashable value of any type that may cross tasks, which `AnyHashable` may not.
+struct Identity: Sendable, Hashable {
+    private let value: any Hashable & Sendable
+
+    init(_ value: some Hashable & Sendable) {
+        self.value = value
+    }
+
+    static func == (lhs: Self, rhs: Self) -> Bool {
+        AnyHashable(lhs.value) == AnyHashable(rhs.value)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(AnyHashable(value))
+    }
+}
+
+/// A value behind one reference, copied when it is written to while shared.
+///
+/// An array of one element: it has the reference, the copying and the `Sendable` of its element.
+struct CopyOnWrite<Value: Sendable>: Sendable {
+    private var storage: [Value]
+
+    init(_ value: Value) {
+        storage = [value]
+    }
+
+    var value: Value {
+        _read { yield storage[0] }
+        _modify { yield &storage[0] }
+    }
+}

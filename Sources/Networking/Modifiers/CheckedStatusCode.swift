@@ -1,0 +1,39 @@
+extension NetworkingComponent {
+    /// Throws for responses whose status the request does not accept, instead of returning them.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.checkedStatusCode { response in
+    ///     response.status == .notFound ? ShopError.noSuchProduct : nil
+    /// }
+    /// ```
+    ///
+    /// Without it `data` returns any response; `value` always checks. It belongs outside retry, which decides by
+    /// responses: below it, retry reads the response inside the error.
+    ///
+    /// - Parameter error: Makes an error of one's own of a refused response; nil for the library's.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` for 401
+    ///   and of kind ``NetworkingError/Kind/status`` for any other status outside
+    ///   ``HTTPRequestData/acceptedStatuses``, or the error of `error`.
+    public func checkedStatusCode(
+        _ error: @escaping @Sendable (HTTPResponseData) -> (any Error)? = { _ in nil }
+    ) -> some NetworkingComponent {
+        modified(CheckedStatusCode(error: error))
+    }
+}
+
+struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
+    let error: @Sendable (HTTPResponseData) -> (any Error)?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let response = try await upstream.send(request)
+        if !request.acceptedStatuses.contains(response.status), let error = error(response) {
+            throw error
+        }
+        try response.checkStatus(request.acceptedStatuses)
+        return response
+    }
+
+    var description: String {
+        "checkedStatusCode"
+    }
+}

@@ -1,0 +1,48 @@
+extension NetworkingComponent {
+    /// Gives each call so much time for everything upstream: every attempt, every wait and the body.
+    ///
+    /// It belongs outside `retry`. What waits upstream can read the moment as ``NetworkEnvironment/deadline`` and need
+    /// not begin what cannot end in time. When the time is up, what lies upstream is cancelled and awaited. A
+    /// cancelled caller gets `CancellationError`.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.retry().deadline(.seconds(30))
+    /// ```
+    ///
+    /// - Parameter limit: How long a call may take, on the environment's clock. ``HTTPRequestData/deadline`` replaces
+    ///   it for one request. An earlier deadline, of a `deadline` further out, stays in force.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when time is
+    ///   up.
+    /// - Precondition: `limit` is greater than zero.
+    public func deadline(_ limit: Duration) -> some NetworkingComponent {
+        precondition(limit > .zero, "limit must be greater than zero (is \(limit))")
+        return modified(Deadline(limit: limit))
+    }
+}
+
+struct Deadline: NetworkingModifier, CustomStringConvertible {
+    let limit: Duration
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let limit = request.deadline ?? limit
+        var environment = NetworkEnvironment.current
+        let clock = environment.clock
+        let deadline = clock.now + limit
+        environment.deadline = min(deadline, environment.deadline ?? deadline)
+        return try await withTimeLimit(until: deadline, on: clock) { error in
+            request.emit(.deadlineExceeded(after: limit))
+            return NetworkingError(
+                .deadline,
+                request: request,
+                underlying: error,
+                reason: "The call was not over within \(limit), with all its attempts and waits."
+            )
+        } _: { [environment] in
+            try await withEnvironment(environment) { try await upstream.send(request) }
+        }
+    }
+
+    var description: String {
+        "deadline(\(limit))"
+    }
+}

@@ -1,0 +1,34 @@
+extension NetworkingComponent {
+    /// Waits before it passes a request on, on the environment's clock.
+    ///
+    /// It is there to try how an app behaves on a slow network. A caller that is cancelled while it waits gets
+    /// `CancellationError`, and nothing is sent.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.delayed(by: .seconds(3))
+    /// ```
+    ///
+    /// - Parameter duration: How long to wait; zero passes requests on at once.
+    /// - Returns: A component that waits before it sends.
+    /// - Precondition: `duration` is not negative.
+    public func delayed(by duration: Duration) -> some NetworkingComponent {
+        precondition(duration >= .zero, "duration must not be negative (is \(duration))")
+        return modified(Delayed(duration: duration))
+    }
+}
+
+struct Delayed: NetworkingModifier, CustomStringConvertible {
+    let duration: Duration
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        if duration > .zero {
+            request.emit(.waiting(.delay, duration))
+            try await NetworkEnvironment.current.clock.sleep(for: duration)
+        }
+        return try await upstream.send(request)
+    }
+
+    var description: String {
+        "delayed(by: \(duration))"
+    }
+}

@@ -1,0 +1,121 @@
+import HTTPTypes
+public import Logging
+
+extension NetworkingComponent {
+    /// Logs each request when it starts and when it ends, to swift-log.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.logged(detail: .headers).server(authority: "api.example.com")
+    /// // info: → GET https://api.example.com/users/42
+    /// // info: ← 200 OK GET https://api.example.com/users/42, 187 bytes in 34.5 ms
+    /// ```
+    ///
+    /// It logs what passes its place in the stack: outside `retry` one pair of lines a call, inside it one an
+    /// attempt. The request's id, and its number if the stack has `numbered`, are metadata of every line. When the
+    /// logger shows debug lines, it also tells what happens on the way: waits, redirects, expired timeouts.
+    ///
+    /// Credentials, cookies and tokens never show: header fields, query items and the fields of JSON and form bodies
+    /// are redacted by name, and line breaks in them cannot forge a line. Text of other kinds shows as it is when
+    /// `detail` asks for bodies.
+    ///
+    /// - Parameters:
+    ///   - logger: Where to log to; nil for the environment's logger.
+    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
+    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - redaction: What to hide.
+    ///   - onStart: Called instead of logging a start.
+    ///   - onSuccess: Called instead of logging a response, with the time it took.
+    ///   - onFailure: Called instead of logging a failure, with the time it took.
+    /// - Returns: A component that logs its requests.
+    public func logged(
+        using logger: Logger? = nil,
+        level: Logger.Level = .info,
+        detail: LogDetail = .basic,
+        redaction: Redaction = .standard,
+        onStart: (@Sendable (Logger, HTTPRequestData) -> Void)? = nil,
+        onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)? = nil,
+        onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)? = nil
+    ) -> some NetworkingComponent {
+        modified(
+            Logged(
+                logger: logger,
+                level: level,
+                detail: detail,
+                redaction: redaction,
+                onStart: onStart,
+                onSuccess: onSuccess,
+                onFailure: onFailure
+            )
+        )
+    }
+}
+
+struct Logged: NetworkingModifier, CustomStringConvertible {
+    let logger: Logger?
+    let level: Logger.Level
+    let detail: LogDetail
+    let redaction: Redaction
+    let onStart: (@Sendable (Logger, HTTPRequestData) -> Void)?
+    let onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)?
+    let onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let detail = request.logDetail ?? detail
+        guard detail != .none else { return try await upstream.send(request) }
+        let environment = NetworkEnvironment.current
+        let clock = environment.clock
+        let lines = LogLines(logger: logger ?? environment.logger, level: level, detail: detail, redaction: redaction)
+        var request = request
+        if lines.logger.logLevel <= .debug {
+            request.addObserver(EventLog(logger: lines.logger, redaction: redaction))
+        }
+
+        let start = clock.now
+        if let onStart {
+            onStart(lines.logger, request)
+        } else {
+            lines.start(request)
+        }
+        do {
+            let response = try await upstream.send(request)
+            if let onSuccess {
+                onSuccess(lines.logger, request, response, clock.now - start)
+            } else {
+                lines.success(request, response, elapsed: clock.now - start)
+            }
+            return response
+        } catch {
+            if let onFailure {
+                onFailure(lines.logger, request, error, clock.now - start)
+            } else {
+                lines.failure(request, error, elapsed: clock.now - start)
+            }
+            throw error
+        }
+    }
+
+    var description: String {
+        "logged(level: \(level), detail: \(detail))"
+    }
+}
+
+/// Logs what happens to a request on its way.
+private struct EventLog: NetworkEventObserver {
+    let logger: Logger
+    let redaction: Redaction
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        let text: String? =
+            switch event {
+            case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
+            case .redirected(let next): "redirected to \(next)"
+            case .timedOut(let limit): "gave up after \(limit)"
+            case .deadlineExceeded(let limit): "deadline of \(limit) passed"
+            case .credentialsWithheld(let names):
+                "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
+            case .attemptStarted, .attemptEnded, .headReceived: nil
+            }
+        guard let text else { return }
+        logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)
+    }
+}

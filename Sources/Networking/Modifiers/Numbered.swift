@@ -1,0 +1,41 @@
+import Synchronization
+
+extension NetworkingComponent {
+    /// Numbers the requests of this stack from 1, in the order in which they come by.
+    ///
+    /// `logged` shows the number, and everything upstream can read it as ``HTTPRequestData/number``. A request that
+    /// has a number keeps it, so that the attempts of a retry upstream share one.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.logged().numbered()
+    /// ```
+    ///
+    /// - Returns: A component that numbers its requests. Copies of it count on together.
+    public func numbered() -> some NetworkingComponent {
+        modified(Numbered())
+    }
+}
+
+struct Numbered: NetworkingModifier, CustomStringConvertible {
+    private let sequence = RequestSequence()
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.number == nil else { return try await upstream.send(request) }
+        var request = request
+        request.number = sequence.next()
+        return try await upstream.send(request)
+    }
+
+    var description: String {
+        "numbered"
+    }
+}
+
+/// Counts the requests of a stack.
+final class RequestSequence: Sendable {
+    private let last = Atomic(0)
+
+    func next() -> Int {
+        last.add(1, ordering: .relaxed).newValue
+    }
+}

@@ -1,0 +1,74 @@
+public import HTTPTypes
+
+extension NetworkingComponent {
+    /// Sets a header field of requests that do not have it.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .server(headerField: .accept, "application/json")
+    ///     .server(headerField: .authorization, "Bearer \(token)")
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// A field with credentials goes only to the authority that the same stack names: an absolute link to elsewhere
+    /// is followed without it.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the field.
+    ///   - value: Its value. One that HTTP forbids makes each send fail with an error that says so.
+    ///   - overriding: Whether it replaces the value of requests that have the field.
+    /// - Returns: A component that sends requests with that field.
+    public func server(
+        headerField name: HTTPField.Name,
+        _ value: String,
+        overriding: Bool = false
+    ) -> some NetworkingComponent {
+        modified(
+            Server("headerField: \(name.rawName)\(overriding.setting)") { request in
+                request.setServer(name, value, overriding: overriding)
+            }
+        )
+    }
+
+    /// Sets a header field by a name that swift-http-types has no constant for, on requests that do not have it.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the field. One that HTTP forbids makes each send fail with an error that says so.
+    ///   - value: Its value.
+    ///   - overriding: Whether it replaces the value of requests that have the field.
+    /// - Returns: A component that sends requests with that field.
+    public func server(
+        customHeaderField name: String,
+        _ value: String,
+        overriding: Bool = false
+    ) -> some NetworkingComponent {
+        let fieldName = HTTPField.Name(name)
+        return modified(
+            Server("customHeaderField: \(Redaction.singleLine(name))\(overriding.setting)") { request in
+                if let fieldName {
+                    request.setServer(fieldName, value, overriding: overriding)
+                } else {
+                    request.headerFields.refuse(customName: name)
+                }
+            }
+        )
+    }
+
+    /// Sets the User-Agent of requests that do not have one.
+    ///
+    /// - Parameter userAgent: The product and its version, for example `Shop/2.1`.
+    /// - Returns: A component that sends requests with that User-Agent.
+    public func server(userAgent: String) -> some NetworkingComponent {
+        server(headerField: .userAgent, userAgent)
+    }
+}
+
+extension HTTPRequestData {
+    fileprivate mutating func setServer(_ name: HTTPField.Name, _ value: String, overriding: Bool) {
+        guard overriding || !headerFields.contains(name) else { return }
+        headerFields[name] = value
+        if Redaction.isCredential(HTTPField(name: name, value: "")) {
+            resolution?.value.credentials.append(name)
+        }
+    }
+}

@@ -1,0 +1,22 @@
+extension NetworkingComponent {
+    /// Writes the query of each request to the stack's server in one encoding, for servers that are particular.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.server(queryEncoding: .form)   // a space becomes +
+    /// ```
+    ///
+    /// Every item is decoded and written anew. Without this modifier, what was given is sent. A request that names its
+    /// authority keeps its query.
+    ///
+    /// - Parameter encoding: The encoding.
+    /// - Returns: A component that sends requests with their query in that encoding.
+    public func server(queryEncoding encoding: QueryEncoding) -> some NetworkingComponent {
+        modified(
+            Server("queryEncoding: \(encoding)") { request in
+                if request.isRelative {
+                    request.query.reencode(with: encoding)
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,138 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends requests to a server: fills in its scheme and authority, and puts its path before theirs.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.server(baseURL: URL(string: "https://api.example.com/v1")!)
+    /// ```
+    ///
+    /// A request that names its authority goes where it points, untouched.
+    ///
+    /// - Parameter baseURL: The URL. Its query and fragment are not used.
+    /// - Returns: A component that sends requests to that server.
+    /// - Precondition: `baseURL` has a scheme and a host, and no credentials.
+    public func server(baseURL: URL) -> some NetworkingComponent {
+        let base = HTTPRequestData(url: baseURL)
+        precondition(
+            base.scheme != nil && base.host?.isEmpty == false,
+            "baseURL must have a scheme and a host (is \(base))"
+        )
+        precondition(
+            Authority(base.authority ?? "").userinfo == nil,
+            "baseURL must not hold credentials (is \(base)); set the Authorization field instead"
+        )
+        let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
+        return modified(
+            Server("baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"") { request in
+                // The path first: whether a request belongs to this server shows in its open authority.
+                if request.isRelative {
+                    request.prefixPath(with: prefix)
+                }
+                request.fill(\.scheme, with: base.scheme, overriding: false)
+                request.setServer(authority: base.authority ?? "", overriding: false)
+            }
+        )
+    }
+
+    /// Sets the scheme of requests that left it open.
+    ///
+    /// - Parameters:
+    ///   - scheme: `https` or `http`.
+    ///   - overriding: Whether it replaces the scheme of requests that name one.
+    /// - Returns: A component that sends requests with that scheme.
+    public func server(scheme: String, overriding: Bool = false) -> some NetworkingComponent {
+        modified(
+            Server("scheme: \"\(scheme)\"\(overriding.setting)") { request in
+                request.fill(\.scheme, with: scheme, overriding: overriding)
+            }
+        )
+    }
+
+    /// Sets the authority of requests that left it open.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.server(authority: "api.example.com")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - authority: The host, and the port if it is not the scheme's own.
+    ///   - overriding: Whether it replaces the authority of requests that name one.
+    /// - Returns: A component that sends requests to that authority.
+    public func server(authority: String, overriding: Bool = false) -> some NetworkingComponent {
+        modified(
+            Server("authority: \"\(Redaction.standard.authority(authority))\"\(overriding.setting)") { request in
+                request.setServer(authority: authority, overriding: overriding)
+            }
+        )
+    }
+
+    /// Sets the path of requests that left it open.
+    ///
+    /// Their query stays.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - overriding: Whether it replaces the path of requests that name one.
+    /// - Returns: A component that sends requests with that path.
+    public func server(path: String, overriding: Bool = false) -> some NetworkingComponent {
+        modified(
+            Server("path: \"\(path)\"\(overriding.setting)") { request in
+                request.fill(\.path, with: path, overriding: overriding)
+            }
+        )
+    }
+
+    /// Puts a path before that of each request to the stack's server, once, however often it is sent.
+    ///
+    /// A request that names its authority keeps its path.
+    ///
+    /// - Parameter prefix: The path to begin with: `v1` makes `/users` into `/v1/users`.
+    /// - Returns: A component that sends requests with that path before theirs.
+    public func server(prefixPath prefix: String) -> some NetworkingComponent {
+        modified(
+            Server("prefixPath: \"\(prefix)\"") { request in
+                if request.isRelative {
+                    request.prefixPath(with: prefix)
+                }
+            }
+        )
+    }
+}
+
+extension HTTPRequestData {
+    /// Sets a property that is open, or any when overriding.
+    mutating func fill<Value>(
+        _ property: WritableKeyPath<HTTPRequestData, Value?>,
+        with value: Value?,
+        overriding: Bool
+    ) {
+        guard overriding || self[keyPath: property] == nil else { return }
+        self[keyPath: property] = value
+    }
+
+    fileprivate mutating func setServer(authority: String, overriding: Bool) {
+        fill(\.authority, with: authority, overriding: overriding)
+        resolution?.value.authorities.append(authority)
+    }
+
+    fileprivate mutating func prefixPath(with prefix: String) {
+        var prefix = Self.target(path: prefix)
+        while prefix.hasSuffix("/") {
+            prefix.removeLast()
+        }
+        guard !prefix.isEmpty else { return }
+        path = prefix + (path ?? "")
+    }
+}
+
+extension Bool {
+    /// How `overriding` shows in an outline.
+    var setting: String {
+        self ? ", overriding: true" : ""
+    }
+}

@@ -1,0 +1,140 @@
+/// What wraps a component and is, together with it, a component again.
+///
+/// A modifier that only rewrites requests implements ``resolve(_:)-(HTTPRequestData)`` alone. One that acts on the
+/// exchange implements ``send(_:upstream:)`` and calls `upstream.send` as often as it needs to, from child tasks too.
+///
+/// ```swift
+/// struct RequestID: NetworkingModifier {
+///     func send(
+///         _ request: HTTPRequestData,
+///         upstream: some NetworkingComponent
+///     ) async throws -> HTTPResponseData {
+///         var request = request
+///         request.headerFields[.requestID] = "\(request.id)"
+///         return try await upstream.send(request)
+///     }
+/// }
+///
+/// let network = URLSession.shared.modified(RequestID())
+/// ```
+///
+/// A modifier is a value that does not know its upstream, so one can be put into several stacks. What it remembers
+/// lives in an object of its own, which those stacks then share.
+///
+/// Pass on the request that came in, changed as needed, rather than a new one: it carries the mark that says the
+/// chain has rewritten it. A request without that mark is rewritten by what lies upstream.
+public protocol NetworkingModifier: Sendable {
+    /// Sends a request upstream and returns its response, acting before, after or instead.
+    ///
+    /// The default sends the request as it is.
+    ///
+    /// - Parameters:
+    ///   - request: The request, already resolved by the whole chain.
+    ///   - upstream: The rest of the stack, towards the transport.
+    /// - Returns: The response.
+    /// - Throws: What ``NetworkingComponent/send(_:)`` throws.
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
+
+    /// Rewrites a request; pure, and called once for each send. The default rewrites nothing.
+    ///
+    /// - Parameter request: The request to rewrite.
+    func resolve(_ request: inout HTTPRequestData)
+
+    /// Tells on whose behalf a request would be sent. The default asks upstream.
+    ///
+    /// - Parameters:
+    ///   - request: The request in question.
+    ///   - upstream: The rest of the stack, towards the transport.
+    /// - Returns: The principal, or nil when the request carries nobody's credentials.
+    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
+}
+
+extension NetworkingModifier {
+    // Inlinable, so that a modifier which only rewrites costs a send nothing at all.
+    /// Sends the request upstream as it is.
+    @inlinable
+    public func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        try await upstream.send(request)
+    }
+
+    /// Rewrites nothing.
+    public func resolve(_ request: inout HTTPRequestData) {}
+
+    /// Answers with the upstream's principal.
+    public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        upstream.principal(for: request)
+    }
+}
+
+extension NetworkingComponent {
+    /// Wraps this component in a modifier.
+    ///
+    /// - Parameter modifier: The modifier, which becomes the outermost part. An absent one (`nil`) changes nothing.
+    /// - Returns: A component that sends through the modifier.
+    @inlinable
+    public func modified(_ modifier: some NetworkingModifier) -> some NetworkingComponent {
+        Modified(upstream: self, modifier: modifier)
+    }
+}
+
+/// A component wrapped in a modifier.
+@frozen
+@usableFromInline
+struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: NetworkingComponent {
+    @usableFromInline let upstream: Upstream
+    @usableFromInline let modifier: Modifier
+
+    // Inlinable with its initialiser and storage: a layer then costs a witness call instead of 110 ns.
+    @inlinable
+    init(upstream: Upstream, modifier: Modifier) {
+        self.upstream = upstream
+        self.modifier = modifier
+    }
+
+    @inlinable
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard request.isUnderway else { return try await begin(request) }
+        return try await modifier.send(request, upstream: upstream)
+    }
+
+    @usableFromInline
+    func resolve(_ request: inout HTTPRequestData) {
+        modifier.resolve(&request)
+        upstream.resolve(&request)
+    }
+
+    @usableFromInline
+    func principal(for request: HTTPRequestData) -> Principal? {
+        modifier.principal(for: request, upstream: upstream)
+    }
+}
+
+/// A modifier that may be absent: `nil` passes everything on untouched.
+///
+/// ```swift
+/// let network = URLSession.shared.modified(isVerbose ? RequestID() : nil)
+/// ```
+extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
+    /// Sends the request upstream as it is.
+    public func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard let self else { return try await upstream.send(request) }
+        return try await self.send(request, upstream: upstream)
+    }
+
+    /// Rewrites nothing.
+    public func resolve(_ request: inout HTTPRequestData) {
+        self?.resolve(&request)
+    }
+
+    /// Answers with the upstream's principal.
+    public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        guard let self else { return upstream.principal(for: request) }
+        return self.principal(for: request, upstream: upstream)
+    }
+}

@@ -1,0 +1,67 @@
+package import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends a request that comes from a caller: what the outermost part of a stack does, once.
+    ///
+    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and hands a body to the sink that
+    /// nobody else gave it to. The parts below find the mark and only pass the request on.
+    @usableFromInline
+    func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try Task.checkCancellation()
+        var underway = request
+        underway.resolve(by: self)
+        try underway.check()
+        underway.state.insert(.isUnderway)
+        var response = try await send(underway)
+        if let sink = underway.sink, !response.wasOfferedToSink {
+            try await response.deliver(to: sink, for: underway)
+        }
+        response.request = request
+        return response
+    }
+}
+
+extension HTTPResponseData {
+    /// Hands a collected body to a sink, as a transport would have.
+    mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
+        wasOfferedToSink = true
+        guard case .collected(let data) = body else { return }
+        switch try await sink.offer(http) {
+        case .take:
+            do {
+                if !data.isEmpty {
+                    try await sink.receive(data)
+                }
+                try await sink.finish()
+            } catch {
+                sink.fail(error)
+                throw error
+            }
+            body = .delivered(byteCount: Int64(data.count))
+        case .collect(let limit):
+            guard data.count <= limit else {
+                throw NetworkingError.tooLarge(request, head: http, limit: limit)
+            }
+        case .refuse:
+            body = .delivered(byteCount: 0)
+        }
+    }
+}
+
+extension NetworkingError {
+    /// The error for a body that is longer than it may be.
+    package static func tooLarge(_ request: HTTPRequestData, head: HTTPResponse, limit: Int64) -> NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: request,
+            response: HTTPResponseData(request: request, http: head, body: .collected(Data())),
+            reason: "The body is longer than \(limit) bytes. Raise maximumResponseBytes, or send the body to a sink."
+        )
+    }
+}

@@ -1,0 +1,74 @@
+extension NetworkingComponent {
+    /// Sends a request and returns its response, whatever the status code.
+    ///
+    /// ```swift
+    /// let response = try await network.data(HTTPRequestData(path: "hello")) { progress in
+    ///     print(progress.received.fractionCompleted ?? 0)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - progress: Hears how far the transfer has come, on a thread of the transport's; in place of the request's
+    ///     own progress handler.
+    /// - Returns: The response. Its body is in ``HTTPResponseData/data``, or went to the request's sink.
+    /// - Throws: `CancellationError` when the caller was cancelled, ``NetworkingError`` for what went wrong.
+    @discardableResult
+    public func data(
+        _ request: HTTPRequestData,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> HTTPResponseData {
+        var request = request
+        if let progress {
+            request.progressHandler = progress
+        }
+        return try await begin(request)
+    }
+
+    /// Sends a request, gives it so much time as a whole, and returns its response.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - progress: Hears how far the transfer has come.
+    ///   - timeout: How long the call may take, with all that the stack does for it.
+    /// - Returns: The response.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when the time is up, and what
+    ///   ``data(_:progress:)`` throws.
+    /// - Precondition: `timeout` is greater than zero.
+    @discardableResult
+    public func data(
+        _ request: HTTPRequestData,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil,
+        timeout: Duration
+    ) async throws -> HTTPResponseData {
+        var request = request
+        request.deadline = timeout
+        return try await deadline(timeout).data(request, progress: progress)
+    }
+
+    /// Sends a request whose progress counts in a tracker of many.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - tracker: What adds up the progress. A request that fails is removed from it.
+    /// - Returns: The response.
+    /// - Throws: What ``data(_:progress:)`` throws.
+    @discardableResult
+    public func data(
+        _ request: HTTPRequestData,
+        trackedBy tracker: ProgressTracker
+    ) async throws -> HTTPResponseData {
+        let id = request.id
+        let handler = request.progressHandler
+        tracker.update(TransferProgress(), for: id)
+        do {
+            return try await data(request) { progress in
+                tracker.update(progress, for: id)
+                handler?(progress)
+            }
+        } catch {
+            tracker.remove(id)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,47 @@
+extension NetworkingComponent {
+    /// The stack as it is, outermost part first, one part with its settings a line.
+    ///
+    /// ```swift
+    /// print(network.outline)
+    /// // server(authority: "api.example.com")
+    /// // logged(level: info, detail: headers)
+    /// // timeout(10.0 seconds)
+    /// // URLSession
+    /// ```
+    ///
+    /// A part that is `CustomStringConvertible` prints as its description, any other as its type.
+    public var outline: String {
+        outlineLines(of: self).joined(separator: "\n")
+    }
+}
+
+/// What can name the parts that it consists of.
+protocol Outlined {
+    var outlineLines: [String] { get }
+}
+
+extension Modified: Outlined {
+    var outlineLines: [String] {
+        Networking.outlineLines(of: modifier) + Networking.outlineLines(of: upstream)
+    }
+}
+
+extension AnyNetworkingComponent: Outlined {
+    var outlineLines: [String] {
+        Networking.outlineLines(of: base)
+    }
+}
+
+extension Optional: Outlined where Wrapped: NetworkingModifier {
+    var outlineLines: [String] {
+        map { Networking.outlineLines(of: $0) } ?? []
+    }
+}
+
+private func outlineLines(of part: some Any) -> [String] {
+    switch part {
+    case let part as any Outlined: part.outlineLines
+    case let part as any CustomStringConvertible: [part.description]
+    default: ["\(type(of: part))"]
+    }
+}

@@ -1,0 +1,83 @@
+public import HTTPTypes
+
+/// A component that ends a stack: it makes one exchange, and the library does what every transport owes its stack.
+///
+/// Before ``exchange(_:)`` a request is checked; after it redirects are followed under the request's policy, by the
+/// same rules whatever the transport, and a collected body is handed to the request's sink.
+///
+/// ```swift
+/// struct Loopback: NetworkingTransport {
+///     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+///         HTTPResponseData(request: request, status: .ok, data: request.body?.data ?? Data())
+///     }
+/// }
+/// ```
+///
+/// A transport that streams asks ``HTTPRequestData/bodyDestination(for:)`` what to do with the body of each head.
+public protocol NetworkingTransport: NetworkingComponent {
+    /// Makes one exchange: sends the request and returns when the body has arrived.
+    ///
+    /// It follows no redirects, and it resumes its caller at a cancellation, without waiting for the network.
+    ///
+    /// - Parameter request: The request, with scheme, authority and path set, and found valid.
+    /// - Returns: The response.
+    /// - Throws: A ``NetworkingError`` that holds the transport's own error, or `CancellationError`.
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData
+}
+
+extension NetworkingTransport {
+    /// Checks the request, exchanges it, and follows redirects.
+    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard request.isUnderway else { return try await begin(request) }
+        try Task.checkCancellation()
+        var hop = request
+        var redirects: [HTTPResponseData.Redirect] = []
+        while true {
+            // Modifiers on the way may have added fields since the whole was checked.
+            try hop.check()
+            hop.emit(.attemptStarted)
+            var response = try await exchange(hop)
+            hop.emit(.attemptEnded(byteCount: response.body.count))
+            guard let next = try hop.redirected(by: response.http, after: redirects) else {
+                if !redirects.isEmpty {
+                    response.redirects = redirects
+                }
+                return response
+            }
+            redirects.append(HTTPResponseData.Redirect(request: hop, response: response.http))
+            hop.emit(.redirected(to: next))
+            hop = next
+        }
+    }
+}
+
+extension HTTPRequestData {
+    /// Where the body of a response goes.
+    public enum BodyDestination: Sendable {
+        /// Into memory, up to a number of bytes; more is ``NetworkingError/Kind/tooLarge``.
+        case memory(limit: Int64)
+        /// To a sink, which has been offered the head and took it.
+        case sink(any ResponseSink)
+        /// Nowhere: it need not be read.
+        case nowhere
+    }
+
+    /// Tells where the body of a response goes, and asks the sink if there is one.
+    ///
+    /// A transport that streams calls it once for each final head.
+    ///
+    /// A redirect that will be followed is never offered to the sink.
+    ///
+    /// - Parameter head: The head of the response.
+    /// - Returns: Where the body goes.
+    /// - Throws: What the sink's `offer` throws.
+    public func bodyDestination(for head: HTTPResponse) async throws -> BodyDestination {
+        guard let sink else { return .memory(limit: maximumResponseBytes) }
+        if redirects.limit != nil, head.isRedirect { return .nowhere }
+        return switch try await sink.offer(head) {
+        case .take: .sink(sink)
+        case .collect(let limit): .memory(limit: limit)
+        case .refuse: .nowhere
+        }
+    }
+}

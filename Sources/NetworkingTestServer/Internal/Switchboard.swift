@@ -1,0 +1,129 @@
+#if TestServer
+import Synchronization
+
+/// Knows the script, decides who answers, and keeps the record: everything that the connections of a server share.
+final class Switchboard: Sendable {
+    private let state = Mutex(State())
+
+    /// Takes a request that has arrived and says who answers it.
+    func admit(_ request: RecordedRequest) -> Exchange {
+        let (exchange, arrivals) = state.withLock { $0.admit(request) }
+        for arrival in arrivals { arrival.open() }
+        return exchange
+    }
+
+    /// Stops counting an exchange as active; later calls for the same one change nothing.
+    func finish(_ exchange: Exchange) {
+        state.withLock { $0.finish(exchange.id) }
+    }
+
+    func makeConnectionNumber() -> Int {
+        state.withLock { $0.makeConnectionNumber() }
+    }
+
+    /// Lets everybody go who waits for requests: none will come any more.
+    func close() {
+        for arrival in state.withLock({ $0.close() }) { arrival.open() }
+    }
+}
+
+extension Switchboard {
+    func add(_ route: Route) {
+        state.withLock { $0.routes.append(route) }
+    }
+
+    func enqueue(_ responses: [TestResponse]) {
+        state.withLock { $0.queue += responses }
+    }
+}
+
+extension Switchboard {
+    var requests: [RecordedRequest] {
+        state.withLock { $0.requests }
+    }
+
+    var activeRequests: Int {
+        state.withLock { $0.active.count }
+    }
+
+    var peakActiveRequests: Int {
+        state.withLock { $0.peak }
+    }
+
+    /// Opens a gate when a number of requests have arrived, at once if they have.
+    func open(_ arrival: Gate, afterRequests count: Int) {
+        if state.withLock({ $0.expect(count, arrival) }) { arrival.open() }
+    }
+
+    func forget(_ arrival: Gate) {
+        state.withLock { $0.forget(arrival) }
+    }
+}
+
+extension Switchboard {
+    private struct State {
+        var routes: [Route] = []
+        var queue: [TestResponse] = []
+        private(set) var requests: [RecordedRequest] = []
+        private(set) var active: Set<Int> = []
+        private(set) var peak = 0
+        private var connections = 0
+        private var arrivals: [(count: Int, gate: Gate)] = []
+        private var isClosed = false
+
+        mutating func makeConnectionNumber() -> Int {
+            connections += 1
+            return connections
+        }
+
+        /// Records a request; returns its exchange and the gates that have to be opened.
+        mutating func admit(_ request: RecordedRequest) -> (Exchange, [Gate]) {
+            var exchange = Exchange(id: requests.count, request: request, handler: Exchange.unscripted)
+            if !queue.isEmpty {
+                let response = queue.removeFirst()
+                exchange.handler = { _ in response }
+            } else if let (handler, parameters) = newestMatch(for: request) {
+                exchange.handler = handler
+                exchange.request.parameters = parameters
+            }
+            requests.append(exchange.request)
+            active.insert(exchange.id)
+            peak = max(peak, active.count)
+            return (exchange, takeArrivals(upTo: requests.count))
+        }
+
+        mutating func finish(_ id: Int) {
+            active.remove(id)
+        }
+
+        /// Answers whether the gate may open now.
+        mutating func expect(_ count: Int, _ gate: Gate) -> Bool {
+            if isClosed || requests.count >= count { return true }
+            arrivals.append((count, gate))
+            return false
+        }
+
+        mutating func forget(_ gate: Gate) {
+            arrivals.removeAll { $0.gate === gate }
+        }
+
+        mutating func close() -> [Gate] {
+            isClosed = true
+            return takeArrivals(upTo: .max)
+        }
+
+        private func newestMatch(for request: RecordedRequest) -> (TestServer.Handler, [String: String])? {
+            for route in routes.reversed() {
+                if let parameters = route.parameters(of: request) { return (route.handler, parameters) }
+            }
+            return nil
+        }
+
+        private mutating func takeArrivals(upTo count: Int) -> [Gate] {
+            let due = arrivals.filter { $0.count <= count }
+            arrivals.removeAll { $0.count <= count }
+            return due.map(\.gate)
+        }
+    }
+}
+#endif

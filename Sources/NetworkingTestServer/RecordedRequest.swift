@@ -1,0 +1,44 @@
+#if TestServer
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import HTTPTypes
+
+/// Holds one request as it arrived at a ``TestServer``.
+public struct RecordedRequest: Sendable, Hashable {
+    /// The method.
+    public var method: HTTPRequest.Method
+
+    /// The path as it was sent, percent-encoded and without the query.
+    public var path: String
+
+    /// The query as it was sent, without its `?`; nil when the request had none.
+    public var query: String?
+
+    /// Every field in the order and spelling of arrival, `Host` and repeated ones included.
+    public var headerFields: HTTPFields
+
+    /// The body, without its transfer coding.
+    public var body: Data
+
+    /// The number of the connection that brought the request; the first connection of a server is 1.
+    public var connection: Int
+
+    /// What the route that answers the request read from the path, without percent-encoding; empty without a route.
+    public var parameters: [String: String]
+
+    /// The items of the query in their order, without percent-encoding; `+` stays a plus.
+    public var queryItems: [URLQueryItem] {
+        guard let query, !query.isEmpty else { return [] }
+        return query.split(separator: "&").map { item in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return URLQueryItem(
+                name: parts[0].withoutPercentEncoding,
+                value: parts.count == 2 ? parts[1].withoutPercentEncoding : nil
+            )
+        }
+    }
+}
+#endif

@@ -1,0 +1,56 @@
+#if TestServer
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension TestResponse {
+    /// Holds one piece of a body and what has to happen before it is sent.
+    ///
+    /// ```swift
+    /// .chunks(["first", TestResponse.Chunk("second", gate: gate), TestResponse.Chunk("third", delay: .milliseconds(5))])
+    /// ```
+    public struct Chunk: Sendable {
+        /// The bytes.
+        public var data: Data
+
+        /// The time to wait before the bytes are sent.
+        public var delay: Duration
+
+        /// The gate that has to be open before the bytes are sent; the delay starts behind it.
+        public var gate: Gate?
+
+        /// Creates a piece of bytes.
+        ///
+        /// - Parameters:
+        ///   - data: The bytes.
+        ///   - delay: The time to wait before the bytes are sent.
+        ///   - gate: The gate that has to be open before the bytes are sent.
+        public init(_ data: Data, delay: Duration = .zero, gate: Gate? = nil) {
+            self.data = data
+            self.delay = delay
+            self.gate = gate
+        }
+
+        /// Creates a piece of text, in UTF-8.
+        ///
+        /// - Parameters:
+        ///   - text: The text.
+        ///   - delay: The time to wait before the text is sent.
+        ///   - gate: The gate that has to be open before the text is sent.
+        public init(_ text: String, delay: Duration = .zero, gate: Gate? = nil) {
+            self.init(Data(text.utf8), delay: delay, gate: gate)
+        }
+    }
+}
+
+extension TestResponse.Chunk: ExpressibleByStringLiteral {
+    /// Creates a piece of text, in UTF-8, that is sent at once.
+    ///
+    /// - Parameter value: The text.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+}
+#endif

@@ -1,0 +1,248 @@
+public import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A clock that stands still until a test advances it, and knows who is waiting.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
+///
+/// async let response = network.data(request)
+/// try await clock.waitForSleepers()      // the request has begun to wait
+/// clock.advance(by: .seconds(3))
+/// #expect(try await response.status == .ok)
+/// ```
+///
+/// Nothing is left to luck: ``waitForSleepers(_:)`` returns exactly when so many waits have begun. Timeouts count as
+/// waits; one that is called off no longer does.
+public final class ManualClock: Clock {
+    /// A moment of a ``ManualClock``.
+    public struct Instant: InstantProtocol {
+        /// The time since the clock was made.
+        public let offset: Duration
+
+        /// Creates a moment.
+        ///
+        /// - Parameter offset: The time since the clock was made.
+        public init(offset: Duration) {
+            self.offset = offset
+        }
+
+        /// The moment that is so much later.
+        public func advanced(by duration: Duration) -> Instant {
+            Instant(offset: offset + duration)
+        }
+
+        /// The time from this moment to another.
+        public func duration(to other: Instant) -> Duration {
+            other.offset - offset
+        }
+
+        /// Whether a moment comes before another.
+        public static func < (lhs: Instant, rhs: Instant) -> Bool {
+            lhs.offset < rhs.offset
+        }
+    }
+
+    private let start: Date
+    private let state = Mutex(State())
+
+    /// Creates a clock that stands still.
+    ///
+    /// - Parameter start: The date at which it stands.
+    public init(start: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
+        self.start = start
+    }
+
+    /// The moment at which the clock stands.
+    public var now: Instant {
+        Instant(offset: state.withLock { $0.now })
+    }
+
+    /// Zero: any two moments are told apart.
+    public var minimumResolution: Duration {
+        .zero
+    }
+
+    /// The date: where it began, and how far it was advanced.
+    public var date: Date {
+        let (seconds, attoseconds) = state.withLock { $0.now }.components
+        return start.addingTimeInterval(Double(seconds) + Double(attoseconds) / 1e18)
+    }
+
+    /// How many waits have begun and not ended, timeouts among them.
+    public var sleepers: Int {
+        state.withLock { $0.sleepers.count }
+    }
+
+    /// When the next wait ends; nil when nobody waits.
+    public var nextDeadline: Instant? {
+        state.withLock { $0.sleepers.first.map { Instant(offset: $0.deadline) } }
+    }
+
+    /// Waits until the clock was advanced to a moment.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let wait = Suspension<Void>()
+        let id = add(at: deadline.offset) { wait.resume() }
+        try await wait.value { self.cancelAlarm(id) }
+    }
+
+    /// Waits until at least so many waits have begun and not ended.
+    ///
+    /// - Parameter count: How many.
+    /// - Throws: `CancellationError` when the caller is cancelled.
+    public func waitForSleepers(_ count: Int = 1) async throws {
+        let wait = Suspension<Void>()
+        let id = state.withLock { $0.watch(for: count, wait) }
+        try await wait.value { self.state.withLock { $0.removeWatcher(id) } }
+    }
+
+    /// Moves time on, and ends the waits that are over by then, earliest first.
+    ///
+    /// - Parameter duration: How far.
+    /// - Precondition: `duration` is not negative: time does not go back.
+    public func advance(by duration: Duration) {
+        precondition(duration >= .zero, "duration must not be negative (is \(duration)): time does not go back")
+        state.withLock { $0.advance(to: $0.now + duration) }.perform()
+    }
+
+    /// Moves time on to the end of the next wait; does nothing when nobody waits.
+    public func advanceToNextDeadline() {
+        state.withLock { state in
+            state.advance(to: max(state.now, state.sleepers.first?.deadline ?? state.now))
+        }
+        .perform()
+    }
+
+    /// Waits until so many waits have begun, and then moves time on.
+    ///
+    /// - Parameters:
+    ///   - duration: How far.
+    ///   - count: How many waits.
+    /// - Throws: `CancellationError` when the caller is cancelled.
+    public func advance(by duration: Duration, afterSleepers count: Int) async throws {
+        try await waitForSleepers(count)
+        advance(by: duration)
+    }
+}
+
+extension ManualClock {
+    /// What to do once the lock is released.
+    private typealias Effects = [@Sendable () -> Void]
+
+    private func add(at deadline: Duration, _ wake: @escaping @Sendable () -> Void) -> UInt64 {
+        let (id, effects) = state.withLock { $0.add(at: deadline, wake) }
+        effects.perform()
+        return id
+    }
+
+    private struct State {
+        struct Sleeper {
+            let id: UInt64
+            let deadline: Duration
+            let wake: @Sendable () -> Void
+        }
+
+        struct Watcher {
+            let id: UInt64
+            let count: Int
+            let wait: Suspension<Void>
+        }
+
+        var now = Duration.zero
+        /// Earliest first; equal deadlines in the order in which they came.
+        var sleepers: [Sleeper] = []
+        private var watchers: [Watcher] = []
+        private var lastID: UInt64 = 0
+
+        mutating func add(at deadline: Duration, _ wake: @escaping @Sendable () -> Void) -> (UInt64, Effects) {
+            lastID += 1
+            guard deadline > now else { return (lastID, [wake]) }
+            let index = sleepers.firstIndex { $0.deadline > deadline } ?? sleepers.count
+            sleepers.insert(Sleeper(id: lastID, deadline: deadline, wake: wake), at: index)
+            let served = watchers.filter { $0.count <= sleepers.count }
+            watchers.removeAll { $0.count <= sleepers.count }
+            return (lastID, served.map { watcher in { watcher.wait.resume() } })
+        }
+
+        mutating func remove(_ id: UInt64) {
+            sleepers.removeAll { $0.id == id }
+        }
+
+        mutating func watch(for count: Int, _ wait: Suspension<Void>) -> UInt64 {
+            lastID += 1
+            if sleepers.count >= count {
+                // Nobody waits for it yet, so this resumes nothing under the lock.
+                wait.resume()
+            } else {
+                watchers.append(Watcher(id: lastID, count: count, wait: wait))
+            }
+            return lastID
+        }
+
+        mutating func removeWatcher(_ id: UInt64) {
+            watchers.removeAll { $0.id == id }
+        }
+
+        mutating func advance(to moment: Duration) -> Effects {
+            now = moment
+            let due = sleepers.prefix { $0.deadline <= moment }
+            sleepers.removeFirst(due.count)
+            return due.map(\.wake)
+        }
+    }
+}
+
+extension [@Sendable () -> Void] {
+    fileprivate func perform() {
+        for action in self {
+            action()
+        }
+    }
+}
+
+extension NetworkClock {
+    /// A clock that a test advances.
+    ///
+    /// - Parameter clock: The clock.
+    /// - Returns: What to set as a stack's `\.clock`.
+    public static func manual(_ clock: ManualClock) -> NetworkClock {
+        NetworkClock(engine: clock.engine)
+    }
+}
+
+extension ManualClock: AlarmOwner {
+    package func cancelAlarm(_ id: UInt64) {
+        state.withLock { $0.remove(id) }
+    }
+
+    fileprivate var engine: some NetworkClockEngine {
+        Engine(clock: self)
+    }
+
+    private struct Engine: NetworkClockEngine {
+        let clock: ManualClock
+
+        var now: Duration {
+            clock.now.offset
+        }
+
+        var date: Date {
+            clock.date
+        }
+
+        func sleep(until deadline: Duration, tolerance: Duration?) async throws {
+            try await clock.sleep(until: Instant(offset: deadline), tolerance: tolerance)
+        }
+
+        func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
+            Alarm(id: clock.add(at: deadline, action), owner: clock)
+        }
+    }
+}

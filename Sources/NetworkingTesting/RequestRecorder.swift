@@ -1,0 +1,130 @@
+public import Networking
+import Synchronization
+
+/// Remembers the requests that pass a point of a stack, what became of them, and how many were under way at once.
+///
+/// ```swift
+/// let recorder = RequestRecorder()
+/// let network = transport.recorded(by: recorder).throttled(max: 5)
+/// // …
+/// #expect(recorder.peakActive == 5)
+/// ```
+public final class RequestRecorder: Sendable {
+    private let state = Mutex(State())
+
+    /// Creates a recorder of nothing.
+    public init() {}
+
+    /// The requests, in the order in which they came by, as they were there.
+    public var requests: [HTTPRequestData] {
+        state.withLock { $0.requests }
+    }
+
+    /// What the requests came to, in the order in which they ended.
+    public var results: [Result<HTTPResponseData, any Error>] {
+        state.withLock { $0.results }
+    }
+
+    /// How many requests are under way.
+    public var active: Int {
+        state.withLock { $0.active }
+    }
+
+    /// The most requests that were ever under way at once.
+    public var peakActive: Int {
+        state.withLock { $0.peakActive }
+    }
+
+    /// Waits until so many requests have come by.
+    ///
+    /// - Parameter count: How many, since the recorder was made.
+    /// - Throws: `CancellationError` when the caller is cancelled.
+    public func waitForRequests(_ count: Int) async throws {
+        let wait = Suspension<Void>()
+        let id = state.withLock { $0.watch(for: count, wait) }
+        try await wait.value { self.state.withLock { $0.removeWatcher(id) } }
+    }
+
+    fileprivate func begin(_ request: HTTPRequestData) {
+        for wait in state.withLock({ $0.begin(request) }) {
+            wait.resume()
+        }
+    }
+
+    fileprivate func end(_ result: Result<HTTPResponseData, any Error>) {
+        state.withLock { state in
+            state.results.append(result)
+            state.active -= 1
+        }
+    }
+
+    private struct State {
+        struct Watcher {
+            let id: Int
+            let count: Int
+            let wait: Suspension<Void>
+        }
+
+        var requests: [HTTPRequestData] = []
+        var results: [Result<HTTPResponseData, any Error>] = []
+        var active = 0
+        var peakActive = 0
+        private var watchers: [Watcher] = []
+        private var lastID = 0
+
+        /// Notes a request, and answers whom to wake.
+        mutating func begin(_ request: HTTPRequestData) -> [Suspension<Void>] {
+            requests.append(request)
+            active += 1
+            peakActive = max(peakActive, active)
+            let served = watchers.filter { $0.count <= requests.count }
+            watchers.removeAll { $0.count <= requests.count }
+            return served.map(\.wait)
+        }
+
+        mutating func watch(for count: Int, _ wait: Suspension<Void>) -> Int {
+            lastID += 1
+            if requests.count >= count {
+                // Nobody waits for it yet, so this resumes nothing under the lock.
+                wait.resume()
+            } else {
+                watchers.append(Watcher(id: lastID, count: count, wait: wait))
+            }
+            return lastID
+        }
+
+        mutating func removeWatcher(_ id: Int) {
+            watchers.removeAll { $0.id == id }
+        }
+    }
+}
+
+extension NetworkingComponent {
+    /// Has a recorder remember the requests that pass here.
+    ///
+    /// - Parameter recorder: The recorder.
+    /// - Returns: A component whose requests are recorded.
+    public func recorded(by recorder: RequestRecorder) -> some NetworkingComponent {
+        modified(Recorded(recorder: recorder))
+    }
+}
+
+private struct Recorded: NetworkingModifier, CustomStringConvertible {
+    let recorder: RequestRecorder
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        recorder.begin(request.landed)
+        do {
+            let response = try await upstream.send(request)
+            recorder.end(.success(response))
+            return response
+        } catch {
+            recorder.end(.failure(error))
+            throw error
+        }
+    }
+
+    var description: String {
+        "recorded"
+    }
+}

@@ -1,0 +1,70 @@
+import Logging
+import Networking
+
+/// A transport that answers at once with the same response, without a copy of anything.
+struct InstantTransport: NetworkingComponent {
+    let response: HTTPResponseData
+
+    init() {
+        response = HTTPResponseData(request: HTTPRequestData())
+    }
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        response
+    }
+}
+
+/// A transport that suspends once before it answers.
+struct SuspendingTransport: NetworkingComponent {
+    let response = HTTPResponseData(request: HTTPRequestData())
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        await Task.yield()
+        return response
+    }
+}
+
+/// A modifier that does nothing, as somebody's own would be written.
+struct PassThrough: NetworkingModifier {
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        try await upstream.send(request)
+    }
+}
+
+enum TenantKey: NetworkEnvironmentKey {
+    static let defaultValue = 0
+}
+
+extension NetworkEnvironment {
+    var tenant: Int {
+        get { self[TenantKey.self] }
+        set { self[TenantKey.self] = newValue }
+    }
+}
+
+extension NetworkingComponent {
+    /// Nine modifiers, all that exist and make sense together; those still to come take their places.
+    func stackOfNine(authority: String, scheme: String = "https") -> some NetworkingComponent {
+        timeout(.seconds(10))
+            .environment(\.tenant, 1)
+            .deadline(.seconds(30))
+            .checkedStatusCode()
+            .logged(using: .silent)
+            .numbered()
+            .server(headerField: .accept, "application/json")
+            .server(scheme: scheme)
+            .server(authority: authority)
+    }
+}
+
+extension Logger {
+    /// A logger that is there but shows warnings only, as in production.
+    static let silent: Logger = {
+        var logger = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
+        logger.logLevel = .warning
+        return logger
+    }()
+}

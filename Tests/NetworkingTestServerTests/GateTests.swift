@@ -1,0 +1,66 @@
+#if TestServer
+import NetworkingTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct GateTests {
+    @Test func letsEverybodyGoWhoWaitsWhenItOpens() async throws {
+        let gate = Gate()
+        async let first: Void = gate.wait()
+        async let second: Void = gate.wait()
+        gate.open()
+        try await first
+        try await second
+    }
+
+    @Test func staysOpen() async throws {
+        let gate = Gate()
+        #expect(!gate.isOpen)
+        gate.open()
+        gate.open()
+        #expect(gate.isOpen)
+        try await gate.wait()
+        try await gate.wait()
+    }
+
+    @Test func throwsWhenAWaitingTaskIsCancelled() async throws {
+        let gate = Gate()
+        let waiting = Task { try await gate.wait() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(!gate.isOpen)
+    }
+
+    @Test func throwsWhenTheTaskWasCancelledBeforeItWaited() async throws {
+        let gate = Gate()
+        let waiting = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await gate.wait()
+        }
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test func letsOthersGoWhenOneWasCancelled() async throws {
+        let gate = Gate()
+        let leaving = Task { try await gate.wait() }
+        let staying = Task { try await gate.wait() }
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        gate.open()
+        try await staying.value
+    }
+
+    /// Whoever wins the race, each waiter is resumed exactly once.
+    @Test func survivesOpeningAndCancellingAtTheSameTime() async {
+        for _ in 0..<200 {
+            let gate = Gate()
+            let waiting = Task { try await gate.wait() }
+            await withDiscardingTaskGroup { group in
+                group.addTask { gate.open() }
+                group.addTask { waiting.cancel() }
+            }
+            _ = await waiting.result
+        }
+    }
+}
+#endif

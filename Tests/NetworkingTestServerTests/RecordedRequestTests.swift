@@ -1,0 +1,174 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct RecordedRequestTests {
+    @Test func holdsTheRequestAsItWasSent() async throws {
+        let request = """
+            POST /a%20b/c?x=1&y=%26 HTTP/1.1\r
+            Host: example.com\r
+            x-Odd:  one\t\r
+            X-ODD: two\r
+            Content-Length: 4\r
+            \r
+            ping
+            """
+        let recorded = try await #require(record([request]).first)
+        #expect(recorded.method == .post)
+        #expect(recorded.path == "/a%20b/c")
+        #expect(recorded.query == "x=1&y=%26")
+        #expect(recorded.body == Data("ping".utf8))
+        #expect(recorded.connection == 1)
+        #expect(recorded.headerFields.map(\.name.rawName) == ["Host", "x-Odd", "X-ODD", "Content-Length"])
+        #expect(recorded.headerFields.map(\.value) == ["example.com", "one", "two", "4"])
+        #expect(recorded.headerFields[values: HTTPField.Name("x-odd")!] == ["one", "two"])
+    }
+
+    @Test(arguments: [
+        ("/a", "/a", nil),
+        ("/a?", "/a", ""),
+        ("/a?b?c", "/a", "b?c"),
+        ("http://host:1/a?b", "/a", "b"),
+        ("http://host", "/", nil),
+        ("http://host?b", "/", "b"),
+        ("/http://host/a", "/http://host/a", nil),
+        ("*", "*", nil),
+    ] as [(String, String, String?)])
+    func splitsTheTarget(target: String, path: String, query: String?) async throws {
+        let recorded = try await #require(record([get(target)]).first)
+        #expect(recorded.path == path)
+        #expect(recorded.query == query)
+    }
+
+    @Test(arguments: [
+        ("", []),
+        ("a=1&b=2&a=3", ["a=1", "b=2", "a=3"]),
+        ("a&b=", ["a", "b="]),
+        ("a+b=%2B%26%3D", ["a+b=+&="]),
+        ("a=b=c&&%C3%A9=1", ["a=b=c", "\u{e9}=1"]),
+    ])
+    func readsTheItemsOfTheQuery(query: String, items: [String]) async throws {
+        let recorded = try await #require(record([get("/?\(query)")]).first)
+        #expect(recorded.queryItems.map { item in item.value.map { "\(item.name)=\($0)" } ?? item.name } == items)
+    }
+
+    static let bodies = [
+        ("Content-Length: 5\r\n\r\nhello", "hello"),
+        ("Content-Length: 0\r\n\r\n", ""),
+        ("\r\n", ""),
+        ("Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n", "hello"),
+        ("Transfer-Encoding: Chunked\r\n\r\nA\r\n0123456789\r\n00\r\nTrailer: 1\r\n\r\n", "0123456789"),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""),
+    ]
+
+    @Test(arguments: bodies)
+    func readsTheBody(rest: String, body: String) async throws {
+        let recorded = try await #require(record(["PUT / HTTP/1.1\r\n\(rest)"]).first)
+        #expect(recorded.body == Data(body.utf8))
+    }
+
+    @Test(arguments: bodies)
+    func readsARequestThatComesByteByByte(rest: String, body: String) async throws {
+        try await withTestServer { server in
+            server.enqueue(.ok)
+            try await withClient(of: server) { client in
+                for character in "PUT / HTTP/1.1\r\n\(rest)".unicodeScalars { try await client.send(String(character)) }
+                _ = try await client.receiveResponse()
+            }
+            #expect(server.requests.map(\.body) == [Data(body.utf8)])
+        }
+    }
+
+    /// The end of one request is the start of the next one, also when they come together.
+    @Test func readsRequestsThatComeTogether() async throws {
+        let requests = Self.bodies.enumerated().map { "PUT /\($0) HTTP/1.1\r\n\($1.0)" } + ["\r\n" + get("/last")]
+        let recorded = try await record(requests)
+        #expect(recorded.map(\.path) == ["/0", "/1", "/2", "/3", "/4", "/5", "/last"])
+        #expect(recorded.dropLast().map(\.body) == Self.bodies.map { Data($0.1.utf8) })
+        #expect(Set(recorded.map(\.connection)) == [1])
+    }
+
+    @Test func readsALargeBody() async throws {
+        let body = String(repeating: "0123456789", count: 100_000)
+        let recorded = try await record(["PUT / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n\(body)"])
+        #expect(recorded.map(\.body) == [Data(body.utf8)])
+    }
+
+    @Test func numbersTheConnections() async throws {
+        try await withTestServer { server in
+            try await withClient(of: server) { first in
+                try await withClient(of: server) { second in
+                    for path in ["/1", "/2"] {
+                        try await first.send(get(path))
+                        _ = try await first.receiveResponse()
+                    }
+                    try await second.send(get("/3"))
+                    _ = try await second.receiveResponse()
+                }
+            }
+            #expect(server.requests.map(\.connection) == [1, 1, 2])
+        }
+    }
+
+    @Test func asksAClientThatWaitsToContinue() async throws {
+        try await withTestServer { server in
+            server.enqueue(.ok)
+            try await withClient(of: server) { client in
+                try await client.send("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+                #expect(try await client.receive(through: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
+                #expect(server.requests.isEmpty)
+                try await client.send("ping")
+                #expect(try await client.receiveResponse() == "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+            #expect(server.requests.map(\.body) == [Data("ping".utf8)])
+        }
+    }
+
+    @Test(arguments: [
+        "GET /\r\n\r\n",
+        "GET  / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "G@T / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nSpace : 1\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: five\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
+    ])
+    func refusesWhatIsNotARequest(bytes: String) async throws {
+        try await withTestServer { server in
+            server.enqueue(.ok)
+            try await withClient(of: server) { client in
+                try await client.send(bytes)
+                let answer = try await client.receiveToEnd()
+                #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
+                #expect(answer.contains("\r\nConnection: close\r\n"))
+                #expect(answer.contains("\r\n\r\nThis is not an HTTP/1.1 request: "))
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    /// Returns what a server records of requests that are sent together on one connection.
+    private func record(_ requests: [String]) async throws -> [RecordedRequest] {
+        try await withTestServer { server in
+            try await withClient(of: server) { client in
+                try await client.send(requests.joined())
+                for _ in requests { _ = try await client.receiveResponse() }
+            }
+            return server.requests
+        }
+    }
+}
+#endif

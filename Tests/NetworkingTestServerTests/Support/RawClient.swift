@@ -1,0 +1,87 @@
+#if TestServer
+import FlyingSocks
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Talks to a server in bytes, so that a test asserts what is on the wire.
+struct RawClient: Sendable {
+    private let socket: LoopbackSocket
+    private var received: [UInt8] = []
+
+    init(to server: TestServer) async throws {
+        socket = try await .connected(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)))
+    }
+
+    func send(_ text: String) async throws {
+        try await socket.write(Data(text.utf8))
+    }
+
+    /// Returns everything up to and including a text.
+    mutating func receive(through end: String) async throws -> String {
+        let end = Array(end.utf8)
+        while true {
+            if let match = received.firstRange(of: end) { return take(match.upperBound) }
+            try await receiveMore()
+        }
+    }
+
+    mutating func receive(_ count: Int) async throws -> String {
+        while received.count < count { try await receiveMore() }
+        return take(count)
+    }
+
+    /// Returns everything until the server closes its side.
+    mutating func receiveToEnd() async throws -> String {
+        while let bytes = try await socket.read() { received += bytes }
+        return take(received.count)
+    }
+
+    /// Returns one response, head and body as they are on the wire.
+    mutating func receiveResponse() async throws -> String {
+        let head = try await receive(through: "\r\n\r\n")
+        if head.contains("Transfer-Encoding: chunked") { return try await head + receive(through: "0\r\n\r\n") }
+        let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }
+        guard let length, let count = Int(length.dropFirst("Content-Length: ".count)) else { return head }
+        return try await head + receive(count)
+    }
+
+    func close() async {
+        await socket.close()
+    }
+
+    private mutating func receiveMore() async throws {
+        guard let bytes = try await socket.read() else { throw EndOfConnection() }
+        received += bytes
+    }
+
+    private mutating func take(_ count: Int) -> String {
+        defer { received.removeFirst(count) }
+        return String(decoding: received.prefix(count), as: UTF8.self)
+    }
+}
+
+extension RawClient {
+    struct EndOfConnection: Error {}
+}
+
+extension LoopbackSocket {
+    fileprivate static func connected(to address: some SocketAddress) async throws -> LoopbackSocket {
+        let pool = try await EventLoop.pool
+        let socket = try Socket(domain: Int32(address.family), type: .stream)
+        let connecting = try AsyncSocket(socket: socket, pool: pool)
+        do {
+            try await connecting.connect(to: address)
+            return try LoopbackSocket(connecting, pool: pool)
+        } catch {
+            await pool.settle()
+            try? socket.close()
+            throw error
+        }
+    }
+}
+#endif

@@ -1,0 +1,159 @@
+#if TestServer
+import NetworkingTestServer
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct TestServerTests {
+    @Test func acceptsConnectionsOnceStarted() async throws {
+        let server = try await TestServer.start()
+        let client = try await RawClient(to: server)
+        await client.close()
+        await server.stop()
+    }
+
+    @Test func namesItsAddress() async throws {
+        try await withTestServer { server in
+            #expect(server.port > 0)
+            #expect(server.authority == "127.0.0.1:\(server.port)")
+            #expect(server.url.absoluteString == "http://127.0.0.1:\(server.port)")
+        }
+    }
+
+    @Test func refusesConnectionsOnceStopped() async throws {
+        let server = try await TestServer.start()
+        await server.stop()
+        await #expect(throws: (any Error).self) { try await RawClient(to: server) }
+    }
+
+    @Test func stopsTwice() async throws {
+        let server = try await TestServer.start()
+        await server.stop()
+        await server.stop()
+    }
+
+    @Test func stopClosesConnectionsThatAreIdle() async throws {
+        let server = try await TestServer.start()
+        server.route("/") { _ in .ok }
+        var client = try await RawClient(to: server)
+        try await client.send(get("/"))
+        _ = try await client.receiveResponse()
+        await server.stop()
+        #expect(try await client.receiveToEnd() == "")
+        await client.close()
+    }
+
+    @Test func stopCancelsHandlersThatStillWait() async throws {
+        let server = try await TestServer.start()
+        let cancelled = Gate()
+        server.route("/") { _ in try await neverOpened(reporting: cancelled) }
+        var client = try await RawClient(to: server)
+        try await client.send(get("/"))
+        try await server.waitForRequests(1)
+        await server.stop()
+        #expect(cancelled.isOpen)
+        #expect(server.activeRequests == 0)
+        #expect(try await client.receiveToEnd() == "")
+        await client.close()
+    }
+
+    @Test func stopEndsABodyThatIsHeld() async throws {
+        let server = try await TestServer.start()
+        let gate = Gate()
+        server.enqueue(TestResponse(body: .chunks(["a", TestResponse.Chunk("b", gate: gate)])))
+        var client = try await RawClient(to: server)
+        try await client.send(get("/"))
+        _ = try await client.receive(through: "a\r\n")
+        await server.stop()
+        #expect(try await client.receiveToEnd() == "")
+        await client.close()
+    }
+
+    @Test func keepsItsRecordWhenStopped() async throws {
+        let server = try await TestServer.start()
+        _ = try await response(of: server, to: get("/kept"))
+        await server.stop()
+        #expect(server.requests.map(\.path) == ["/kept"])
+    }
+
+    @Test func cancelsTheHandlerOfAClientThatHangsUp() async throws {
+        try await withTestServer { server in
+            let cancelled = Gate()
+            server.route("/") { _ in try await neverOpened(reporting: cancelled) }
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                try await server.waitForRequests(1)
+            }
+            try await cancelled.wait()
+            // The connection that broke takes nobody else with it.
+            server.enqueue(.ok)
+            let answer = try await response(of: server, to: get("/"))
+            #expect(answer.hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    @Test func servesManyConnectionsAtTheSameTime() async throws {
+        try await withTestServer { server in
+            let gate = Gate()
+            server.route("/:number") { request in
+                try await gate.wait()
+                return .text(request.parameters["number"] ?? "")
+            }
+            try await withThrowingTaskGroup { group in
+                for number in 1...20 {
+                    group.addTask { try await response(of: server, to: get("/\(number)")).hasSuffix("\n\(number)") }
+                }
+                try await server.waitForRequests(20)
+                #expect(server.activeRequests == 20)
+                gate.open()
+                for try await isRight in group { #expect(isRight) }
+            }
+        }
+    }
+
+    @Test func serversRunSideBySide() async throws {
+        try await withTestServer { first in
+            try await withTestServer { second in
+                first.enqueue(.text("first"))
+                second.enqueue(.text("second"))
+                let fromSecond = try await response(of: second, to: get("/"))
+                #expect(fromSecond.hasSuffix("\r\nsecond"))
+                let fromFirst = try await response(of: first, to: get("/"))
+                #expect(fromFirst.hasSuffix("\r\nfirst"))
+            }
+        }
+    }
+
+    /// Guards the order in which a socket leaves the event loop and is closed: a socket that is closed too early leaves
+    /// its number behind, and a later socket with the same number is never woken.
+    @Test func reusesTheNumbersOfClosedSockets() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .text("ok") }
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        for _ in 0..<100 {
+                            let request = "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
+                            let answer = try await response(of: server, to: request)
+                            #expect(answer.hasSuffix("\r\nok"))
+                        }
+                    }
+                }
+            }
+            #expect(server.requests.count == 400)
+        }
+    }
+}
+
+/// Waits until the task is cancelled and opens a gate then.
+private func neverOpened(reporting cancelled: Gate) async throws -> TestResponse {
+    defer { cancelled.open() }
+    try await Gate().wait()
+    return .ok
+}
+#endif
