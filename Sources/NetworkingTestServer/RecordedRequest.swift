@@ -32,13 +32,14 @@ public struct RecordedRequest: Sendable, Hashable {
     /// The items of the query in their order, without percent-encoding; `+` stays a plus.
     public var queryItems: [URLQueryItem] {
         guard let query, !query.isEmpty else { return [] }
-        return query.split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return URLQueryItem(
-                name: parts[0].withoutPercentEncoding,
-                value: parts.count == 2 ? parts[1].withoutPercentEncoding : nil
-            )
-        }
+        return query.split(separator: "&")
+            .map { item in
+                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return URLQueryItem(
+                    name: parts[0].withoutPercentEncoding,
+                    value: parts.count == 2 ? parts[1].withoutPercentEncoding : nil
+                )
+            }
     }
 }
 #endif

@@ -32,16 +32,18 @@ struct RecordedRequestTests {
         #expect(recorded.headerFields[values: HTTPField.Name("x-odd")!] == ["one", "two"])
     }
 
-    @Test(arguments: [
-        ("/a", "/a", nil),
-        ("/a?", "/a", ""),
-        ("/a?b?c", "/a", "b?c"),
-        ("http://host:1/a?b", "/a", "b"),
-        ("http://host", "/", nil),
-        ("http://host?b", "/", "b"),
-        ("/http://host/a", "/http://host/a", nil),
-        ("*", "*", nil),
-    ] as [(String, String, String?)])
+    @Test(
+        arguments: [
+            ("/a", "/a", nil),
+            ("/a?", "/a", ""),
+            ("/a?b?c", "/a", "b?c"),
+            ("http://host:1/a?b", "/a", "b"),
+            ("http://host", "/", nil),
+            ("http://host?b", "/", "b"),
+            ("/http://host/a", "/http://host/a", nil),
+            ("*", "*", nil),
+        ] as [(String, String, String?)]
+    )
     func splitsTheTarget(target: String, path: String, query: String?) async throws {
         let recorded = try await #require(record([get(target)]).first)
         #expect(recorded.path == path)
@@ -94,6 +96,30 @@ struct RecordedRequestTests {
         #expect(recorded.map(\.path) == ["/0", "/1", "/2", "/3", "/4", "/5", "/last"])
         #expect(recorded.dropLast().map(\.body) == Self.bodies.map { Data($0.1.utf8) })
         #expect(Set(recorded.map(\.connection)) == [1])
+    }
+
+    /// The server reads ahead while it answers, to notice a client that hangs up; what it reads is not lost.
+    @Test func readsARequestThatComesWhileAnotherOneIsAnswered() async throws {
+        try await withTestServer { server in
+            let gate = Gate()
+            server.route("/*") { .text($0.path) }
+            server.route("/held") { _ in
+                try await gate.wait()
+                return .text("held")
+            }
+            try await withClient(of: server) { client in
+                try await client.send(get("/held"))
+                try await server.waitForRequests(1)
+                try await client.send(get("/next"))
+                // Requests of others that are answered in the meantime give the server time to read ahead.
+                for _ in 0..<5 { _ = try await response(of: server, to: get("/other")) }
+                gate.open()
+                let held = try await client.receiveResponse()
+                #expect(held.hasSuffix("\r\n\r\nheld"))
+                let next = try await client.receiveResponse()
+                #expect(next.hasSuffix("\r\n\r\n/next"))
+            }
+        }
     }
 
     @Test func readsALargeBody() async throws {

@@ -5,28 +5,30 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct TestServerScriptTests {
-    @Test(arguments: [
-        ("/", "/", [:]),
-        ("/", "/users", nil),
-        ("/users", "/users", [:]),
-        ("/users", "/users?page=2", [:]),
-        ("/users", "/users/", nil),
-        ("/users", "/Users", nil),
-        ("/users/", "/users/", [:]),
-        ("/users/:id", "/users/7", ["id": "7"]),
-        ("/users/:id", "/users", nil),
-        ("/users/:id", "/users/7/posts", nil),
-        ("/users/:id", "/users/a%2Fb%20c", ["id": "a/b c"]),
-        ("/users/:id", "/users/100%", ["id": "100%"]),
-        ("/users/:id", "/users/%+1", ["id": "%+1"]),
-        ("/users/:id/posts/:post", "/users/7/posts/8", ["id": "7", "post": "8"]),
-        ("/caf\u{e9}", "/caf%C3%A9", [:]),
-        ("/files/*", "/files/a/b%20c", ["*": "a/b c"]),
-        ("/files/*", "/files/", ["*": ""]),
-        ("/files/*", "/files", ["*": ""]),
-        ("/files/*", "/file", nil),
-        ("/*", "/", ["*": ""]),
-    ] as [(String, String, [String: String]?)])
+    @Test(
+        arguments: [
+            ("/", "/", [:]),
+            ("/", "/users", nil),
+            ("/users", "/users", [:]),
+            ("/users", "/users?page=2", [:]),
+            ("/users", "/users/", nil),
+            ("/users", "/Users", nil),
+            ("/users/", "/users/", [:]),
+            ("/users/:id", "/users/7", ["id": "7"]),
+            ("/users/:id", "/users", nil),
+            ("/users/:id", "/users/7/posts", nil),
+            ("/users/:id", "/users/a%2Fb%20c", ["id": "a/b c"]),
+            ("/users/:id", "/users/100%", ["id": "100%"]),
+            ("/users/:id", "/users/%+1", ["id": "%+1"]),
+            ("/users/:id/posts/:post", "/users/7/posts/8", ["id": "7", "post": "8"]),
+            ("/caf\u{e9}", "/caf%C3%A9", [:]),
+            ("/files/*", "/files/a/b%20c", ["*": "a/b c"]),
+            ("/files/*", "/files/", ["*": ""]),
+            ("/files/*", "/files", ["*": ""]),
+            ("/files/*", "/file", nil),
+            ("/*", "/", ["*": ""]),
+        ] as [(String, String, [String: String]?)]
+    )
     func matchesPaths(pattern: String, target: String, parameters: [String: String]?) async throws {
         try await withTestServer { server in
             server.route(.get, pattern) { try .json($0.parameters) }
@@ -38,10 +40,12 @@ struct TestServerScriptTests {
         }
     }
 
-    @Test(arguments: [
-        (.get, "GET", true), (.get, "HEAD", false), (.get, "get", false), (.post, "POST", true),
-        (.purge, "PURGE", true), (nil, "DELETE", true),
-    ] as [(HTTPRequest.Method?, String, Bool)])
+    @Test(
+        arguments: [
+            (.get, "GET", true), (.get, "HEAD", false), (.get, "get", false), (.post, "POST", true),
+            (.purge, "PURGE", true), (nil, "DELETE", true),
+        ] as [(HTTPRequest.Method?, String, Bool)]
+    )
     func matchesMethods(method: HTTPRequest.Method?, sent: String, isAnswered: Bool) async throws {
         try await withTestServer { server in
             if let method { server.route(method, "/") { _ in .ok } } else { server.route("/") { _ in .ok } }

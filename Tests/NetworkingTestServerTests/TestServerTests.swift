@@ -106,7 +106,9 @@ struct TestServerTests {
             }
             try await withThrowingTaskGroup { group in
                 for number in 1...20 {
-                    group.addTask { try await response(of: server, to: get("/\(number)")).hasSuffix("\n\(number)") }
+                    group.addTask {
+                        try await response(of: server, to: get("/\(number)")).hasSuffix("\r\n\r\n\(number)")
+                    }
                 }
                 try await server.waitForRequests(20)
                 #expect(server.activeRequests == 20)

@@ -15,60 +15,88 @@ public struct NetworkEnvironment: Sendable {
     /// The environment of the current task.
     @TaskLocal public static var current = NetworkEnvironment()
 
-    private var values = CopyOnWrite(Values())
+    /// Only what was set; nil, which costs nothing to make or to copy, as long as that is nothing.
+    private var box: CopyOnWrite<Values>?
 
     /// Creates the default environment: the system's clock and chance, and swift-log's task-local logger.
     public init() {}
 
     /// Time: what now is, and how to wait.
     public var clock: NetworkClock {
-        get { values.value.clock }
-        set { values.value.clock = newValue }
+        get { box?.value.clock ?? .continuous }
+        set { values.clock = newValue }
     }
 
     /// Chance for jitter and sampling; seed it to repeat a test.
     public var random: RandomSource {
-        get { values.value.random }
-        set { values.value.random = newValue }
+        get { box?.value.random ?? .system }
+        set { values.random = newValue }
     }
 
     /// Chance for secrets and ids.
     ///
     /// Seeding ``random`` does not touch it.
     public var secureRandom: SecureRandomSource {
-        get { values.value.secureRandom }
-        set { values.value.secureRandom = newValue }
+        get { box?.value.secureRandom ?? .system }
+        set { values.secureRandom = newValue }
     }
 
     /// Where components log to; swift-log's task-local logger unless one was set.
     public var logger: Logger {
-        get { values.value.logger ?? .current }
-        set { values.value.logger = newValue }
+        get { box?.value.logger ?? .current }
+        set { values.logger = newValue }
     }
 
     /// When everything upstream has to be over, on ``clock``; nil for no such time.
     ///
     /// `deadline` sets it.
     public internal(set) var deadline: Duration? {
-        get { values.value.deadline }
-        set { values.value.deadline = newValue }
+        get { box?.value.deadline }
+        set { values.deadline = newValue }
     }
 
     /// The value of a key, or its default.
     ///
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
-        get { values.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
-        set { values.value.custom.set(newValue, for: key) }
+        get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
+        set { values.custom.set(newValue, for: key) }
+    }
+
+    /// This environment with all that another one sets.
+    func merging(_ other: NetworkEnvironment) -> NetworkEnvironment {
+        guard box != nil, let set = other.box?.value else { return box == nil ? other : self }
+        var merged = self
+        merged.values.merge(set)
+        return merged
+    }
+
+    private var values: Values {
+        get { box?.value ?? Values() }
+        _modify {
+            if box == nil {
+                box = CopyOnWrite(Values())
+            }
+            yield &box!.value
+        }
     }
 
     private struct Values: Sendable {
-        var clock = NetworkClock.continuous
-        var random = RandomSource.system
-        var secureRandom = SecureRandomSource.system
+        var clock: NetworkClock?
+        var random: RandomSource?
+        var secureRandom: SecureRandomSource?
         var logger: Logger?
         var deadline: Duration?
         var custom = TypedValues()
+
+        mutating func merge(_ other: Values) {
+            clock = other.clock ?? clock
+            random = other.random ?? random
+            secureRandom = other.secureRandom ?? secureRandom
+            logger = other.logger ?? logger
+            deadline = other.deadline ?? deadline
+            custom.merge(other.custom)
+        }
     }
 }
 

@@ -46,10 +46,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// The label of this value and of every copy of it.
     public let id: ID
 
-    /// Method, scheme, authority and target; its header fields stay empty.
+    /// Method, scheme, authority and target.
     ///
     /// An open path is stored as an empty one, so that a query has its place before there is a path.
-    private var line: HTTPRequest {
+    private var line: HTTPRequest.PseudoHeaderFields {
         didSet { state.remove(.isChecked) }
     }
 
@@ -66,7 +66,6 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline var state: State = []
-    var resolution: CopyOnWrite<Resolution>?
     private var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
@@ -88,12 +87,14 @@ public struct HTTPRequestData: Sendable, Identifiable {
         body: RequestBody? = nil
     ) {
         id = ID()
-        line = HTTPRequest(
-            method: method,
-            scheme: scheme,
-            authority: authority,
-            path: path.map { Self.target(path: $0) }
-        )
+        line =
+            HTTPRequest(
+                method: method,
+                scheme: scheme,
+                authority: authority,
+                path: path.map { Self.target(path: $0) }
+            )
+            .pseudoHeaderFields
         self.headerFields = headerFields
         self.body = body
     }
@@ -119,33 +120,37 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The method.
     public var method: HTTPRequest.Method {
-        get { line.method }
-        set { line.method = newValue }
+        // What is stored only ever comes from a method.
+        get { HTTPRequest.Method(line.method.value) ?? .get }
+        set { line.method.value = newValue.rawValue }
     }
 
     /// The scheme; nil while it is open.
     public var scheme: String? {
-        get { line.scheme }
-        set { line.scheme = newValue }
+        get { line.scheme?.value }
+        set { line.scheme = newValue.map { HTTPField(name: .requestScheme, value: $0) } }
     }
 
     /// The host, and the port if there is one: `api.example.com:8443`; nil while it is open.
     public var authority: String? {
-        get { line.authority }
-        set { line.authority = newValue }
+        get { line.authority?.value }
+        set {
+            line.authority = newValue.map { HTTPField(name: .requestAuthority, value: $0) }
+            state.remove(.isForServer)
+        }
     }
 
     /// Path and query as they will be sent, the path empty while it is open; nil when both are.
     var target: String? {
-        get { line.path }
-        set { line.path = newValue }
+        get { line.path?.value }
+        set { line.path = newValue.map { HTTPField(name: .requestPath, value: $0) } }
     }
 
     /// The options, in a box that a request without any does not have.
     var settings: RequestSettings {
         _read {
-            if let box {
-                yield box.value
+            if box != nil {
+                yield box!.value
             } else {
                 yield RequestSettings.defaults
             }
@@ -192,6 +197,12 @@ extension HTTPRequestData {
         static let isResolved = State(rawValue: 2)
         /// It was found to be valid and has not been changed since.
         static let isChecked = State(rawValue: 4)
+        /// A chain is rewriting it.
+        static let isResolving = State(rawValue: 8)
+        /// Its caller left the authority open, so that it belongs to the stack's server.
+        static let isRelative = State(rawValue: 16)
+        /// Its authority is one that the stack names.
+        static let isForServer = State(rawValue: 32)
     }
 
     @usableFromInline var isUnderway: Bool {
@@ -204,6 +215,13 @@ extension HTTPRequestData {
         request.state.remove(.isUnderway)
         return request
     }
+}
+
+extension HTTPField.Name {
+    // The names that swift-http-types has for these are not public; they are valid, so there is a value.
+    fileprivate static let requestScheme = HTTPField.Name(parsed: ":scheme")!
+    fileprivate static let requestAuthority = HTTPField.Name(parsed: ":authority")!
+    fileprivate static let requestPath = HTTPField.Name(parsed: ":path")!
 }
 
 extension HTTPRequestData: Hashable {

@@ -14,11 +14,23 @@ public struct HeaderFields: Sendable {
     /// The fields as swift-http-types has them.
     public private(set) var httpFields: HTTPFields
 
+    /// What was given and cannot be sent; absent as long as nothing is wrong.
+    private var refusals: CopyOnWrite<Refusals>?
+
+    private struct Refusals: Sendable {
+        var names: [HTTPField.Name] = []
+        var customName: String?
+    }
+
     /// The fields that were given a value with a line break, a NUL or another forbidden byte.
-    private(set) var refusedNames: [HTTPField.Name] = []
+    var refusedNames: [HTTPField.Name] {
+        refusals?.value.names ?? []
+    }
 
     /// A name that is none, given for a field.
-    private(set) var refusedCustomName: String?
+    var refusedCustomName: String? {
+        refusals?.value.customName
+    }
 
     /// Creates an empty collection.
     public init() {
@@ -39,7 +51,9 @@ public struct HeaderFields: Sendable {
         get { httpFields[name] }
         set {
             httpFields[name] = newValue
-            note(newValue.map { [$0] } ?? [], for: name)
+            if refusals != nil || newValue.map({ HTTPField.isValidValue($0) }) == false {
+                note(newValue.map { [$0] } ?? [], for: name)
+            }
         }
     }
 
@@ -81,21 +95,29 @@ public struct HeaderFields: Sendable {
     public mutating func append(name: HTTPField.Name, value: String) {
         httpFields.append(HTTPField(name: name, value: value))
         if !HTTPField.isValidValue(value) {
-            refusedNames.append(name)
+            refuse(name)
         }
     }
 
     /// Remembers a name that cannot be a field's, so that sending says so.
     mutating func refuse(customName: String) {
-        refusedCustomName = customName
+        var refusals = refusals?.value ?? Refusals()
+        refusals.customName = customName
+        self.refusals = CopyOnWrite(refusals)
+    }
+
+    private mutating func refuse(_ name: HTTPField.Name) {
+        var refusals = refusals?.value ?? Refusals()
+        refusals.names.append(name)
+        self.refusals = CopyOnWrite(refusals)
     }
 
     private mutating func note(_ values: [String], for name: HTTPField.Name) {
-        if !refusedNames.isEmpty {
-            refusedNames.removeAll { $0 == name }
+        if refusals != nil {
+            refusals?.value.names.removeAll { $0 == name }
         }
         if !values.allSatisfy({ HTTPField.isValidValue($0) }) {
-            refusedNames.append(name)
+            refuse(name)
         }
     }
 }

@@ -1,36 +1,20 @@
 import HTTPTypes
 
-/// What is remembered while a chain rewrites a request, and only then.
-struct Resolution: Sendable {
-    /// Whether the caller left the authority open, so that the request belongs to the stack's server.
-    ///
-    /// One that names its authority goes where it points, and only gets header fields.
-    let isRelative: Bool
-
-    /// The authorities that the stack names.
-    var authorities: [String] = []
-
-    /// The fields with credentials that the stack set; they stay with those authorities.
-    var credentials: [HTTPField.Name] = []
-
-    init(of request: HTTPRequestData) {
-        isRelative = request.authority == nil
-    }
-}
-
 extension HTTPRequestData {
     /// Whether the request belongs to the stack's server: its caller left the authority open.
+    ///
+    /// One that names its authority goes where it points, and only gets header fields.
     var isRelative: Bool {
-        resolution?.value.isRelative ?? (authority == nil)
+        state.contains(.isResolving) ? state.contains(.isRelative) : authority == nil
     }
 
     /// Rewrites it as a component and all upstream of it would, unless that has been done.
     mutating func resolve(by component: some NetworkingComponent) {
         guard !state.contains(.isResolved) else { return }
-        resolution = CopyOnWrite(Resolution(of: self))
+        state.insert(authority == nil ? [.isResolving, .isRelative] : .isResolving)
         component.resolve(&self)
         withholdCredentials()
-        resolution = nil
+        state.remove([.isResolving, .isRelative])
         if scheme == nil {
             scheme = "https"
         }
@@ -43,14 +27,23 @@ extension HTTPRequestData {
         state.insert(.isResolved)
     }
 
+    /// Names the authority of the stack's server, and gives it to the request if that is open or any when overriding.
+    mutating func setServer(authority: String, overriding: Bool) {
+        fill(\.authority, with: authority, overriding: overriding)
+        if self.authority?.lowercased() == authority.lowercased() {
+            state.insert(.isForServer)
+        }
+    }
+
     /// Takes off the credentials that the stack set when the request goes to an authority that the stack does not name.
     private mutating func withholdCredentials() {
-        guard let resolution = resolution?.value, !resolution.credentials.isEmpty, let authority else { return }
-        let isNamed = resolution.authorities.contains { $0.lowercased() == authority.lowercased() }
-        guard !isNamed else { return }
-        for name in resolution.credentials {
+        let names = settings.serverCredentials
+        guard !names.isEmpty else { return }
+        settings.serverCredentials = []
+        guard !state.contains(.isForServer) else { return }
+        for name in names {
             headerFields[name] = nil
         }
-        emit(.credentialsWithheld(resolution.credentials))
+        emit(.credentialsWithheld(names))
     }
 }

@@ -62,3 +62,27 @@ extension HTTPResponse.Status {
         kind == .serverError
     }
 }
+
+extension HTTPResponse.Status {
+    /// The status of a code with the reason phrase that RFC 9110 gives it, for transports that do not hand out the
+    /// server's.
+    init(standard code: Int) {
+        self = Self.standard[code] ?? HTTPResponse.Status(code: code)
+    }
+
+    private static let standard: [Int: HTTPResponse.Status] = {
+        let statuses: [HTTPResponse.Status] = [
+            .ok, .created, .accepted, .nonAuthoritativeInformation, .noContent, .resetContent, .partialContent,
+            .multipleChoices, .movedPermanently, .found, .seeOther, .notModified, .temporaryRedirect,
+            .permanentRedirect,
+            .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed, .notAcceptable,
+            .proxyAuthenticationRequired, .requestTimeout, .conflict, .gone, .lengthRequired, .preconditionFailed,
+            .contentTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .expectationFailed,
+            .misdirectedRequest, .unprocessableContent, .tooEarly, .upgradeRequired, .preconditionRequired,
+            .tooManyRequests, .requestHeaderFieldsTooLarge, .unavailableForLegalReasons, .internalServerError,
+            .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout, .httpVersionNotSupported,
+            .networkAuthenticationRequired,
+        ]
+        return Dictionary(uniqueKeysWithValues: statuses.map { ($0.code, $0) })
+    }()
+}

@@ -41,6 +41,17 @@ struct TypedValues: Sendable {
         }
     }
 
+    /// Takes over all values of another set.
+    mutating func merge(_ other: TypedValues) {
+        for entry in other.entries {
+            if let index = entries.firstIndex(where: { $0.key == entry.key }) {
+                entries[index] = entry
+            } else {
+                entries.append(entry)
+            }
+        }
+    }
+
     /// What takes part in equality.
     var identities: [ObjectIdentifier: Identity] {
         var identities: [ObjectIdentifier: Identity] = [:]
@@ -79,17 +90,29 @@ struct Identity: Sendable, Hashable {
 }
 
 /// A value behind one reference, copied when it is written to while shared.
-///
-/// An array of one element: it has the reference, the copying and the `Sendable` of its element.
 struct CopyOnWrite<Value: Sendable>: Sendable {
-    private var storage: [Value]
+    private var storage: Storage
 
     init(_ value: Value) {
-        storage = [value]
+        storage = Storage(value)
     }
 
     var value: Value {
-        _read { yield storage[0] }
-        _modify { yield &storage[0] }
+        _read { yield storage.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) {
+                storage = Storage(storage.value)
+            }
+            yield &storage.value
+        }
+    }
+
+    // @unchecked because it is only written to while nobody else has a reference to it.
+    private final class Storage: @unchecked Sendable {
+        var value: Value
+
+        init(_ value: Value) {
+            self.value = value
+        }
     }
 }

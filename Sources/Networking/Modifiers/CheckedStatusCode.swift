@@ -26,11 +26,8 @@ struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let response = try await upstream.send(request)
-        if !request.acceptedStatuses.contains(response.status), let error = error(response) {
-            throw error
-        }
-        try response.checkStatus(request.acceptedStatuses)
-        return response
+        guard !request.acceptedStatuses.contains(response.status) else { return response }
+        throw error(response) ?? NetworkingError.refusedStatus(of: response)
     }
 
     var description: String {

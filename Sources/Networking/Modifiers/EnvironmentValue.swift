@@ -10,31 +10,35 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - key: The value to set: one of ``NetworkEnvironment``'s own, or one that an extension of it declares.
     ///   - value: What it is, for everything upstream.
-    /// - Returns: A component that sends in that environment.
+    /// - Returns: A component that sends in that environment. A computed key's setter runs once, now.
     public func environment<Value: Sendable>(
         _ key: any WritableKeyPath<NetworkEnvironment, Value> & Sendable,
         _ value: Value
     ) -> some NetworkingComponent {
-        modified(EnvironmentValue(key: key, value: value))
+        // The key path is followed here and not in each send, which would cost three times the rest.
+        var environment = NetworkEnvironment()
+        environment[keyPath: key] = value
+        return modified(EnvironmentValue(environment: environment, name: "\(key)"))
     }
 }
 
-struct EnvironmentValue<Value: Sendable>: NetworkingModifier, CustomStringConvertible, CustomReflectable {
-    let key: any WritableKeyPath<NetworkEnvironment, Value> & Sendable
-    let value: Value
+struct EnvironmentValue: NetworkingModifier, CustomStringConvertible, CustomReflectable {
+    /// The default environment with the one value set.
+    let environment: NetworkEnvironment
+    let name: String
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        var environment = NetworkEnvironment.current
-        environment[keyPath: key] = value
-        return try await withEnvironment(environment) { try await upstream.send(request) }
+        try await withEnvironment(NetworkEnvironment.current.merging(environment)) {
+            try await upstream.send(request)
+        }
     }
 
     /// Names the value but does not show it: it may be a secret of somebody's own.
     var description: String {
-        "environment(\(key))"
+        "environment(\(name))"
     }
 
     var customMirror: Mirror {
-        Mirror(self, children: ["key": "\(key)"])
+        Mirror(self, children: ["key": name])
     }
 }

@@ -57,7 +57,7 @@ struct Connection: Sendable {
 
     private func send(answerTo exchange: Exchange) async -> Bool {
         do {
-            let response = EncodedResponse(try await exchange.response(), to: exchange.request)
+            let response = EncodedResponse(await exchange.response(), to: exchange.request)
             try await send(response) { switchboard.finish(exchange) }
             return !response.closesConnection
         } catch {

@@ -89,8 +89,11 @@ extension HTTPFields {
 
     fileprivate mutating func addFraming(of body: TestResponse.Body) {
         guard self[.transferEncoding] == nil else { return }
-        guard let count = body.count else { return self[.transferEncoding] = "chunked" }
-        if self[.contentLength] == nil { self[.contentLength] = String(count) }
+        if let count = body.count {
+            if self[.contentLength] == nil { self[.contentLength] = String(count) }
+        } else {
+            self[.transferEncoding] = "chunked"
+        }
     }
 
     fileprivate func isContentLengthWrong(for body: TestResponse.Body) -> Bool {

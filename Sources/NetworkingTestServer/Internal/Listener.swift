@@ -33,8 +33,7 @@ struct Listener: Sendable {
             }
             connections.cancelAll()
         }
-        await pool.settle()
-        try? socket.close()
+        await socket.end(in: pool)
         switchboard.close()
     }
 }

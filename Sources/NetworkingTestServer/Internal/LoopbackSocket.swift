@@ -41,19 +41,26 @@ package struct LoopbackSocket: Sendable {
         try await socket.write(data)
     }
 
-    /// Closes the socket, which nobody may be using any more.
+    /// Closes the connection, which nobody may be using any more.
     package func close() async {
-        await pool.settle()
-        try? socket.close()
+        await socket.end(in: pool)
+    }
+}
+
+extension AsyncSocket {
+    /// Ends the socket for everybody and closes it; nobody may be waiting for it any more.
+    package func end(in pool: EventLoop.Pool) async {
+        // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
+        // between would leave its number on the list, and the next socket with that number would never be woken.
+        await pool.finishCurrentJob()
+        // A process that a test starts inherits the socket and would keep the port open; closing is not enough.
+        shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
+        try? close()
     }
 }
 
 extension Actor {
-    /// Returns when the job that the actor runs now is over.
-    ///
-    /// The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
-    /// between would leave its number on the list, and the next socket with that number would never be woken.
-    package func settle() {
+    fileprivate func finishCurrentJob() {
         // A call that needs the actor: the optimiser removes a hop that nothing needs.
         preconditionIsolated()
     }

@@ -5,11 +5,12 @@ struct PathPattern: Sendable {
 
     init(_ pattern: String) {
         precondition(pattern.hasPrefix("/"), "a path starts with / (is \(pattern))")
-        segments = Self.split(pattern).map { segment in
-            if segment == "*" { return .rest }
-            if segment.hasPrefix(":") { return .parameter(String(segment.dropFirst())) }
-            return .literal(segment.withoutPercentEncoding)
-        }
+        segments = Self.split(pattern)
+            .map { segment in
+                if segment == "*" { return .rest }
+                if segment.hasPrefix(":") { return .parameter(String(segment.dropFirst())) }
+                return .literal(segment.withoutPercentEncoding)
+            }
         precondition(!segments.dropLast().contains(.rest), "* is the last segment of a path (is \(pattern))")
     }
 

@@ -78,8 +78,7 @@ extension LoopbackSocket {
             try await connecting.connect(to: address)
             return try LoopbackSocket(connecting, pool: pool)
         } catch {
-            await pool.settle()
-            try? socket.close()
+            await connecting.end(in: pool)
             throw error
         }
     }

@@ -23,11 +23,7 @@ extension NetworkingComponent {
         _ value: String,
         overriding: Bool = false
     ) -> some NetworkingComponent {
-        modified(
-            Server("headerField: \(name.rawName)\(overriding.setting)") { request in
-                request.setServer(name, value, overriding: overriding)
-            }
-        )
+        modified(Server(headerField: name, value, overriding: overriding))
     }
 
     /// Sets a header field by a name that swift-http-types has no constant for, on requests that do not have it.
@@ -42,16 +38,14 @@ extension NetworkingComponent {
         _ value: String,
         overriding: Bool = false
     ) -> some NetworkingComponent {
-        let fieldName = HTTPField.Name(name)
-        return modified(
-            Server("customHeaderField: \(Redaction.singleLine(name))\(overriding.setting)") { request in
-                if let fieldName {
-                    request.setServer(fieldName, value, overriding: overriding)
-                } else {
+        guard let fieldName = HTTPField.Name(name) else {
+            return modified(
+                Server("customHeaderField: \(Redaction.singleLine(name))") { request in
                     request.headerFields.refuse(customName: name)
                 }
-            }
-        )
+            )
+        }
+        return modified(Server(headerField: fieldName, value, overriding: overriding))
     }
 
     /// Sets the User-Agent of requests that do not have one.
@@ -63,12 +57,15 @@ extension NetworkingComponent {
     }
 }
 
-extension HTTPRequestData {
-    fileprivate mutating func setServer(_ name: HTTPField.Name, _ value: String, overriding: Bool) {
-        guard overriding || !headerFields.contains(name) else { return }
-        headerFields[name] = value
-        if Redaction.isCredential(HTTPField(name: name, value: "")) {
-            resolution?.value.credentials.append(name)
+extension Server {
+    fileprivate init(headerField name: HTTPField.Name, _ value: String, overriding: Bool) {
+        let isCredential = Redaction.isCredential(HTTPField(name: name, value: ""))
+        self.init("headerField: \(name.rawName)\(overriding.setting)") { request in
+            guard overriding || !request.headerFields.contains(name) else { return }
+            request.headerFields[name] = value
+            if isCredential {
+                request.settings.serverCredentials.append(name)
+            }
         }
     }
 }

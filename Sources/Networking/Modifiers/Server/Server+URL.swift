@@ -115,11 +115,6 @@ extension HTTPRequestData {
         self[keyPath: property] = value
     }
 
-    fileprivate mutating func setServer(authority: String, overriding: Bool) {
-        fill(\.authority, with: authority, overriding: overriding)
-        resolution?.value.authorities.append(authority)
-    }
-
     fileprivate mutating func prefixPath(with prefix: String) {
         var prefix = Self.target(path: prefix)
         while prefix.hasSuffix("/") {

@@ -6,40 +6,47 @@ struct Benchmarks {
         try await Task.detached { try await overhead() }.value
     }
 
+    @inline(never) static func loop(_ c: some NetworkingComponent, _ n: Int) async throws {
+        let r = HTTPRequestData(path: "/small")
+        for _ in 0..<n { _ = try await c.send(r) }
+    }
+
     static func overhead() async throws {
+        if CommandLine.arguments.count > 1 {
+            try await loop(InstantTransport().stackOfNine(authority: "api.example.com"), Int(CommandLine.arguments[1])!)
+            return
+        }
         let request = HTTPRequestData(path: "/small")
         let absolute = InstantTransport().server(authority: "api.example.com").resolved(request)
-
-        func ten(_ c: some NetworkingComponent) -> some NetworkingComponent {
-            c.modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-                .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-                .modified(PassThrough()).modified(PassThrough())
+        func show(_ name: String, _ c: any NetworkingComponent, _ r: HTTPRequestData) async throws {
+            let m = try await Measurement.measure(name, runs: 20_000) { _ = try await c.send(r) }
+            print(name, Int(m.minimum), Int(m.median))
         }
-        let one = InstantTransport().modified(PassThrough())
-        let eleven = ten(one)
-        let m1 = try await Measurement.measure("1 pass-through", runs: 100_000) { _ = try await one.send(absolute) }
-        let m11 = try await Measurement.measure("11 pass-through", runs: 100_000) {
-            _ = try await eleven.send(absolute)
-        }
-        print("1:", m1.median, "11:", m11.median, "each:", (m11.median - m1.median) / 10)
-        let nine = InstantTransport().stackOfNine(authority: "api.example.com")
-        let m9 = try await Measurement.measure("nine", runs: 20_000) { _ = try await nine.send(request) }
-        print("nine:", m9.median)
-        func show(_ name: String, _ c: some NetworkingComponent) async throws {
-            let m = try await Measurement.measure(name, runs: 20_000) { _ = try await c.send(absolute) }
-            print(name, m.median, "net", m.median - m1.median)
-        }
-        try await show("timeout", InstantTransport().timeout(.seconds(10)))
-        try await show("timeout/suspending", SuspendingTransport().timeout(.seconds(10)))
-        try await show("suspending alone", SuspendingTransport().checkedStatusCode())
-        try await show("deadline", InstantTransport().deadline(.seconds(10)))
-        try await show("environment", InstantTransport().environment(\.tenant, 1))
-        try await show("checked", InstantTransport().checkedStatusCode())
-        try await show("logged", InstantTransport().logged(using: .silent))
-        try await show("numbered", InstantTransport().numbered())
-        let relative = InstantTransport().server(headerField: .accept, "application/json").server(scheme: "https")
-            .server(authority: "a.example.com")
-        let m = try await Measurement.measure("server x3", runs: 20_000) { _ = try await relative.send(request) }
-        print("server x3", m.median)
+        try await show("bare transport", InstantTransport(), absolute)
+        try await show("1 pass", InstantTransport().modified(PassThrough()), absolute)
+        try await show(
+            "3 pass",
+            InstantTransport().modified(PassThrough()).modified(PassThrough()).modified(PassThrough()),
+            absolute
+        )
+        try await show("timeout", InstantTransport().timeout(.seconds(10)), absolute)
+        try await show("deadline", InstantTransport().deadline(.seconds(10)), absolute)
+        try await show("environment", InstantTransport().environment(\.tenant, 1), absolute)
+        try await show("checked", InstantTransport().checkedStatusCode(), absolute)
+        try await show("logged", InstantTransport().logged(using: .silent), absolute)
+        try await show("numbered", InstantTransport().numbered(), absolute)
+        try await show("server authority", InstantTransport().server(authority: "a.example.com"), request)
+        try await show(
+            "server x2",
+            InstantTransport().server(scheme: "https").server(authority: "a.example.com"),
+            request
+        )
+        try await show(
+            "server x3",
+            InstantTransport().server(headerField: .accept, "application/json").server(scheme: "https")
+                .server(authority: "a.example.com"),
+            request
+        )
+        try await show("nine", InstantTransport().stackOfNine(authority: "api.example.com"), request)
     }
 }

@@ -50,7 +50,7 @@ extension NetworkingComponent {
     func stackOfNine(authority: String, scheme: String = "https") -> some NetworkingComponent {
         timeout(.seconds(10))
             .environment(\.tenant, 1)
-            .deadline(.seconds(30))
+            .delayed(by: .zero)
             .checkedStatusCode()
             .logged(using: .silent)
             .numbered()

@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "Quickstart",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "swift-networking", path: "../..", traits: [.defaults, "TestServer"]),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "Quickstart",
+            dependencies: [
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingTestServer", package: "swift-networking"),
+            ],
+            swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+        )
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,37 @@
+import Networking
+import NetworkingTestServer
+import Synchronization
+
+/// The server of the tour: users with a login, a route that fails now and then, and one that takes its time.
+enum DemoServer {
+    static let token = "s3cr3t-token"
+
+    static func script(_ server: TestServer) {
+        server.route(.post, "/login") { request in
+            request.body.isEmpty ? .status(.badRequest) : try .json(Session(token: token))
+        }
+        server.route(.get, "/me") { request in
+            request.headerFields[.authorization] == "Bearer \(token)"
+                ? try .json(User(id: 1, name: "Emily"))
+                : TestResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"users\""])
+        }
+        server.route(.get, "/users/:id") { request in
+            guard let id = Int(request.parameters["id"] ?? "") else { return .status(.notFound) }
+            return try .json(User(id: id, name: "User \(id)"))
+        }
+        let calls = Calls()
+        server.route(.get, "/flaky") { _ in calls.next() == 1 ? .status(.serviceUnavailable) : .ok }
+        server.route(.get, "/slow") { _ in
+            TestResponse(body: .data(.init("at last".utf8)), delay: .seconds(30))
+        }
+    }
+}
+
+/// Counts the calls of a route.
+private final class Calls: Sendable {
+    private let count = Atomic(0)
+
+    func next() -> Int {
+        count.add(1, ordering: .relaxed).newValue
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Logging
+
+/// Plain lines, with some weight on those that structure them where a person is looking.
+enum Terminal {
+    private static let isInteractive = isatty(STDOUT_FILENO) == 1
+
+    static func title(_ text: String) {
+        print("\n" + styled(text, "1"))
+    }
+
+    /// Code, as it stands in this program.
+    static func code(_ text: String) {
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            print(styled("    \(line)", "36"))
+        }
+    }
+
+    static func say(_ text: String) {
+        print("  \(text)")
+    }
+
+    private static func styled(_ text: String, _ style: String) -> String {
+        isInteractive ? "\u{1B}[\(style)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// Shows log lines between the others.
+struct TerminalLog: LogHandler {
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+
+    static let logger = Logger(label: "quickstart") { _ in TerminalLog() }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        Terminal.say("│ \(event.level): \(event.message)")
+    }
+}

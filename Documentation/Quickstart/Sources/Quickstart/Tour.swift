@@ -1,0 +1,190 @@
+import Foundation
+import Networking
+import NetworkingTestServer
+
+/// Builds a stack step by step and uses it against a server of its own.
+enum Tour {
+    static func run() async throws {
+        try await withTestServer { server in
+            DemoServer.script(server)
+            Terminal.say("A server listens on \(server.url). Everything below is real HTTP over loopback.")
+            let network = aStack(for: server)
+            try await aValue(from: network)
+            let session = try await aLogin(on: network)
+            try await aRefusal(from: network)
+            try await aToken(session, on: network)
+            try await aModifierOfOnesOwn(around: network)
+            try await aTimeout(on: network)
+            try await aCancellation(on: network)
+        }
+        try await aMock()
+        Terminal.title("That was the tour")
+        Terminal.say("Documentation/Modifiers.md lists every modifier; Sources/Quickstart is what you just saw.")
+    }
+
+    /// The stack of the whole tour: the transport first, the outermost modifier last.
+    static func stack(over transport: some NetworkingComponent) -> some NetworkingComponent {
+        transport
+            .timeout(.milliseconds(500))
+            .logged(using: TerminalLog.logger)
+            .numbered()
+    }
+
+    private static func aStack(for server: TestServer) -> some NetworkingComponent {
+        Terminal.title("1. A client is a composed value")
+        Terminal.code(
+            """
+            let network = URLSession.shared
+                .timeout(.milliseconds(500))
+                .logged()
+                .numbered()
+                .server(baseURL: server.url)
+            """
+        )
+        let network = stack(over: URLSession.shared).server(baseURL: server.url)
+        Terminal.say("network.outline tells what a request meets, outermost first:")
+        for line in network.outline.split(separator: "\n") {
+            Terminal.say("    \(line)")
+        }
+        return network
+    }
+
+    private static func aValue(from network: some NetworkingComponent) async throws {
+        Terminal.title("2. A request knows what its response decodes to")
+        Terminal.code("let (user, response) = try await network.value(.user(id: 42))")
+        let (user, response) = try await network.value(.user(id: 42))
+        Terminal.say("\(user.name), from a response of \(response.data.count) bytes, status \(response.status)")
+        try expect(user.id == 42, "the user with id 42 comes back")
+    }
+
+    private static func aLogin(on network: some NetworkingComponent) async throws -> Session {
+        Terminal.title("3. A body is a value, too")
+        Terminal.code("let session = try await network.request(.logIn(credentials))   // body: .json(credentials)")
+        let session = try await network.request(.logIn(Credentials(user: "emily", password: "emilyspass")))
+        Terminal.say("Logged in. Neither the password nor the token shows in the log.")
+        return session
+    }
+
+    private static func aRefusal(from network: some NetworkingComponent) async throws {
+        Terminal.title("4. Failures say what happened, to which request, and what to do")
+        Terminal.code("try await network.value(.me)   // without a token")
+        do {
+            _ = try await network.value(.me)
+            try expect(false, "a request without a token is refused")
+        } catch let error as NetworkingError where error.isUnauthorized {
+            Terminal.say("\(error)")
+        }
+    }
+
+    private static func aToken(_ session: Session, on network: some NetworkingComponent) async throws {
+        Terminal.title("5. A stack grows around a stack")
+        Terminal.code(
+            """
+            let mine = network.server(headerField: .authorization, "Bearer \\(session.token)")
+            let me = try await mine.request(.me)
+            """
+        )
+        let mine = network.server(headerField: .authorization, "Bearer \(session.token)")
+        let me = try await mine.request(.me)
+        Terminal.say("Hello \(me.name)!")
+        try expect(me.name == "Emily", "the token opens the door")
+    }
+
+    private static func aModifierOfOnesOwn(around network: some NetworkingComponent) async throws {
+        Terminal.title("6. A modifier of one's own is one function")
+        Terminal.code(
+            """
+            struct OnceMore: NetworkingModifier {
+                func send(
+                    _ request: HTTPRequestData,
+                    upstream: some NetworkingComponent
+                ) async throws -> HTTPResponseData {
+                    let response = try await upstream.send(request)
+                    return response.status == .serviceUnavailable ? try await upstream.send(request) : response
+                }
+            }
+            let response = try await network.modified(OnceMore()).data(HTTPRequestData(path: "flaky"))
+            """
+        )
+        let response = try await network.modified(OnceMore()).data(HTTPRequestData(path: "flaky"))
+        Terminal.say("The server failed once, and nobody had to know: \(response.status)")
+        try expect(response.status == .ok, "the second attempt succeeds")
+    }
+
+    private static func aTimeout(on network: some NetworkingComponent) async throws {
+        Terminal.title("7. Time is limited, for the stack or for one request")
+        Terminal.code(
+            """
+            var request = HTTPRequestData(path: "slow")
+            request.timeout = .milliseconds(200)
+            try await network.data(request)
+            """
+        )
+        var request = HTTPRequestData(path: "slow")
+        request.timeout = .milliseconds(200)
+        do {
+            try await network.data(request)
+            try expect(false, "a slow response runs into its timeout")
+        } catch let error as NetworkingError where error.isTimeout {
+            Terminal.say("\(error)")
+        }
+    }
+
+    private static func aCancellation(on network: some NetworkingComponent) async throws {
+        Terminal.title("8. A cancelled task cancels its transfer")
+        Terminal.code(
+            """
+            let call = Task { try await network.data(HTTPRequestData(path: "slow")) }
+            call.cancel()
+            """
+        )
+        let call = Task { try await network.data(HTTPRequestData(path: "slow")) }
+        call.cancel()
+        switch await call.result {
+        case .success: try expect(false, "a cancelled call does not succeed")
+        case .failure(let error):
+            Terminal.say("The caller gets \(type(of: error)), and the connection is closed.")
+            try expect(error is CancellationError, "a cancelled caller gets CancellationError itself")
+        }
+    }
+
+    private static func aMock() async throws {
+        Terminal.title("9. The same stack without a network")
+        Terminal.code(
+            """
+            let transport = MockTransport()
+            transport.on(.get, "/users/42") { _ in .json(User(id: 42, name: "Nobody")) }
+            let network = stack(over: transport).server(authority: "api.example.com")
+            """
+        )
+        let transport = MockTransport()
+        transport.on(.get, "/users/42") { _ in .json(User(id: 42, name: "Nobody")) }
+        let network = stack(over: transport).server(authority: "api.example.com")
+        let user = try await network.request(.user(id: 42))
+        Terminal.say("\(user.name) answered \(transport.requests[0]).")
+        try expect(transport.requests.count == 1, "the mock saw one request")
+    }
+
+    /// The tour checks what it shows, so that it cannot tell a story that is no longer true.
+    private static func expect(_ condition: Bool, _ claim: String) throws {
+        guard condition else { throw UntrueClaim(claim: claim) }
+    }
+}
+
+struct OnceMore: NetworkingModifier {
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let response = try await upstream.send(request)
+        return response.status == .serviceUnavailable ? try await upstream.send(request) : response
+    }
+}
+
+struct UntrueClaim: Error, CustomStringConvertible {
+    let claim: String
+
+    var description: String {
+        "The tour claims that \(claim), and it does not."
+    }
+}

@@ -1,0 +1,33 @@
+import Networking
+
+/// What the server knows of a user.
+struct User: Codable, Sendable {
+    let id: Int
+    let name: String
+}
+
+struct Credentials: Codable, Sendable {
+    let user: String
+    let password: String
+}
+
+struct Session: Codable, Sendable {
+    let token: String
+}
+
+// Each endpoint is a factory: what to send, and what its response decodes to.
+extension Request where Response == Session {
+    static func logIn(_ credentials: Credentials) -> Self {
+        Request(HTTPRequestData(method: .post, path: "login", body: .json(credentials)))
+    }
+}
+
+extension Request where Response == User {
+    static var me: Self {
+        Request(HTTPRequestData(path: "me"))
+    }
+
+    static func user(id: Int) -> Self {
+        Request(HTTPRequestData(path: "users/\(id)"))
+    }
+}
