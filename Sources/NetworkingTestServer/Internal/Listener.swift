@@ -23,9 +23,11 @@ struct Listener: Sendable {
     /// Serves until the task is cancelled; returns when all connections are closed and their handlers have ended.
     func serve(_ switchboard: Switchboard) async {
         await withDiscardingTaskGroup { connections in
-            while !Task.isCancelled, let peer = try? await LoopbackSocket(socket.accept(), pool: pool) {
+            while !Task.isCancelled {
+                // A connection may break before it is accepted, and file descriptors may run out for a while.
+                guard let peer = try? await socket.accept() else { continue }
                 let connection = Connection(
-                    socket: peer,
+                    socket: LoopbackSocket(peer, pool: pool),
                     number: switchboard.makeConnectionNumber(),
                     switchboard: switchboard
                 )

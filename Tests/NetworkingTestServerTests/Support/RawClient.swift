@@ -76,7 +76,7 @@ extension LoopbackSocket {
         let connecting = try AsyncSocket(socket: socket, pool: pool)
         do {
             try await connecting.connect(to: address)
-            return try LoopbackSocket(connecting, pool: pool)
+            return LoopbackSocket(connecting, pool: pool)
         } catch {
             await connecting.end(in: pool)
             throw error

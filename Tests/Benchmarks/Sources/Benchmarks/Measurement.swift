@@ -1,6 +1,5 @@
 /// The time that one run of an operation takes, over several samples of many runs each.
 struct Measurement {
-    let name: String
     /// Nanoseconds a run, of each sample, sorted.
     let samples: [Double]
 
@@ -14,30 +13,52 @@ struct Measurement {
 
     /// Measures an operation, with one sample to warm up.
     ///
-    /// The clock is read around a whole sample and never inside `Clock.measure`, which hops off the executor.
+    /// The clock is read around a whole sample and never with `Clock.measure`, which hops off the executor.
     static func measure(
-        _ name: String,
         runs: Int,
-        samples: Int = 9,
+        samples: Int = 15,
         _ operation: () async throws -> Void
     ) async rethrows -> Measurement {
         var results: [Double] = []
         for sample in 0...samples {
-            let start = ContinuousClock.now
-            for _ in 0..<runs {
-                try await operation()
+            let time = try await nanoseconds {
+                for _ in 0..<runs {
+                    try await operation()
+                }
             }
-            let elapsed = ContinuousClock.now - start
             if sample > 0 {
-                results.append(elapsed.nanoseconds / Double(runs))
+                results.append(time / Double(runs))
             }
         }
-        return Measurement(name: name, samples: results.sorted())
+        return Measurement(samples: results.sorted())
     }
-}
 
-extension Duration {
-    var nanoseconds: Double {
-        Double(components.seconds) * 1e9 + Double(components.attoseconds) / 1e9
+    /// How much faster one operation is than another: their times in pairs, one after the other, so that what slows
+    /// the machine down slows down both.
+    static func ratio(
+        rounds: Int,
+        of operation: () async throws -> Void,
+        to reference: () async throws -> Void
+    ) async rethrows -> Measurement {
+        var ratios: [Double] = []
+        for round in 0...rounds {
+            let first = round.isMultiple(of: 2)
+            var time = first ? try await nanoseconds(operation) : 0
+            let referenceTime = try await nanoseconds(reference)
+            if !first {
+                time = try await nanoseconds(operation)
+            }
+            if round > 0 {
+                ratios.append(referenceTime / time)
+            }
+        }
+        return Measurement(samples: ratios.sorted())
+    }
+
+    private static func nanoseconds(_ operation: () async throws -> Void) async rethrows -> Double {
+        let start = ContinuousClock.now
+        try await operation()
+        let elapsed = (ContinuousClock.now - start).components
+        return Double(elapsed.seconds) * 1e9 + Double(elapsed.attoseconds) / 1e9
     }
 }

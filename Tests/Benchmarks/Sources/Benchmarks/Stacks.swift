@@ -48,8 +48,12 @@ extension NetworkEnvironment {
 extension NetworkingComponent {
     /// Nine modifiers, all that exist and make sense together; those still to come take their places.
     func stackOfNine(authority: String, scheme: String = "https") -> some NetworkingComponent {
-        timeout(.seconds(10))
-            .environment(\.tenant, 1)
+        timeout(.seconds(10)).hoplessStack(authority: authority, scheme: scheme)
+    }
+
+    /// The same without `timeout`, which runs its upstream in a task of its own.
+    func hoplessStack(authority: String, scheme: String = "https") -> some NetworkingComponent {
+        environment(\.tenant, 1)
             .delayed(by: .zero)
             .checkedStatusCode()
             .logged(using: .silent)

@@ -1,0 +1,58 @@
+import Foundation
+import Networking
+
+/// The nine-modifier stack over URLSession against raw `URLSession.data(for:)`, in requests a second.
+enum TransportRatio {
+    static func measure() async throws -> [Row] {
+        let server = try await LoopbackServer.start()
+        let rows = try await measure(port: server.port)
+        try await server.stop()
+        return rows
+    }
+
+    private static func measure(port: Int) async throws -> [Row] {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.httpMaximumConnectionsPerHost = 32
+        let raw = URLSession(configuration: configuration)
+        defer { raw.invalidateAndCancel() }
+        let network = URLSessionTransport(configuration: configuration)
+            .stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
+
+        func ratio(_ name: String, callers: Int, count: Int, path: String, gate: Double) async throws -> Row {
+            let url = URL(string: "http://127.0.0.1:\(port)\(path)")!
+            let measured = try await Measurement.ratio(rounds: 15) {
+                try await run(callers: callers, count: count) {
+                    _ = try await network.data(HTTPRequestData(path: path))
+                }
+            } to: {
+                try await run(callers: callers, count: count) { _ = try await raw.data(for: URLRequest(url: url)) }
+            }
+            return Row(name: name, value: measured.median, unit: "x", gate: gate)
+        }
+
+        return [
+            try await ratio("URLSession, 16 callers, 1 KiB", callers: 16, count: 100, path: "/small", gate: 0.95),
+            try await ratio("URLSession, 1 caller, 1 KiB", callers: 1, count: 600, path: "/small", gate: 0.85),
+            try await ratio("URLSession, 1 caller, 10 MiB", callers: 1, count: 10, path: "/large", gate: 1.1),
+        ]
+    }
+
+    /// Has some callers make a number of calls each.
+    private static func run(
+        callers: Int,
+        count: Int,
+        _ operation: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<callers {
+                group.addTask {
+                    for _ in 0..<count {
+                        try await operation()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
