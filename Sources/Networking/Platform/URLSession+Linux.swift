@@ -2,7 +2,6 @@
 #if canImport(FoundationNetworking)
 import Foundation
 import FoundationNetworking
-import HTTPTypes
 import Synchronization
 
 extension URLSession {
@@ -15,16 +14,13 @@ extension URLSession {
         // With a cache, a task that is cancelled early crashes the process; and both would act behind the stack's back.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
-        return URLSession(configuration: configuration, delegate: URLSessionHub(), delegateQueue: InlineQueue())
+        return URLSession(configuration: configuration, delegate: URLSessionRelay(), delegateQueue: InlineQueue())
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
     func task(for exchange: URLSessionExchange, with request: URLRequest) -> URLSessionTask {
-        guard let hub = delegate as? URLSessionHub else {
-            preconditionFailure("Exchanges need a session that was made for them.")
-        }
         let task = dataTask(with: request)
-        hub.add(exchange, for: task)
+        task.delegate = exchange
         return task
     }
 
@@ -76,25 +72,28 @@ private final class Companions: Sendable {
 /// Runs what URLSession has to say on the queue where it happens, instead of on a thread of its own a while later.
 ///
 /// swift-corelibs-foundation hands each call of a delegate to this queue with `addOperation`, from the serial queue of
-/// the session; the trip costs a tenth of a small exchange. The order is that queue's, and a delegate that is called
-/// here must not call back into the session; an exchange does not.
+/// the session, so the calls come one at a time and in order without a queue of ours; the trip would cost a tenth of a
+/// small exchange. What is called here must not call back into a session or a task: `dataTask(with:)`, `resume()`,
+/// `cancel()` and the answer to a challenge wait for that same queue.
 // @unchecked because OperationQueue is; it adds no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
+    override init() {
+        super.init()
+        // Should a later version add operations by other means.
+        maxConcurrentOperationCount = 1
+    }
+
     override func addOperation(_ block: @escaping @Sendable () -> Void) {
         block()
     }
 }
 
-/// The delegate of a session for exchanges: tells each of them what happens to its task.
-private final class URLSessionHub: NSObject, URLSessionDataDelegate {
-    private let exchanges = Mutex<[Int: URLSessionExchange]>([:])
-
-    func add(_ exchange: URLSessionExchange, for task: URLSessionTask) {
-        exchanges.withLock { $0[task.taskIdentifier] = exchange }
-    }
-
+/// The delegate of a session for exchanges: passes each call on to the exchange, which is the task's own delegate.
+///
+/// Without it a task's delegate hears of redirects and challenges, but never of the response, the body or the end.
+private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
     private func exchange(of task: URLSessionTask) -> URLSessionExchange? {
-        exchanges.withLock { $0[task.taskIdentifier] }
+        task.delegate as? URLSessionExchange
     }
 
     func urlSession(
@@ -103,12 +102,12 @@ private final class URLSessionHub: NSObject, URLSessionDataDelegate {
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        exchange(of: dataTask)?.receive(response)
-        completionHandler(.allow)
+        exchange(of: dataTask)?
+            .urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        exchange(of: dataTask)?.receive(data)
+        exchange(of: dataTask)?.urlSession(session, dataTask: dataTask, didReceive: data)
     }
 
     func urlSession(
@@ -118,7 +117,14 @@ private final class URLSessionHub: NSObject, URLSessionDataDelegate {
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        exchange(of: task)?.sent(totalBytesSent, of: totalBytesExpectedToSend)
+        exchange(of: task)?
+            .urlSession(
+                session,
+                task: task,
+                didSendBodyData: bytesSent,
+                totalBytesSent: totalBytesSent,
+                totalBytesExpectedToSend: totalBytesExpectedToSend
+            )
     }
 
     func urlSession(
@@ -128,9 +134,14 @@ private final class URLSessionHub: NSObject, URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // Redirects are followed by the library's rules: these would lose bodies and keep credentials.
-        exchange(of: task)?.receive(response)
-        completionHandler(nil)
+        exchange(of: task)?
+            .urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: completionHandler
+            )
     }
 
     func urlSession(
@@ -139,14 +150,12 @@ private final class URLSessionHub: NSObject, URLSessionDataDelegate {
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        // Any other answer without a credential would wait for ever. What came before, head and body, is the answer.
-        exchange(of: task)?.refuseChallenge()
-        // From elsewhere, since the answer waits for the queue that calls here.
-        DispatchQueue.global().async { completionHandler(.cancelAuthenticationChallenge, nil) }
+        exchange(of: task)?
+            .urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.complete(with: error)
+        exchange(of: task)?.urlSession(session, task: task, didCompleteWithError: error)
     }
 }
 #endif

@@ -8,24 +8,33 @@ import Synchronization
 
 /// One request on its way through URLSession: what has arrived, who waits for it, and how it ended.
 ///
-/// URLSession tells it what happens, on a queue of its own; the sending task waits for the head, for bytes or for the
-/// end. The first thing that ends it counts: the server, an error, a limit, or the caller's cancellation, which
-/// resumes the caller at once and does not wait for URLSession.
+/// It is the delegate of its task. URLSession tells it what happens, on a queue of URLSession's; the sending task waits
+/// for the head, for bytes or for the end. The first thing that ends it counts: the server, an error, a limit, or the
+/// caller's cancellation, which resumes the caller at once and does not wait for URLSession.
 final class URLSessionExchange: NSObject, Sendable {
     /// What the sending task can wait for.
-    enum Milestone {
+    private enum Milestone {
         case head
         case bytes
         case end
     }
 
-    let request: HTTPRequestData
+    private let request: HTTPRequestData
     private let state: Mutex<State>
+
+    /// Where progress handlers and observers are called, when there are any.
+    ///
+    /// Not where URLSession calls: on Linux that is a queue for which every call into any session waits, so somebody
+    /// else's code could lock up the process from there. The sending task is resumed through it too, so that it never
+    /// overtakes the last report.
+    private let reports: DispatchQueue?
 
     init(request: HTTPRequestData) {
         self.request = request
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : nil))
+        let isObserved = request.progressHandler != nil || !request.settings.observers.isEmpty
+        reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
 
     // MARK: What the sending task does
@@ -101,7 +110,7 @@ final class URLSessionExchange: NSObject, Sendable {
                 }
             }
         } onCancel: {
-            end(with: .failure(CancellationError()))
+            end(with: .failure(CancellationError()), isCancellation: true)
         }
     }
 
@@ -121,7 +130,7 @@ final class URLSessionExchange: NSObject, Sendable {
             return state.count > limit
         }
         if isOver {
-            fail(.tooLarge)
+            endAsTooLong()
         }
     }
 
@@ -147,7 +156,7 @@ final class URLSessionExchange: NSObject, Sendable {
 
     /// Lets go: whatever is still under way is cancelled.
     private func abandon() {
-        end(with: .failure(CancellationError()))
+        end(with: .failure(CancellationError()), isCancellation: true)
     }
 
     // MARK: What URLSession tells
@@ -156,15 +165,14 @@ final class URLSessionExchange: NSObject, Sendable {
         guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else {
             return end(with: .failure(request.invalidAnswer))
         }
-        // Interim responses never get here; a second final head would be a redirect's, which nobody follows.
-        request.emit(.headReceived(head))
+        report { request in request.emit(.headReceived(head)) }
         let (waiter, isTooLong) = state.withLock { state in
             state.receive(head, isBodyless: request.method == .head)
             return (state.takeWaiter(), state.expected ?? 0 > state.limit ?? .max)
         }
-        waiter?.resume()
+        resume(waiter)
         if isTooLong {
-            fail(.tooLarge)
+            endAsTooLong()
         }
     }
 
@@ -173,10 +181,10 @@ final class URLSessionExchange: NSObject, Sendable {
             state.receive(data)
             return (state.takeWaiter(), state.count > state.limit ?? .max, state.progress)
         }
-        waiter?.resume()
-        request.progressHandler?(progress)
+        report { request in request.progressHandler?(progress) }
+        resume(waiter)
         if isTooLong {
-            fail(.tooLarge)
+            endAsTooLong()
         }
     }
 
@@ -185,21 +193,21 @@ final class URLSessionExchange: NSObject, Sendable {
             state.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil)
             return state.progress
         }
-        request.progressHandler?(progress)
+        report { request in request.progressHandler?(progress) }
     }
 
-    /// Keeps what came before a challenge that is about to be refused, which URLSession reports as a cancellation.
-    func refuseChallenge() {
-        state.withLock { $0.hasRefusedChallenge = true }
+    /// Ends with the head and the body that have arrived, when URLSession would not.
+    func endWithWhatArrived() {
+        complete(with: nil, isWhole: true)
     }
 
-    func complete(with error: (any Error)?) {
+    func complete(with error: (any Error)?, isWhole: Bool = false) {
         let outcome: Result<Void, any Error> = state.withLock { state in
-            if let error, !(state.hasRefusedChallenge && state.head != nil) {
+            if let error {
                 return .failure(request.error(for: error, after: state.head, received: state.count, of: state.expected))
             }
             guard let head = state.head else { return .failure(request.invalidAnswer) }
-            if let expected = state.expected, state.count < expected, !state.hasRefusedChallenge {
+            if !isWhole, let expected = state.expected, state.count < expected {
                 return .failure(request.truncated(head, received: state.count, of: expected))
             }
             return .success(())
@@ -207,15 +215,20 @@ final class URLSessionExchange: NSObject, Sendable {
         end(with: outcome)
     }
 
+    /// Whether a head has arrived.
+    var hasHead: Bool {
+        state.withLock { $0.head != nil }
+    }
+
     // MARK: How it ends
 
-    private func fail(_ kind: NetworkingError.Kind) {
+    private func endAsTooLong() {
         let (head, limit) = state.withLock { ($0.head, $0.limit ?? 0) }
         end(with: .failure(NetworkingError.tooLarge(request, head: head ?? HTTPResponse(status: .ok), limit: limit)))
     }
 
     /// Ends it, if nothing else has.
-    private func end(with outcome: Result<Void, any Error>) {
+    private func end(with outcome: Result<Void, any Error>, isCancellation: Bool = false) {
         let (waiter, task) = state.withLock { state -> (CheckedContinuation<Void, Never>?, URLSessionTask?) in
             guard state.outcome == nil else { return (nil, nil) }
             state.outcome = outcome
@@ -223,19 +236,38 @@ final class URLSessionExchange: NSObject, Sendable {
             let isUnderway = (try? outcome.get()) == nil
             return (state.takeWaiter(), isUnderway ? state.task : nil)
         }
-        waiter?.resume()
+        if isCancellation {
+            waiter?.resume()
+        } else {
+            resume(waiter)
+        }
         if let task {
             Self.cancel(task)
         }
     }
 
-    /// Cancels a task from a queue that holds no lock.
-    ///
-    /// swift-corelibs-foundation waits for the session's queue in `cancel()`, and that queue may be the one that calls
-    /// here.
-    private static func cancel(_ task: URLSessionTask) {
-        DispatchQueue.global().async { task.cancel() }
+    private func resume(_ waiter: CheckedContinuation<Void, Never>?) {
+        guard let waiter else { return }
+        if let reports {
+            reports.async { waiter.resume() }
+        } else {
+            waiter.resume()
+        }
     }
+
+    private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {
+        reports?.async { [request] in tell(request) }
+    }
+
+    private static func cancel(_ task: URLSessionTask) {
+        interruptions.async { task.cancel() }
+    }
+
+    /// Where tasks are cancelled and challenges are answered.
+    ///
+    /// swift-corelibs-foundation waits for the session's queue in both, which may be the one that calls here. One
+    /// queue, so that many cancellations block one thread; process-wide, because what it waits for is.
+    static let interruptions = DispatchQueue(label: "URLSessionExchange.interruptions")
 
     private struct State {
         var task: URLSessionTask?
@@ -247,7 +279,6 @@ final class URLSessionExchange: NSObject, Sendable {
         var expected: Int64?
         var limit: Int64?
         var progress = TransferProgress()
-        var hasRefusedChallenge = false
         var outcome: Result<Void, any Error>?
 
         init(limit: Int64?) {
