@@ -265,13 +265,6 @@ struct URLSessionTransportTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func tellsWhenAHostHasNoAddress(kind: Kind) async throws {
-        let network = kind.transport.server(authority: "nowhere.invalid")
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
-        #expect(error?.kind == .nameResolution)
-    }
-
-    @Test(arguments: Kind.allCases)
     func tellsWhenTheServerHangsUp(kind: Kind) async throws {
         try await withTestServer { server in
             server.route(.get, "/") { _ in .hangUp }

@@ -99,6 +99,13 @@ public struct HeaderFields: Sendable {
         }
     }
 
+    /// Adds a field after those that are there.
+    ///
+    /// - Parameter field: The field; swift-http-types has made its value valid.
+    public mutating func append(_ field: HTTPField) {
+        httpFields.append(field)
+    }
+
     /// Remembers a name that cannot be a field's, so that sending says so.
     mutating func refuse(customName: String) {
         var refusals = refusals?.value ?? Refusals()

@@ -18,7 +18,8 @@ extension HTTPRequestData {
         if scheme == nil {
             scheme = "https"
         }
-        if path == nil {
+        let closedTarget = closedTarget
+        if target != closedTarget {
             target = closedTarget
         }
         if let contentType = body?.contentType, !headerFields.contains(.contentType) {
@@ -29,8 +30,11 @@ extension HTTPRequestData {
 
     /// Names the authority of the stack's server, and gives it to the request if that is open or any when overriding.
     mutating func setServer(authority: String, overriding: Bool) {
-        fill(\.authority, with: authority, overriding: overriding)
-        if self.authority?.lowercased() == authority.lowercased() {
+        let current = self.authority
+        if overriding || current == nil {
+            self.authority = authority
+            state.insert(.isForServer)
+        } else if current == authority || current?.lowercased() == authority.lowercased() {
             state.insert(.isForServer)
         }
     }

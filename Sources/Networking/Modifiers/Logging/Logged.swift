@@ -63,34 +63,62 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         let detail = request.logDetail ?? detail
         guard detail != .none else { return try await upstream.send(request) }
         let environment = NetworkEnvironment.current
+        let logger = logger ?? environment.logger
         let clock = environment.clock
-        let lines = LogLines(logger: logger ?? environment.logger, level: level, detail: detail, redaction: redaction)
-        var request = request
-        if lines.logger.logLevel <= .debug {
-            request.addObserver(EventLog(logger: lines.logger, redaction: redaction))
-        }
-
         let start = clock.now
-        if let onStart {
-            onStart(lines.logger, request)
-        } else {
-            lines.start(request)
-        }
+        logStart(of: request, to: logger, detail)
         do {
-            let response = try await upstream.send(request)
-            if let onSuccess {
-                onSuccess(lines.logger, request, response, clock.now - start)
-            } else {
-                lines.success(request, response, elapsed: clock.now - start)
-            }
+            let response = try await upstream.send(observed(request, by: logger))
+            logSuccess(of: request, response, to: logger, detail, elapsed: clock.now - start)
             return response
         } catch {
-            if let onFailure {
-                onFailure(lines.logger, request, error, clock.now - start)
-            } else {
-                lines.failure(request, error, elapsed: clock.now - start)
-            }
+            logFailure(of: request, error, to: logger, detail, elapsed: clock.now - start)
             throw error
+        }
+    }
+
+    private func observed(_ request: HTTPRequestData, by logger: Logger) -> HTTPRequestData {
+        guard logger.logLevel <= .debug else { return request }
+        var request = request
+        request.addObserver(EventLog(logger: logger, redaction: redaction))
+        return request
+    }
+
+    private func logStart(of request: HTTPRequestData, to logger: Logger, _ detail: LogDetail) {
+        if let onStart {
+            onStart(logger, request)
+        } else if logger.logLevel <= level {
+            LogLines(logger: logger, level: level, detail: detail, redaction: redaction).start(request)
+        }
+    }
+
+    private func logSuccess(
+        of request: HTTPRequestData,
+        _ response: HTTPResponseData,
+        to logger: Logger,
+        _ detail: LogDetail,
+        elapsed: Duration
+    ) {
+        if let onSuccess {
+            onSuccess(logger, request, response, elapsed)
+        } else if logger.logLevel <= level {
+            LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
+                .success(request, response, elapsed: elapsed)
+        }
+    }
+
+    private func logFailure(
+        of request: HTTPRequestData,
+        _ error: any Error,
+        to logger: Logger,
+        _ detail: LogDetail,
+        elapsed: Duration
+    ) {
+        if let onFailure {
+            onFailure(logger, request, error, elapsed)
+        } else {
+            LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
+                .failure(request, error, elapsed: elapsed)
         }
     }
 

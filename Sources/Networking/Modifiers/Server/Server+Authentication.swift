@@ -11,7 +11,9 @@ extension NetworkingComponent {
     ) -> some NetworkingComponent {
         modified(
             Server("authenticationMethod: \(method.rawValue)\(overriding.setting)") { request in
-                request.fill(\.authenticationMethod, with: method, overriding: overriding)
+                if overriding || request.authenticationMethod == nil {
+                    request.authenticationMethod = method
+                }
             }
         )
     }

@@ -59,10 +59,18 @@ extension NetworkingComponent {
 
 extension Server {
     fileprivate init(headerField name: HTTPField.Name, _ value: String, overriding: Bool) {
-        let isCredential = Redaction.isCredential(HTTPField(name: name, value: ""))
+        let field = HTTPField(name: name, value: value)
+        let isValid = HTTPField.isValidValue(value)
+        let isCredential = Redaction.isCredential(field)
         self.init("headerField: \(name.rawName)\(overriding.setting)") { request in
-            guard overriding || !request.headerFields.contains(name) else { return }
-            request.headerFields[name] = value
+            let isThere = request.headerFields.contains(name)
+            guard overriding || !isThere else { return }
+            if isThere || !isValid {
+                request.headerFields[name] = value
+            } else {
+                // What was found out when the stack was built need not be found out in each send.
+                request.headerFields.append(field)
+            }
             if isCredential {
                 request.settings.serverCredentials.append(name)
             }

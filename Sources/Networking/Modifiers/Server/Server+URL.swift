@@ -33,7 +33,9 @@ extension NetworkingComponent {
                 if request.isRelative {
                     request.prefixPath(with: prefix)
                 }
-                request.fill(\.scheme, with: base.scheme, overriding: false)
+                if request.scheme == nil {
+                    request.scheme = base.scheme
+                }
                 request.setServer(authority: base.authority ?? "", overriding: false)
             }
         )
@@ -48,7 +50,9 @@ extension NetworkingComponent {
     public func server(scheme: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
             Server("scheme: \"\(scheme)\"\(overriding.setting)") { request in
-                request.fill(\.scheme, with: scheme, overriding: overriding)
+                if overriding || request.scheme == nil {
+                    request.scheme = scheme
+                }
             }
         )
     }
@@ -82,7 +86,9 @@ extension NetworkingComponent {
     public func server(path: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
             Server("path: \"\(path)\"\(overriding.setting)") { request in
-                request.fill(\.path, with: path, overriding: overriding)
+                if overriding || request.path == nil {
+                    request.path = path
+                }
             }
         )
     }
@@ -105,16 +111,6 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// Sets a property that is open, or any when overriding.
-    mutating func fill<Value>(
-        _ property: WritableKeyPath<HTTPRequestData, Value?>,
-        with value: Value?,
-        overriding: Bool
-    ) {
-        guard overriding || self[keyPath: property] == nil else { return }
-        self[keyPath: property] = value
-    }
-
     fileprivate mutating func prefixPath(with prefix: String) {
         var prefix = Self.target(path: prefix)
         while prefix.hasSuffix("/") {

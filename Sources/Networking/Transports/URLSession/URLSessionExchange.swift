@@ -11,61 +11,74 @@ import Synchronization
 /// It is the delegate of its task. URLSession tells it what happens, on a queue of URLSession's; the sending task waits
 /// for the head, for bytes or for the end. The first thing that ends it counts: the server, an error, a limit, or the
 /// caller's cancellation, which resumes the caller at once and does not wait for URLSession.
+///
+/// URLSession's queue is one for the whole process on Linux, so what can be done by the sending task is done there:
+/// reading header fields, finding the right error.
 final class URLSessionExchange: NSObject, Sendable {
-    /// What the sending task can wait for.
-    private enum Milestone {
-        case head
-        case bytes
-        case end
-    }
-
     private let request: HTTPRequestData
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
     ///
-    /// Not where URLSession calls: on Linux that is a queue for which every call into any session waits, so somebody
-    /// else's code could lock up the process from there. The sending task is resumed through it too, so that it never
-    /// overtakes the last report.
+    /// Not where URLSession calls: on Linux every call into any session waits for that queue, so somebody else's code
+    /// could lock up the process from there. The sending task is resumed through it too, so that it never overtakes
+    /// the last report.
     private let reports: DispatchQueue?
 
     init(request: HTTPRequestData) {
         self.request = request
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
-        state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : nil))
+        state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : .max))
         let isObserved = request.progressHandler != nil || !request.settings.observers.isEmpty
         reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
 
-    // MARK: What the sending task does
+    /// Starts the task, unless the exchange is over before.
+    func start(_ task: URLSessionTask) {
+        let isOver = state.withLock { state in
+            state.task = task
+            return state.outcome != nil
+        }
+        if isOver {
+            // A task that is never resumed stays with its session unless it is cancelled.
+            Self.cancel(task)
+        } else {
+            task.resume()
+        }
+    }
 
-    /// Brings the response and its body to where the request wants it.
+    /// Brings the response, and its body to where the request wants it.
     func respond() async throws -> HTTPResponseData {
         guard request.sink != nil else {
             await wait(for: .end)
-            let body = try collectedBody()
-            return HTTPResponseData(request: request, http: try head(), body: .collected(body))
+            let head = try head()
+            return HTTPResponseData(request: request, http: head, body: .collected(try collectedBody(after: head)))
         }
-        defer { abandon() }
+        defer { end(with: .cancelled) }
         await wait(for: .head)
         let head = try head()
-        let body = try await deliverBody(to: request.bodyDestination(for: head))
+        let body = try await deliverBody(to: request.bodyDestination(for: head), after: head)
         var response = HTTPResponseData(request: request, http: head, body: body)
         response.wasOfferedToSink = true
         return response
     }
 
-    private func deliverBody(to destination: HTTPRequestData.BodyDestination) async throws -> ResponseBody {
+    private func deliverBody(
+        to destination: HTTPRequestData.BodyDestination,
+        after head: HTTPResponse
+    ) async throws -> ResponseBody {
         switch destination {
         case .nowhere:
             return .delivered(byteCount: 0)
         case .memory(let limit):
-            limitBody(to: limit)
+            if state.withLock({ $0.setLimit(limit) }) {
+                end(with: .tooLong)
+            }
             await wait(for: .end)
-            return .collected(try collectedBody())
+            return .collected(try collectedBody(after: head))
         case .sink(let sink):
             do {
-                return .delivered(byteCount: try await deliverBody(to: sink))
+                return .delivered(byteCount: try await deliverBody(to: sink, after: head))
             } catch {
                 sink.fail(error)
                 throw error
@@ -74,26 +87,137 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 
     /// Brings the body to a sink chunk by chunk, and waits for it between them.
-    private func deliverBody(to sink: any ResponseSink) async throws -> Int64 {
+    private func deliverBody(to sink: any ResponseSink, after head: HTTPResponse) async throws -> Int64 {
         var count: Int64 = 0
         while true {
             await wait(for: .bytes)
-            guard let bytes = try takeBytes() else { break }
+            let bytes = state.withLock { $0.takeBody() }
+            if bytes.isEmpty { break }
             try await sink.receive(bytes)
             count += Int64(bytes.count)
         }
+        try checkEnd(after: head)
         try await sink.finish()
         return count
     }
 
-    /// Starts the task, unless the caller was cancelled before.
-    func start(_ task: URLSessionTask) {
-        let isOver = state.withLock { state in
-            state.task = task
-            return state.outcome != nil
+    /// The whole body, after the end.
+    private func collectedBody(after head: HTTPResponse) throws -> Data {
+        try checkEnd(after: head)
+        return state.withLock { $0.takeBody() }
+    }
+
+    /// The head, or what ended the exchange before it came.
+    private func head() throws -> HTTPResponse {
+        guard let response = state.withLock({ $0.response }) else {
+            try checkEnd(after: nil)
+            throw request.invalidAnswer
         }
-        guard !isOver else { return Self.cancel(task) }
-        task.resume()
+        guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else {
+            throw request.invalidAnswer
+        }
+        // A cancelled caller gets no answer, even where the head had come.
+        if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
+        return head
+    }
+
+    /// Throws what ended the exchange, unless that was its regular end.
+    private func checkEnd(after head: HTTPResponse?) throws {
+        let (outcome, received, limit) = state.withLock { ($0.outcome, $0.received, $0.limit) }
+        let expected = head.flatMap { $0.bodyLength(of: request.method) }
+        switch outcome {
+        case .cancelled:
+            throw CancellationError()
+        case .tooLong:
+            throw NetworkingError.tooLarge(request, head: head ?? HTTPResponse(status: .ok), limit: limit)
+        case .completed(let error?):
+            throw request.error(for: error, after: head, received: received, of: expected)
+        case .completed(nil):
+            guard let head, let expected, received < expected else { return }
+            throw request.truncated(head, received: received, of: expected)
+        case .refusedChallenge, nil:
+            return
+        }
+    }
+}
+
+// MARK: - What URLSession tells
+
+extension URLSessionExchange {
+    func receive(_ response: URLResponse) {
+        if reports != nil, let response = response as? HTTPURLResponse, let head = HTTPResponse(response) {
+            state.withLock { $0.progress.received.expected = head.bodyLength(of: request.method) }
+            report { $0.emit(.headReceived(head)) }
+        }
+        update { $0.receive(response) }
+    }
+
+    func receive(_ data: Data) {
+        update { $0.receive(data) }
+        reportProgress()
+    }
+
+    func sent(_ count: Int64, of expected: Int64) {
+        state.withLock { $0.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil) }
+        reportProgress()
+    }
+
+    /// Ends with the head and the body that have arrived, when URLSession would not.
+    func endWithWhatArrived() {
+        end(with: .refusedChallenge)
+    }
+
+    func complete(with error: (any Error)?) {
+        end(with: .completed(error))
+    }
+
+    /// Whether a head has arrived.
+    var hasHead: Bool {
+        state.withLock { $0.response != nil }
+    }
+
+    /// Changes the state, resumes whoever waited for that, and ends the exchange when its body is too long.
+    private func update(_ change: (inout sending State) -> Void) {
+        let (waiter, isTooLong) = state.withLock { state in
+            change(&state)
+            return (state.takeWaiter(), state.isTooLong)
+        }
+        if isTooLong {
+            end(with: .tooLong)
+        }
+        resume(waiter)
+    }
+
+    private func reportProgress() {
+        guard reports != nil, let handler = request.progressHandler else { return }
+        let progress = state.withLock { $0.progress }
+        report { _ in handler(progress) }
+    }
+
+    private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {
+        reports?.async { [request] in tell(request) }
+    }
+}
+
+// MARK: - Waiting and ending
+
+extension URLSessionExchange {
+    /// What the sending task can wait for.
+    private enum Milestone {
+        case head
+        case bytes
+        case end
+    }
+
+    private enum Outcome {
+        /// The caller has no more use for it.
+        case cancelled
+        /// The body is longer than its limit.
+        case tooLong
+        /// A challenge was refused, so that what had arrived is the answer.
+        case refusedChallenge
+        /// URLSession is done.
+        case completed((any Error)?)
     }
 
     /// Waits until something has happened, or the exchange is over.
@@ -110,139 +234,31 @@ final class URLSessionExchange: NSObject, Sendable {
                 }
             }
         } onCancel: {
-            end(with: .failure(CancellationError()), isCancellation: true)
+            end(with: .cancelled)
         }
-    }
-
-    /// The head, or what the exchange failed with before it came.
-    private func head() throws -> HTTPResponse {
-        try state.withLock { state in
-            if let head = state.head { return head }
-            try state.outcome?.get()
-            throw request.invalidAnswer
-        }
-    }
-
-    /// Says how much of the body is collected; what has arrived already counts.
-    private func limitBody(to limit: Int64) {
-        let isOver = state.withLock { state in
-            state.limit = limit
-            return state.count > limit
-        }
-        if isOver {
-            endAsTooLong()
-        }
-    }
-
-    /// The bytes that have arrived since the last call; nil when there are no more.
-    private func takeBytes() throws -> Data? {
-        try state.withLock { state in
-            if !state.body.isEmpty {
-                defer { state.body = Data() }
-                return state.body
-            }
-            try state.outcome?.get()
-            return nil
-        }
-    }
-
-    /// The whole body, after the end.
-    private func collectedBody() throws -> Data {
-        try state.withLock { state in
-            try state.outcome?.get()
-            return state.body
-        }
-    }
-
-    /// Lets go: whatever is still under way is cancelled.
-    private func abandon() {
-        end(with: .failure(CancellationError()), isCancellation: true)
-    }
-
-    // MARK: What URLSession tells
-
-    func receive(_ response: URLResponse) {
-        guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else {
-            return end(with: .failure(request.invalidAnswer))
-        }
-        report { request in request.emit(.headReceived(head)) }
-        let (waiter, isTooLong) = state.withLock { state in
-            state.receive(head, isBodyless: request.method == .head)
-            return (state.takeWaiter(), state.expected ?? 0 > state.limit ?? .max)
-        }
-        resume(waiter)
-        if isTooLong {
-            endAsTooLong()
-        }
-    }
-
-    func receive(_ data: Data) {
-        let (waiter, isTooLong, progress) = state.withLock { state in
-            state.receive(data)
-            return (state.takeWaiter(), state.count > state.limit ?? .max, state.progress)
-        }
-        report { request in request.progressHandler?(progress) }
-        resume(waiter)
-        if isTooLong {
-            endAsTooLong()
-        }
-    }
-
-    func sent(_ count: Int64, of expected: Int64) {
-        let progress = state.withLock { state in
-            state.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil)
-            return state.progress
-        }
-        report { request in request.progressHandler?(progress) }
-    }
-
-    /// Ends with the head and the body that have arrived, when URLSession would not.
-    func endWithWhatArrived() {
-        complete(with: nil, isWhole: true)
-    }
-
-    func complete(with error: (any Error)?, isWhole: Bool = false) {
-        let outcome: Result<Void, any Error> = state.withLock { state in
-            if let error {
-                return .failure(request.error(for: error, after: state.head, received: state.count, of: state.expected))
-            }
-            guard let head = state.head else { return .failure(request.invalidAnswer) }
-            if !isWhole, let expected = state.expected, state.count < expected {
-                return .failure(request.truncated(head, received: state.count, of: expected))
-            }
-            return .success(())
-        }
-        end(with: outcome)
-    }
-
-    /// Whether a head has arrived.
-    var hasHead: Bool {
-        state.withLock { $0.head != nil }
-    }
-
-    // MARK: How it ends
-
-    private func endAsTooLong() {
-        let (head, limit) = state.withLock { ($0.head, $0.limit ?? 0) }
-        end(with: .failure(NetworkingError.tooLarge(request, head: head ?? HTTPResponse(status: .ok), limit: limit)))
     }
 
     /// Ends it, if nothing else has.
-    private func end(with outcome: Result<Void, any Error>, isCancellation: Bool = false) {
+    private func end(with outcome: Outcome) {
         let (waiter, task) = state.withLock { state -> (CheckedContinuation<Void, Never>?, URLSessionTask?) in
             guard state.outcome == nil else { return (nil, nil) }
             state.outcome = outcome
             defer { state.task = nil }
-            let isUnderway = (try? outcome.get()) == nil
-            return (state.takeWaiter(), isUnderway ? state.task : nil)
+            return (state.takeWaiter(), state.task)
         }
-        if isCancellation {
+        switch outcome {
+        case .cancelled:
             waiter?.resume()
-        } else {
+        case .tooLong, .refusedChallenge, .completed:
             resume(waiter)
         }
-        if let task {
-            Self.cancel(task)
+        switch outcome {
+        case .cancelled, .tooLong:
+            if let task {
+                Self.cancel(task)
+            }
+        case .refusedChallenge, .completed:
+            break
         }
     }
 
@@ -253,10 +269,6 @@ final class URLSessionExchange: NSObject, Sendable {
         } else {
             waiter.resume()
         }
-    }
-
-    private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {
-        reports?.async { [request] in tell(request) }
     }
 
     private static func cancel(_ task: URLSessionTask) {
@@ -272,23 +284,32 @@ final class URLSessionExchange: NSObject, Sendable {
     private struct State {
         var task: URLSessionTask?
         var waiter: (milestone: Milestone, continuation: CheckedContinuation<Void, Never>)?
-        var head: HTTPResponse?
-        var body = Data()
-        var count: Int64 = 0
-        /// How long the body will be, when the server said so and what arrives is what it counted.
-        var expected: Int64?
-        var limit: Int64?
+        private(set) var response: URLResponse?
+        private var body = Data()
+        /// How many bytes have arrived, also when they have been taken since.
+        private(set) var received: Int64 = 0
+        private(set) var limit: Int64
         var progress = TransferProgress()
-        var outcome: Result<Void, any Error>?
+        var outcome: Outcome?
 
-        init(limit: Int64?) {
+        init(limit: Int64) {
             self.limit = limit
+        }
+
+        var isTooLong: Bool {
+            received > limit
+        }
+
+        /// Limits the body, and answers whether it is over that already.
+        mutating func setLimit(_ limit: Int64) -> Bool {
+            self.limit = limit
+            return isTooLong
         }
 
         func hasReached(_ milestone: Milestone) -> Bool {
             if outcome != nil { return true }
             return switch milestone {
-            case .head: head != nil
+            case .head: response != nil
             case .bytes: !body.isEmpty
             case .end: false
             }
@@ -301,33 +322,37 @@ final class URLSessionExchange: NSObject, Sendable {
             return waiter.continuation
         }
 
-        mutating func receive(_ head: HTTPResponse, isBodyless: Bool) {
-            self.head = head
-            if !isBodyless, head.status.canHaveBody, !head.headerFields.contains(.contentEncoding) {
-                expected = head.headerFields[.contentLength].flatMap { Int64($0) }
-            }
-            progress.received.expected = expected
-            if let expected, expected > 16_384 {
-                body.reserveCapacity(Int(min(expected, limit ?? .max, 64 << 20)))
+        mutating func takeBody() -> Data {
+            defer { body = Data() }
+            return body
+        }
+
+        mutating func receive(_ response: URLResponse) {
+            self.response = response
+            // What a server claims is believed up to a bound.
+            let expected = min(response.expectedContentLength, limit, 64 << 20)
+            if expected > 16_384 {
+                body.reserveCapacity(Int(expected))
             }
         }
 
         mutating func receive(_ data: Data) {
-            if body.isEmpty, expected ?? 0 <= 16_384 {
-                body = data
-            } else {
-                body.append(data)
-            }
-            count += Int64(data.count)
-            progress.received.count = count
+            guard outcome == nil else { return }
+            body.append(data)
+            received += Int64(data.count)
+            progress.received.count = received
         }
     }
 }
 
-extension HTTPResponse.Status {
-    /// RFC 9112 section 6.3: these end with their head.
-    fileprivate var canHaveBody: Bool {
-        code != 204 && code != 304 && code >= 200
+extension HTTPResponse {
+    /// How many bytes of body will arrive, if the head says so (RFC 9112 section 6.3).
+    ///
+    /// It does not when URLSession decodes the body: the fields then count what is on the wire, and are taken off.
+    fileprivate func bodyLength(of method: HTTPRequest.Method) -> Int64? {
+        guard method != .head, status.code >= 200, status.code != 204, status.code != 304 else { return nil }
+        guard !headerFields.contains(.contentEncoding) else { return nil }
+        return headerFields[.contentLength].flatMap { Int64($0) }
     }
 }
 #endif

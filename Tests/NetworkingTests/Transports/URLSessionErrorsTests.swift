@@ -1,0 +1,47 @@
+#if URLSession
+import Foundation
+import Networking
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct URLSessionErrorsTests {
+    @Test(arguments: [
+        (.timedOut, .timeout),
+        (.cannotFindHost, .nameResolution),
+        (.dnsLookupFailed, .nameResolution),
+        (.cannotConnectToHost, .connection),
+        (.notConnectedToInternet, .offline),
+        (.networkConnectionLost, .connectionLost),
+        (.secureConnectionFailed, .tls),
+        (.serverCertificateUntrusted, .tls),
+        (.badServerResponse, .invalidResponse),
+        (.unsupportedURL, .invalidRequest),
+        (.dataLengthExceedsMaximum, .invalidRequest),
+        (.unknown, .connection),
+    ] as [(URLError.Code, NetworkingError.Kind)])
+    func eachCodeHasItsKind(code: URLError.Code, kind: NetworkingError.Kind) {
+        let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
+        let error = request.error(for: URLError(code), after: nil, received: 0, of: nil)
+        #expect(error.kind == kind)
+        #expect((error.underlying as? URLError)?.code == code)
+        #expect(error.response == nil)
+    }
+
+    /// swift-corelibs-foundation has no code of its own for these.
+    @Test func whatBreaksAfterTheHeadIsALostConnectionOrATruncatedBody() {
+        let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
+        let head = HTTPResponse(status: .ok)
+        let lost = request.error(for: URLError(.unknown), after: head, received: 10, of: nil)
+        #expect(lost.kind == .connectionLost)
+        #expect(lost.response?.status == .ok)
+        let truncated = request.error(for: URLError(.unknown), after: head, received: 10, of: 100)
+        #expect(truncated.kind == .truncated)
+    }
+}
+#endif
