@@ -112,6 +112,13 @@ public struct HeaderFields: Sendable {
         self.refusals = CopyOnWrite(refusals)
     }
 
+    /// Forgets the bad values of fields that are gone.
+    private mutating func forgetAbsentNames() {
+        if !refusedNames.isEmpty {
+            refusedNames.removeAll { !httpFields.contains($0) }
+        }
+    }
+
     private mutating func note(_ values: [String], for name: HTTPField.Name) {
         if refusals != nil {
             refusals?.value.names.removeAll { $0 == name }
@@ -158,7 +165,10 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
     /// The field at a position.
     public subscript(position: Int) -> HTTPField {
         get { httpFields[position] }
-        set { httpFields[position] = newValue }
+        set {
+            httpFields[position] = newValue
+            forgetAbsentNames()
+        }
     }
 
     /// Replaces the fields at some positions.
@@ -167,6 +177,7 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
         with newElements: some Collection<HTTPField>
     ) {
         httpFields.replaceSubrange(subrange, with: newElements)
+        forgetAbsentNames()
     }
 }
 
