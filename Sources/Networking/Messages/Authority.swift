@@ -19,12 +19,14 @@ struct Authority {
         } else {
             userinfo = nil
         }
-        if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")) {
+        // What follows the bracket is a port or nothing; otherwise the bracket is one that no host may hold.
+        if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")),
+            [nil, UInt8(ascii: ":")].contains(rest.utf8[bracket...].dropFirst().first)
+        {
             isBracketed = true
             host = rest[rest.utf8.index(after: rest.startIndex)..<bracket]
             rest = rest[rest.utf8.index(after: bracket)...]
-            let hasColon = rest.utf8.first == UInt8(ascii: ":")
-            portText = rest.isEmpty ? nil : hasColon ? rest[rest.utf8.index(after: rest.startIndex)...] : rest
+            portText = rest.isEmpty ? nil : rest[rest.utf8.index(after: rest.startIndex)...]
         } else if let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) {
             isBracketed = false
             host = rest[..<colon]
