@@ -30,7 +30,7 @@ extension HTTPRequestData {
     }
 
     /// RFC 9110 section 4.2: userinfo is deprecated because it sends secrets to logs and mimics hosts.
-    private func authorityInvalidity(_ authority: Authority) -> String? {
+    func authorityInvalidity(_ authority: Authority) -> String? {
         if authority.userinfo != nil {
             return "The URL holds credentials. Take them out of it and set the Authorization field instead."
         }
