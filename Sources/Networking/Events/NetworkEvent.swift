@@ -32,6 +32,27 @@ public enum NetworkEvent: Sendable {
     }
 }
 
+extension NetworkEvent: CustomStringConvertible, CustomReflectable {
+    /// What happened, without secrets.
+    public var description: String {
+        switch self {
+        case .waiting(let wait, let duration): "waiting(\(wait), \(duration))"
+        case .attemptStarted: "attemptStarted"
+        case .headReceived(let head): "headReceived(\(head.status))"
+        case .redirected(let next): "redirected(to: \(next))"
+        case .attemptEnded(let byteCount): "attemptEnded(byteCount: \(byteCount))"
+        case .timedOut(let limit): "timedOut(after: \(limit))"
+        case .deadlineExceeded(let limit): "deadlineExceeded(after: \(limit))"
+        case .credentialsWithheld(let names): "credentialsWithheld(\(names.map(\.rawName)))"
+        }
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["event": description])
+    }
+}
+
 /// What listens to the events of the requests that pass a point of a stack.
 ///
 /// ```swift

@@ -8,6 +8,8 @@ struct Authority {
     let host: Substring
     /// What follows the host, without its colon; it may be no number.
     let portText: Substring?
+    /// Whether the host stood in brackets, as IPv6 addresses do.
+    private let isBracketed: Bool
 
     init(_ authority: String) {
         var rest = authority[...]
@@ -17,27 +19,34 @@ struct Authority {
         } else {
             userinfo = nil
         }
-        if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")) {
+        // What follows the bracket is a port or nothing; otherwise the bracket is one that no host may hold.
+        if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")),
+            [nil, UInt8(ascii: ":")].contains(rest.utf8[bracket...].dropFirst().first)
+        {
+            isBracketed = true
             host = rest[rest.utf8.index(after: rest.startIndex)..<bracket]
             rest = rest[rest.utf8.index(after: bracket)...]
-            let hasColon = rest.utf8.first == UInt8(ascii: ":")
-            portText = rest.isEmpty ? nil : hasColon ? rest[rest.utf8.index(after: rest.startIndex)...] : rest
+            portText = rest.isEmpty ? nil : rest[rest.utf8.index(after: rest.startIndex)...]
         } else if let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) {
+            isBracketed = false
             host = rest[..<colon]
             portText = rest[rest.utf8.index(after: colon)...]
         } else {
+            isBracketed = false
             host = rest
             portText = nil
         }
     }
 
     var port: Int? {
-        portText.flatMap { Int($0) }.flatMap { (0...65_535).contains($0) ? $0 : nil }
+        // Digits alone: Int reads signs too.
+        guard let portText, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt16(portText).map { Int($0) }
     }
 
-    /// Whether the host is a name or an address, by the bytes it consists of.
+    /// Whether the host is a name or an address, by the bytes it consists of; brackets are for IPv6 addresses.
     var hasValidHost: Bool {
-        !host.isEmpty
+        !host.isEmpty && isBracketed == host.utf8.contains(UInt8(ascii: ":"))
             && host.utf8.allSatisfy { byte in
                 // Names outside ASCII reach the resolver as they are; all other ASCII has no place in a host.
                 PercentEncoding.host.allows(byte) || byte >= 128

@@ -78,7 +78,10 @@ extension HTTPRequestData {
     /// The URL as text, with everything open closed but the authority; nil without one.
     var absoluteString: String? {
         guard let authority else { return nil }
-        return "\(scheme ?? "https")://\(authority)\(closedTarget)"
+        // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4). And a query that was
+        // written in an encoding of somebody's own may hold what a URL cannot.
+        let target = closedTarget
+        return "\(scheme ?? "https")://\(authority)\(target == "*" ? "" : PercentEncoding.encodeTarget(target))"
     }
 
     /// Path and query as they go out.
@@ -91,7 +94,7 @@ extension HTTPRequestData {
     ///
     /// The asterisk of `OPTIONS *` stays alone.
     static func target(path: String) -> String {
-        let encoded = PercentEncoding.target.encode(path)
+        let encoded = PercentEncoding.encodeTarget(path)
         return encoded.hasPrefix("/") || encoded == "*" ? encoded : "/" + encoded
     }
 

@@ -119,6 +119,13 @@ public struct HeaderFields: Sendable {
         self.refusals = CopyOnWrite(refusals)
     }
 
+    /// Forgets the bad values of fields that are gone.
+    private mutating func forgetAbsentNames() {
+        if !refusedNames.isEmpty {
+            refusedNames.removeAll { !httpFields.contains($0) }
+        }
+    }
+
     private mutating func note(_ values: [String], for name: HTTPField.Name) {
         if refusals != nil {
             refusals?.value.names.removeAll { $0 == name }
@@ -165,7 +172,10 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
     /// The field at a position.
     public subscript(position: Int) -> HTTPField {
         get { httpFields[position] }
-        set { httpFields[position] = newValue }
+        set {
+            httpFields[position] = newValue
+            forgetAbsentNames()
+        }
     }
 
     /// Replaces the fields at some positions.
@@ -174,6 +184,7 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
         with newElements: some Collection<HTTPField>
     ) {
         httpFields.replaceSubrange(subrange, with: newElements)
+        forgetAbsentNames()
     }
 }
 

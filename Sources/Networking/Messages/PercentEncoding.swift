@@ -27,12 +27,18 @@ struct PercentEncoding: Sendable, Hashable {
     }
 
     /// Encodes every byte that is not allowed.
-    func encode(_ string: String) -> String {
+    ///
+    /// - Parameters:
+    ///   - string: What to encode.
+    ///   - keepsEscapes: Whether a `%` and two hex digits stay as they are.
+    /// - Returns: The text, in ASCII.
+    func encode(_ string: String, keepsEscapes: Bool = false) -> String {
         if string.utf8.allSatisfy(allows) { return string }
+        let source = Array(string.utf8)
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(string.utf8.count + 16)
-        for byte in string.utf8 {
-            if allows(byte) {
+        bytes.reserveCapacity(source.count + 16)
+        for (index, byte) in source.enumerated() {
+            if allows(byte) || keepsEscapes && Self.hasEscape(source, at: index) {
                 bytes.append(byte)
             } else {
                 bytes.append(UInt8(ascii: "%"))
@@ -51,8 +57,8 @@ struct PercentEncoding: Sendable, Hashable {
         bytes.reserveCapacity(source.count)
         var index = 0
         while index < source.count {
-            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
-                let upper = hexValue(source[index + 1]), let lower = hexValue(source[index + 2])
+            if hasEscape(source, at: index), let upper = hexValue(source[index + 1]),
+                let lower = hexValue(source[index + 2])
             {
                 bytes.append(upper << 4 | lower)
                 index += 3
@@ -62,6 +68,11 @@ struct PercentEncoding: Sendable, Hashable {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func hasEscape(_ bytes: [UInt8], at index: Int) -> Bool {
+        bytes[index] == UInt8(ascii: "%") && index + 2 < bytes.count
+            && hexValue(bytes[index + 1]) != nil && hexValue(bytes[index + 2]) != nil
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
@@ -82,12 +93,18 @@ extension PercentEncoding {
     /// RFC 3986 section 2.3.
     static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
 
-    /// What may stand in a path or query as it is, escapes included: nothing that was given is encoded twice.
+    /// What may stand in a path or query as it is, by RFC 3986 sections 3.3 and 3.4.
     ///
-    /// Control characters pass too, so that the check before sending can refuse them.
-    static let target = PercentEncoding(
-        allowing: alphanumerics + "-._~!$&'()*+,;=:@/?%[]|\\^`{}" + String(decoding: (0..<32) + [127], as: UTF8.self)
+    /// Control characters pass too, so that the check before sending can refuse them. Anything else would not: a
+    /// Foundation URL that meets one character it does not take encodes all of its escapes a second time.
+    private static let target = PercentEncoding(
+        allowing: alphanumerics + "-._~!$&'()*+,;=:@/?" + String(decoding: (0..<32) + [127], as: UTF8.self)
     )
+
+    /// Encodes what may not stand in a path or query; the escapes that are there stay as they are.
+    static func encodeTarget(_ text: String) -> String {
+        target.encode(text, keepsEscapes: true)
+    }
 
     /// What a query item may hold as it is.
     ///

@@ -29,8 +29,9 @@ public struct QueryEncoding: Sendable, Hashable {
 
     func encode(_ string: String) -> String {
         guard spaceIsPlus else { return allowed.encode(string) }
-        return string.split(separator: " ", omittingEmptySubsequences: false)
-            .map { allowed.encode(String($0)) }
+        // By bytes: a space with a combining mark after it is another character, but still a space to a form.
+        return string.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+            .map { allowed.encode(String(Substring($0))) }
             .joined(separator: "+")
     }
 }

@@ -30,7 +30,7 @@ extension HTTPRequestData {
     }
 
     /// RFC 9110 section 4.2: userinfo is deprecated because it sends secrets to logs and mimics hosts.
-    private func authorityInvalidity(_ authority: Authority) -> String? {
+    func authorityInvalidity(_ authority: Authority) -> String? {
         if authority.userinfo != nil {
             return "The URL holds credentials. Take them out of it and set the Authorization field instead."
         }
@@ -38,7 +38,8 @@ extension HTTPRequestData {
             return "The authority is malformed. It is a host name or an address, without a scheme or a path."
         }
         if authority.portText != nil, authority.port == nil {
-            return "The port of the authority is not a number from 0 to 65535."
+            return "The port of the authority is not a number from 0 to 65535. "
+                + "An authority is a host, and a port after a colon, without a scheme or a path."
         }
         return nil
     }

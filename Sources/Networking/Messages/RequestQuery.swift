@@ -55,7 +55,8 @@ public struct RequestQuery: Sendable, Hashable {
     public subscript(values name: String) -> [String] {
         get { items.filter { $0.name == name }.map { $0.value ?? "" } }
         set {
-            var kept = pieces ?? []
+            // An empty query is one empty piece, which would leave an ampersand before the first item.
+            var kept = pieces == [""] && !name.isEmpty ? [] : pieces ?? []
             let first = kept.firstIndex { Item($0).name == name } ?? kept.count
             kept.removeAll { Item($0).name == name }
             let added = newValue.map { Item(name: name, value: $0).encoded(with: .standard) }
@@ -65,6 +66,8 @@ public struct RequestQuery: Sendable, Hashable {
     }
 
     /// The items, decoded, with order, repetition and emptiness kept.
+    ///
+    /// Items that were there before keep the bytes they were given in.
     var items: [URLQueryItem] {
         get {
             (pieces ?? [])
@@ -74,10 +77,9 @@ public struct RequestQuery: Sendable, Hashable {
                 }
         }
         set {
-            pieces =
-                newValue.isEmpty
-                ? nil
-                : newValue.map { Item(name: $0.name, value: $0.value).encoded(with: .standard) }
+            let given = Dictionary((pieces ?? []).map { (Item($0), $0) }) { first, _ in first }
+            let items = newValue.map { Item(name: $0.name, value: $0.value) }
+            pieces = items.isEmpty ? nil : items.map { given[$0] ?? $0.encoded(with: .standard) }
         }
     }
 
@@ -86,7 +88,7 @@ public struct RequestQuery: Sendable, Hashable {
         pieces = pieces?.map { Item($0).encoded(with: encoding) }
     }
 
-    private struct Item {
+    private struct Item: Hashable {
         var name: String
         var value: String?
 

@@ -7,7 +7,8 @@ public import HTTPTypes
 /// request.acceptedStatuses = StatusSet(200...399)
 /// ```
 public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
-    private var ranges: [ClosedRange<Int>]
+    /// In order and apart, so that equal sets are equal however they were made.
+    private let ranges: [ClosedRange<Int>]
 
     /// 200 to 299.
     public static let successful = StatusSet(200...299)
@@ -19,12 +20,24 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
     ///
     /// - Parameter ranges: The ranges of codes that are in it.
     public init(_ ranges: ClosedRange<Int>...) {
-        self.ranges = ranges
+        self.init(merging: ranges)
+    }
+
+    private init(merging ranges: [ClosedRange<Int>]) {
+        var merged: [ClosedRange<Int>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, last.upperBound >= range.lowerBound || last.upperBound + 1 == range.lowerBound {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        self.ranges = merged
     }
 
     /// Creates a set of single codes.
     public init(arrayLiteral codes: Int...) {
-        ranges = codes.map { $0...$0 }
+        self.init(merging: codes.map { $0...$0 })
     }
 
     /// Makes a set of what is in either.
@@ -32,9 +45,7 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// - Parameter other: The other set.
     /// - Returns: The union.
     public func union(_ other: StatusSet) -> StatusSet {
-        var union = self
-        union.ranges += other.ranges
-        return union
+        StatusSet(merging: ranges + other.ranges)
     }
 
     /// Tells whether a status is in the set.

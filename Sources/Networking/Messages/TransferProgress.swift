@@ -25,13 +25,20 @@ public struct BytesTransferred: Sendable, Hashable {
 
     /// Adds two counts; the total of the sum is known when both totals are.
     ///
+    /// It never overflows: a server may announce any length.
+    ///
     /// - Parameters:
     ///   - lhs: A count.
     ///   - rhs: Another.
     /// - Returns: The sum.
     public static func + (lhs: Self, rhs: Self) -> Self {
-        let expected = lhs.expected.flatMap { left in rhs.expected.map { left + $0 } }
-        return BytesTransferred(count: lhs.count + rhs.count, expected: expected)
+        let expected = lhs.expected.flatMap { left in rhs.expected.map { sum(left, $0) } }
+        return BytesTransferred(count: sum(lhs.count, rhs.count), expected: expected)
+    }
+
+    private static func sum(_ left: Int64, _ right: Int64) -> Int64 {
+        let (sum, overflows) = left.addingReportingOverflow(right)
+        return overflows ? (left > 0 ? .max : .min) : sum
     }
 }
 

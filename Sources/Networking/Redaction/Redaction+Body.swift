@@ -20,22 +20,13 @@ extension Redaction {
         }
         if type.hasPrefix("application/x-www-form-urlencoded") {
             guard data.count <= parsingLimit else { return "\(data.count) bytes of a form" }
-            return cut(form(String(decoding: data, as: UTF8.self)), to: limit)
+            let form = pairs(String(decoding: data, as: UTF8.self)[...], hiding: hidesBodyField)
+            return cut(Self.singleLine(form), to: limit)
         }
         guard type.hasPrefix("text/") || type.contains("xml"), let text = String(validating: data, as: UTF8.self) else {
             return "\(data.count) bytes\(type.isEmpty ? "" : " of \(Self.singleLine(type))")"
         }
         return cut(text, to: limit)
-    }
-
-    private func form(_ text: String) -> String {
-        text.split(separator: "&", omittingEmptySubsequences: false)
-            .map { piece in
-                guard let equals = piece.firstIndex(of: "=") else { return String(piece) }
-                let name = PercentEncoding.decode(piece[..<equals])
-                return hidesBodyField(name) ? "\(piece[...equals])\(Self.placeholder)" : String(piece)
-            }
-            .joined(separator: "&")
     }
 
     private func cut(_ text: String, to limit: Int) -> String {

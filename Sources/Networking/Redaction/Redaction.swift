@@ -96,31 +96,65 @@ public struct Redaction: Sendable, Hashable {
     /// Method and URL of a request.
     func line(for request: HTTPRequestData) -> String {
         let target = target(request.closedTarget)
-        guard let authority = request.authority else { return "\(request.method) \(target)" }
-        return "\(request.method) \(request.scheme ?? "https")://\(self.authority(authority))\(target)"
+        guard let authority = request.authority else { return Self.singleLine("\(request.method) \(target)") }
+        let origin = "\(request.scheme ?? "https")://\(self.authority(authority))"
+        return Self.singleLine("\(request.method) \(origin)\(target == "*" ? " *" : target)")
     }
 
     /// Header fields as lines, hidden values replaced.
     func lines(for fields: HTTPFields) -> [String] {
-        fields.map { "\($0.name.rawName): \(hides($0) ? Self.placeholder : Self.singleLine($0.value))" }
+        fields.map { "\($0.name.rawName): \(hides($0) ? Self.placeholder : Self.singleLine(value(of: $0)))" }
+    }
+
+    private func value(of field: HTTPField) -> String {
+        switch field.name.canonicalName {
+        case "location", "content-location", "referer": reference(field.value)
+        default: field.value
+        }
+    }
+
+    /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.
+    private func reference(_ text: String) -> String {
+        let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
+        let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
+        var reference = target(String(text[..<hash]))
+        if let slashes = reference.utf8.firstRange(of: "//".utf8) {
+            let rest = reference[slashes.upperBound...].utf8
+            let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+            let range = slashes.upperBound..<end
+            reference.replaceSubrange(range, with: authority(String(reference[range])))
+        }
+        return hash == text.endIndex ? reference : "\(reference)#\(fragment)"
     }
 
     /// Path and query, hidden values replaced and everything else to the byte.
     func target(_ target: String) -> String {
         let (path, query) = HTTPRequestData.split(target)
         guard let query else { return target }
-        let pieces = query.split(separator: "&", omittingEmptySubsequences: false)
-            .map { piece -> Substring in
-                guard let equals = piece.firstIndex(of: "=") else { return piece }
-                let name = PercentEncoding.decode(piece[..<equals]).lowercased()
-                return queryItems.contains(name) ? "\(piece[...equals])\(Self.placeholder)" : piece
+        return "\(path)?\(pairs(query, hiding: hidesQueryItem))"
+    }
+
+    private func hidesQueryItem(_ name: String) -> Bool {
+        queryItems.contains(name.lowercased())
+    }
+
+    /// Names and values as a query and a form have them, hidden values replaced.
+    ///
+    /// By bytes: a combining mark after an equals sign or an ampersand would make another character of it.
+    func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
+        text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+            .map { piece in
+                let piece = Substring(piece)
+                guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else { return piece }
+                let name = piece[..<equals]
+                return isHidden(PercentEncoding.decode(name)) ? "\(name)=\(Self.placeholder)" : piece
             }
-        return "\(path)?\(pieces.joined(separator: "&"))"
+            .joined(separator: "&")
     }
 
     /// An authority, userinfo replaced.
     func authority(_ authority: String) -> String {
-        guard let at = authority.lastIndex(of: "@") else { return authority }
+        guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return authority }
         return "\(Self.placeholder)\(authority[at...])"
     }
 

@@ -114,7 +114,7 @@ extension NetworkingError {
 }
 
 extension DecodingError {
-    /// Where in the document it happened; names only, no values.
+    /// Where in the document it happened; names only, no values, and on one line, since a server may name them.
     fileprivate var place: String {
         let path: [any CodingKey]
         switch self {
@@ -126,6 +126,7 @@ extension DecodingError {
             path = []
         }
         guard !path.isEmpty else { return "" }
-        return " at \(path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: "."))"
+        let names = path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
+        return " at \(Redaction.singleLine(names))"
     }
 }

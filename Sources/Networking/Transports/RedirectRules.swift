@@ -20,20 +20,20 @@ extension HTTPRequestData {
     /// The request to make next when a response sends this one elsewhere; nil when the response is the answer.
     ///
     /// These are the rules of the Fetch standard's redirects. What they do not let follow is returned as it is: a
-    /// location that is no http URL, a way from https to http, and a body that would have to be sent again but can
-    /// not.
+    /// location that is no http URL or holds credentials, a way from https to http, and a body that would have to be
+    /// sent again but can not.
     ///
     /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` past the limit, and for a request that was made before.
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
         guard let limit = redirects.limit, head.isRedirect, let location = head.headerFields[.location],
-            let url = URL(string: location, relativeTo: url)?.absoluteURL
+            let url = destination(of: location)
         else { return nil }
 
         var next = self
         next.changeMethod(for: head.status.code)
         next.url = url
-        guard let host = next.host, !host.isEmpty, next.scheme == "https" || next.scheme == scheme,
-            next.body?.isReplayable ?? true
+        guard next.scheme == "https" || next.scheme == scheme, next.body?.isReplayable ?? true,
+            next.authorityInvalidity(Authority(next.authority ?? "")) == nil
         else { return nil }
 
         guard history.count < limit else {
@@ -47,6 +47,23 @@ extension HTTPRequestData {
             next.removeCredentials()
         }
         return next
+    }
+
+    /// The URL that a location points to, without its fragment.
+    ///
+    /// What a URL may not hold is encoded before Foundation sees it, which would encode the location's escapes again.
+    private func destination(of location: String) -> URL? {
+        let reference = location[..<(location.utf8.firstIndex(of: UInt8(ascii: "#")) ?? location.endIndex)]
+        let isDelimiter = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
+        var targetStart = reference.startIndex
+        if let slashes = reference.utf8.firstRange(of: "//".utf8),
+            !reference.utf8[..<slashes.lowerBound].contains(where: isDelimiter)
+        {
+            let rest = reference.utf8[slashes.upperBound...]
+            targetStart = rest.firstIndex(where: isDelimiter) ?? rest.endIndex
+        }
+        let target = PercentEncoding.encodeTarget(String(reference[targetStart...]))
+        return URL(string: reference[..<targetStart] + target, relativeTo: url)?.absoluteURL
     }
 
     /// POST becomes GET after 301 and 302, everything but GET and HEAD after 303; 307 and 308 change nothing.

@@ -1,0 +1,131 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct NetworkingErrorTests {
+    private let request = HTTPRequestData(
+        scheme: "https",
+        authority: "u:hunter2@example.com",
+        path: "a?token=hunter2",
+        headerFields: [.authorization: "Bearer hunter2"],
+        body: .form(["password": "hunter2"])
+    )
+
+    /// An initialiser of the ancestor's overwrote the kind with `unknown`.
+    @Test(arguments: NetworkingError.Kind.allCases)
+    func keepsItsKindAndSaysWhatHappened(kind: NetworkingError.Kind) {
+        let error = NetworkingError(kind, request: request)
+        #expect(error.kind == kind)
+        #expect(error.request == request)
+        #expect(error.request.id == request.id)
+        #expect(error.response == nil)
+        #expect(error.underlying == nil)
+        #expect(error.reason.hasSuffix(".") || error.reason.hasSuffix("(401)."))
+        #expect(error.description == "\(request): \(error.reason)")
+        #expect(error.debugDescription == "NetworkingError.\(kind): \(error.description)")
+    }
+
+    @Test func everyKindHasItsOwnSentence() {
+        let reasons = NetworkingError.Kind.allCases.map { NetworkingError($0, request: request).reason }
+        #expect(Set(reasons).count == reasons.count)
+    }
+
+    @Test func aKindLabelsAMetric() {
+        #expect(NetworkingError.Kind.tooManyRedirects.rawValue == "tooManyRedirects")
+        #expect(NetworkingError.Kind(rawValue: "status") == .status)
+        #expect(NetworkingError.Kind(rawValue: "unknown") == nil)
+    }
+
+    @Test(arguments: NetworkingError.Kind.allCases)
+    func isOneThingOnly(kind: NetworkingError.Kind) {
+        let error = NetworkingError(kind, request: request)
+        #expect(error.isTimeout == [.timeout, .deadline].contains(kind))
+        #expect(error.isOffline == (kind == .offline))
+        #expect(error.isUnauthorized == (kind == .unauthorized))
+        #expect(error.isDecodingFailure == (kind == .decoding))
+    }
+
+    /// The ancestor counted a server that is down as being offline.
+    @Test(arguments: [.connection, .nameResolution, .connectionLost, .tls] as [NetworkingError.Kind])
+    func aServerThatIsDownIsNotOffline(kind: NetworkingError.Kind) {
+        #expect(!NetworkingError(kind, request: request).isOffline)
+    }
+
+    @Test func readsTheStatusOfItsResponse() {
+        func error(_ status: HTTPResponse.Status) -> NetworkingError {
+            NetworkingError(.status, request: request, response: HTTPResponseData(request: request, status: status))
+        }
+        #expect(error(.requestTimeout).isTimeout)
+        #expect(!error(.gatewayTimeout).isTimeout)
+        #expect(error(.unauthorized).isUnauthorized)
+        #expect(!error(.forbidden).isUnauthorized)
+    }
+
+    // MARK: Bodies
+
+    private struct Problem: Codable, Equatable {
+        var title: String
+    }
+
+    private func error(body: Data) -> NetworkingError {
+        NetworkingError(.status, request: request, response: HTTPResponseData(request: request, data: body))
+    }
+
+    @Test func decodesTheServersDescription() throws {
+        let error = error(body: Data(#"{"title":"No"}"#.utf8))
+        #expect(try error.decodeBody(as: Problem.self) == Problem(title: "No"))
+        #expect(error.bodyText == #"{"title":"No"}"#)
+    }
+
+    @Test func decodesWithAnotherDecoder() throws {
+        let encoder = PropertyListEncoder()
+        let error = error(body: try encoder.encode(Problem(title: "No")))
+        #expect(try error.decodeBody(as: Problem.self, decoder: PropertyListDecoder()) == Problem(title: "No"))
+    }
+
+    @Test func aBodyThatDoesNotDecodeIsAnErrorAndNoneIsNil() throws {
+        #expect(throws: DecodingError.self) { try error(body: Data("garbage".utf8)).decodeBody(as: Problem.self) }
+        #expect(throws: DecodingError.self) { try error(body: Data()).decodeBody(as: Problem.self) }
+        let none = NetworkingError(.offline, request: request)
+        #expect(try none.decodeBody(as: Problem.self) == nil)
+        #expect(none.bodyText == nil)
+    }
+
+    @Test func aBodyThatIsNotUTF8IsNoText() {
+        #expect(error(body: Data([0xFF, 0xFE])).bodyText == nil)
+        #expect(error(body: Data()).bodyText == "")
+    }
+
+    // MARK: Text
+
+    @Test func localizedDescriptionSaysWhatHappenedAndWhatToDo() {
+        let error: any Error = NetworkingError(.offline, request: HTTPRequestData(authority: "example.com"))
+        #expect(
+            error.localizedDescription
+                == "GET https://example.com/: There is no network. Try again when the device is online."
+        )
+    }
+
+    @Test func showsNoSecretHoweverItIsPrinted() throws {
+        struct Leaky: Error, CustomStringConvertible {
+            let description = "hunter2"
+        }
+        let response = HTTPResponseData(
+            request: request,
+            status: .badRequest,
+            headerFields: [.setCookie: "session=hunter2"],
+            data: Data("hunter2".utf8)
+        )
+        let error = NetworkingError(.status, request: request, response: response, underlying: Leaky())
+        let printed = everyPrint(of: error)
+        #expect(!printed.contains("hunter2"))
+        #expect(printed.contains("Leaky"))
+        #expect(printed.contains("400 Bad Request"))
+        #expect(!error.localizedDescription.contains("hunter2"))
+        #expect(!everyPrint(of: Result<Int, any Error>.failure(error)).contains("hunter2"))
+        #expect((error.underlying as? Leaky)?.description == "hunter2")
+    }
+}

@@ -1,0 +1,65 @@
+import Testing
+
+// The type is internal, and what it tells apart decides where credentials go.
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct AuthorityTests {
+    @Test(
+        arguments: [
+            ("example.com", nil, "example.com", nil),
+            ("example.com:80", nil, "example.com", "80"),
+            ("example.com:", nil, "example.com", ""),
+            ("a:b@example.com:80", "a:b", "example.com", "80"),
+            ("a@b@c", "a@b", "c", nil),
+            ("@c", "", "c", nil),
+            ("[::1]", nil, "::1", nil),
+            ("[::1]:80", nil, "::1", "80"),
+            ("a@[::1]:80", "a", "::1", "80"),
+            ("[::1]80", nil, "[", ":1]80"),
+            ("[::1", nil, "[", ":1"),
+            ("", nil, "", nil),
+            (":", nil, "", ""),
+        ] as [(String, String?, String, String?)]
+    )
+    func takesItselfApart(text: String, userinfo: String?, host: String, portText: String?) {
+        let authority = Authority(text)
+        #expect(authority.userinfo.map { String($0) } == userinfo)
+        #expect(authority.host == host)
+        #expect(authority.portText.map { String($0) } == portText)
+    }
+
+    @Test(
+        arguments: [
+            ("h:0", 0), ("h:80", 80), ("h:65535", 65_535), ("h:65536", nil), ("h:-1", nil), ("h:", nil), ("h", nil),
+            ("h:+80", nil), ("h:-0", nil), ("h: 80", nil), ("h:8o", nil), ("h:٨٠", nil),
+            ("h:99999999999999999999", nil), ("h:00080", 80),
+        ] as [(String, Int?)]
+    )
+    func hasAPortOfDigitsOnly(text: String, port: Int?) {
+        #expect(Authority(text).port == port)
+    }
+
+    @Test(arguments: [
+        ("example.com", true), ("EXAMPLE-1_x.com.", true), ("127.0.0.1", true), ("[::1]", true), ("münchen.de", true),
+        ("xn--mnchen-3ya.de", true), ("[fe80::1%25eth0]", true), ("[::ffff:1.2.3.4]", true), ("a%20b", true),
+        ("", false), (":80", false), ("exa mple.com", false), ("example.com/path", false), ("example.com?q", false),
+        ("a#b", false), ("a\\b", false), ("<a>", false), ("[::1", false), ("a[b]", false), ("[]", false),
+        ("[localhost]", false), ("[127.0.0.1]", false), ("a\u{1B}b", false), ("a\tb", false), ("*", false),
+    ])
+    func knowsAHost(text: String, isValid: Bool) {
+        #expect(Authority(text).hasValidHost == isValid)
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST", true), ("localhost:8080", true), ("api.localhost", true),
+        ("127.0.0.1", true), ("127.0.0.1:80", true), ("127.255.255.254", true), ("[::1]", true), ("[::1]:80", true),
+        ("localhost.example.com", false), ("notlocalhost", false), ("127.0.0.1.example.com", false),
+        ("127.example.com", false), ("127.0.0.256", false), ("127.0.0", false), ("127.0.0.1.", false),
+        ("128.0.0.1", false), ("0.0.0.0", false), ("10.0.0.1", false), ("192.168.0.1", false), ("[::2]", false),
+        ("[::]", false), ("[fe80::1]", false), ("example.com", false), ("localhost@example.com", false), ("", false),
+    ])
+    func knowsThisMachine(text: String, isLoopback: Bool) {
+        #expect(Authority(text).isLoopback == isLoopback)
+    }
+}

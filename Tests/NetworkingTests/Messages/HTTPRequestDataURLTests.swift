@@ -1,0 +1,271 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPRequestDataURLTests {
+    // MARK: Path
+
+    /// The ancestor trimmed slashes from path and query together.
+    @Test(arguments: [
+        ("users", "/users"),
+        ("/users", "/users"),
+        ("/users/", "/users/"),
+        ("users/", "/users/"),
+        ("/", "/"),
+        ("", "/"),
+        ("//users", "//users"),
+        ("/a//b/", "/a//b/"),
+        ("/a/../b/./c", "/a/../b/./c"),
+        ("/a%20b", "/a%20b"),
+        ("/a%2Fb", "/a%2Fb"),
+        ("/a%2fb", "/a%2fb"),
+        ("/a b", "/a%20b"),
+        ("/ü", "/%C3%BC"),
+        ("/👋", "/%F0%9F%91%8B"),
+        ("/a+b;c=d,e:f@g!$&'()*~", "/a+b;c=d,e:f@g!$&'()*~"),
+        ("/a#b", "/a%23b"),
+        ("/\"<>", "/%22%3C%3E"),
+        ("*", "*"),
+    ])
+    func keepsAPathAsItWasGiven(given: String, path: String) {
+        #expect(HTTPRequestData(path: given).path == path)
+        var request = HTTPRequestData(path: "before")
+        request.path = given
+        #expect(request.path == path)
+    }
+
+    /// Foundation's URL encodes every escape again when it meets a single character that it does not take.
+    @Test(arguments: [
+        ("a%20b[1]", "/a%20b%5B1%5D"),
+        ("a%20b|c", "/a%20b%7Cc"),
+        ("a%20b\\c", "/a%20b%5Cc"),
+        ("a%20b^`{}", "/a%20b%5E%60%7B%7D"),
+        ("100%", "/100%25"),
+        ("100%/a%20b", "/100%25/a%20b"),
+        ("%zz%20", "/%25zz%20"),
+        ("%2", "/%252"),
+        ("a?filter[name]=b%20c", "/a?filter%5Bname%5D=b%20c"),
+        ("a?q={x}%20", "/a?q=%7Bx%7D%20"),
+        ("a?discount=10%&x=%20", "/a?discount=10%25&x=%20"),
+        ("ü%20", "/%C3%BC%20"),
+    ])
+    func encodesNothingTwice(path: String, target: String) {
+        let request = HTTPRequestData(authority: "example.com", path: path)
+        #expect(request.description == "GET https://example.com\(target)")
+        #expect(request.url?.absoluteString == "https://example.com\(target)")
+        var roundTrip = HTTPRequestData()
+        roundTrip.url = request.url
+        #expect(roundTrip.url == request.url)
+    }
+
+    @Test func encodesNothingTwiceInAQueryOfItsOwnEncoding() async throws {
+        let transport = MockTransport { _ in .ok() }
+        try await transport.server(queryEncoding: .allowing("abcdefghijklmnopqrstuvwxyz[]|"))
+            .server(authority: "example.com")
+            .data(HTTPRequestData(path: "a?filter[x]=a%20b|c"))
+        #expect(transport.requests.first?.url?.absoluteString == "https://example.com/a?filter%5Bx%5D=a%20b%7Cc")
+    }
+
+    @Test func aPathWithoutAQueryKeepsTheQuery() {
+        var request = HTTPRequestData(path: "a?x=1")
+        request.path = "b"
+        #expect(request.description == "GET /b?x=1")
+    }
+
+    @Test func aPathWithAQueryReplacesTheQuery() {
+        var request = HTTPRequestData(path: "a?x=1&y=2")
+        request.path = "b?z=3"
+        #expect(request.description == "GET /b?z=3")
+        request.path = "b?"
+        #expect(request.description == "GET /b?")
+    }
+
+    @Test func anOpenPathKeepsTheQuery() {
+        var request = HTTPRequestData(path: "a?x=1")
+        request.path = nil
+        #expect(request.path == nil)
+        #expect(request.x == "1")
+        request.query.x = nil
+        #expect(request.path == nil)
+        #expect(request == HTTPRequestData())
+    }
+
+    // MARK: Query
+
+    @Test(arguments: [
+        ("?", ""),
+        ("?a", "a"),
+        ("?a=", "a="),
+        ("?=b", "=b"),
+        ("?a=1&a=2&b=3&a=4", "a=1&a=2&b=3&a=4"),
+        ("?b=1&a=2", "b=1&a=2"),
+        ("?a=1&&b=2&", "a=1&&b=2&"),
+        ("?redirect=https://x/", "redirect=https://x/"),
+        ("?redirect=https%3A%2F%2Fx%2F", "redirect=https%3A%2F%2Fx%2F"),
+        ("?a=b=c", "a=b=c"),
+        ("?a?b", "a?b"),
+        ("?q=a+b", "q=a+b"),
+        ("?q=%FF", "q=%FF"),
+        ("?q=%7e", "q=%7e"),
+        ("?q=a b", "q=a%20b"),
+    ])
+    func keepsAQueryAsItWasGiven(given: String, query: String) async throws {
+        let request = HTTPRequestData(authority: "example.com", path: "/users/\(given)")
+        #expect(request.query.encoded == query)
+        #expect(request.path == "/users/")
+        #expect(request.url?.absoluteString == "https://example.com/users/?\(query)")
+        let transport = MockTransport { _ in .ok() }
+        try await transport.data(request)
+        #expect(transport.requests.first?.url?.absoluteString == "https://example.com/users/?\(query)")
+    }
+
+    @Test func queryItemsAreDecodedAndComplete() {
+        let request = HTTPRequestData(path: "a?x=1&y=a%20b&x=&z&%26=%3D")
+        #expect(
+            request.queryItems == [
+                URLQueryItem(name: "x", value: "1"),
+                URLQueryItem(name: "y", value: "a b"),
+                URLQueryItem(name: "x", value: ""),
+                URLQueryItem(name: "z", value: nil),
+                URLQueryItem(name: "&", value: "="),
+            ]
+        )
+    }
+
+    /// The ancestor handed values to a Foundation property that traps on what is not encoded.
+    @Test func queryItemsMayHoldAnything() {
+        var request = HTTPRequestData(authority: "example.com")
+        let items = [
+            URLQueryItem(name: "a b", value: "100% & more=#?"),
+            URLQueryItem(name: "ü", value: "\r\n\0"),
+            URLQueryItem(name: "", value: nil),
+            URLQueryItem(name: "+", value: "+"),
+        ]
+        request.queryItems = items
+        #expect(request.queryItems == items)
+        #expect(request.query.encoded == "a%20b=100%25%20%26%20more%3D%23?&%C3%BC=%0D%0A%00&&%2B=%2B")
+        request.queryItems = []
+        #expect(request.query.encoded == nil)
+    }
+
+    /// A plus that was given means a space to some servers; written anew it would mean a plus.
+    @Test func addingAQueryItemLeavesTheOthersTheirBytes() {
+        var request = HTTPRequestData(path: "a?q=a+b&c=%7e&d=%FF&e")
+        request.queryItems.append(URLQueryItem(name: "page", value: "2"))
+        #expect(request.query.encoded == "q=a+b&c=%7e&d=%FF&e&page=2")
+        request.queryItems.removeFirst()
+        #expect(request.query.encoded == "c=%7e&d=%FF&e&page=2")
+    }
+
+    // MARK: Authority
+
+    @Test(
+        arguments: [
+            ("example.com", "example.com", nil),
+            ("example.com:8080", "example.com", 8080),
+            ("[::1]", "::1", nil),
+            ("[::1]:8080", "::1", 8080),
+            ("127.0.0.1:80", "127.0.0.1", 80),
+            ("user:pass@example.com:1", "example.com", 1),
+            ("example.com:", "example.com", nil),
+            ("example.com:x", "example.com", nil),
+            ("example.com:99999", "example.com", nil),
+        ] as [(String, String, Int?)]
+    )
+    func readsHostAndPort(authority: String, host: String, port: Int?) {
+        let request = HTTPRequestData(authority: authority)
+        #expect(request.host == host)
+        #expect(request.port == port)
+        #expect(request.authority == authority)
+    }
+
+    // MARK: URL
+
+    @Test(arguments: [
+        ("https://example.com/", "https://example.com/"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com?x=1", "https://example.com/?x=1"),
+        ("http://example.com:8080/a/b/?x=1&x=2#part", "http://example.com:8080/a/b/?x=1&x=2"),
+        ("https://[::1]:8443/a", "https://[::1]:8443/a"),
+        ("https://[2001:db8::1]/", "https://[2001:db8::1]/"),
+        ("https://user:pa%40ss@example.com/a", "https://user:pa%40ss@example.com/a"),
+        ("HTTPS://Example.COM/A", "https://Example.COM/A"),
+        ("https://example.com//a//b", "https://example.com//a//b"),
+        ("https://example.com/a%2Fb%20c", "https://example.com/a%2Fb%20c"),
+        ("https://example.com/?redirect=https://x/", "https://example.com/?redirect=https://x/"),
+        ("https://example.com/a?", "https://example.com/a?"),
+        ("https://example.com/#?x=1", "https://example.com/"),
+    ])
+    func roundTripsAURL(given: String, url: String) throws {
+        let request = HTTPRequestData(url: try #require(URL(string: given)))
+        #expect(request.url?.absoluteString == url)
+        var other = HTTPRequestData(scheme: "http", authority: "before", path: "before?x=1")
+        other.url = URL(string: given)
+        #expect(other == request)
+    }
+
+    @Test(arguments: [
+        ("users", "GET http://before/users"),
+        ("/users/?x=1", "GET http://before/users/?x=1"),
+        ("?x=1", "GET http://before/?x=1"),
+        ("#part", "GET http://before/"),
+        ("//example.com/a", "GET http://example.com/a"),
+    ])
+    func aRelativeURLLeavesSchemeAndAuthority(given: String, description: String) throws {
+        let url = try #require(URL(string: given))
+        var request = HTTPRequestData(scheme: "http", authority: "before", path: "before?y=2")
+        request.url = url
+        #expect(request.description == description)
+        #expect(HTTPRequestData(url: url).scheme == nil)
+    }
+
+    @Test func aURLWithABaseIsWhereItPoints() throws {
+        let base = try #require(URL(string: "https://example.com/a/b"))
+        let url = try #require(URL(string: "../c?x=1", relativeTo: base))
+        #expect(HTTPRequestData(url: url).description == "GET https://example.com/c?x=1")
+    }
+
+    @Test func noURLOpensEverything() throws {
+        var request = HTTPRequestData(url: try #require(URL(string: "http://example.com/a?x=1")))
+        request.url = nil
+        #expect(request == HTTPRequestData())
+    }
+
+    @Test func closesWhatIsOpenWithHTTPSAndASlash() {
+        #expect(HTTPRequestData(authority: "example.com").url?.absoluteString == "https://example.com/")
+        #expect(HTTPRequestData(path: "a").url == nil)
+        #expect(HTTPRequestData(scheme: "http").url == nil)
+    }
+
+    /// RFC 9112 section 3.2.4: the asterisk is no path; joined to the authority it would name another host.
+    @Test func theAsteriskOfOptionsIsNoPartOfTheHost() {
+        let request = HTTPRequestData(method: .options, scheme: "https", authority: "example.com", path: "*")
+        #expect(request.url?.host == "example.com")
+        #expect(request.path == "*")
+    }
+
+    @Test(arguments: [
+        "", " ", "/", "?", "#", "%", "%%", "%2", "://", "//", "[", "]", "[::1", "@", "a@b@c", ":", ":::", "\0", "\r\n",
+        "?&&==&", "\u{301}", "=\u{301}", "&\u{301}=\u{301}", "🏳️‍🌈", "\u{FFFD}", "a:b:c", "http://", "https://a:b@c:d/e",
+        String(repeating: "%F0", count: 100),
+    ])
+    func noPartTraps(text: String) {
+        var request = HTTPRequestData(scheme: text, authority: text, path: text)
+        request.path = text
+        request.query[text] = text
+        request.query[values: text] = [text, text]
+        request.queryItems += [URLQueryItem(name: text, value: text), URLQueryItem(name: text, value: nil)]
+        request.headerFields[.accept] = text
+        request.headerFields.append(name: .accept, value: text)
+        request[dynamicMember: text] = text
+        #expect(request.query[text] == text)
+        _ = (request.url, request.host, request.port, request.queryItems, request.path, request.hashValue)
+        #expect(!everyPrint(of: request).isEmpty)
+        request.url = URL(string: text)
+        request[dynamicMember: text] = nil
+        #expect(request.query[text] == nil)
+    }
+}

@@ -1,0 +1,15 @@
+import Networking
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct PrincipalTests {
+    @Test func isComparedByItsID() {
+        #expect(Principal(id: "a") == Principal(id: "a"))
+        #expect(Principal(id: "a").hashValue == Principal(id: "a").hashValue)
+        #expect(Principal(id: "a") != Principal(id: "b"))
+    }
+
+    @Test func doesNotShowWhoItIs() {
+        #expect(!everyPrint(of: Principal(id: "emily@example.com")).contains("emily"))
+    }
+}

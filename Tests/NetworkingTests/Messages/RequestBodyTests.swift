@@ -1,0 +1,153 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RequestBodyTests {
+    @Test func holdsBytes() {
+        let body = RequestBody.data(Data([1, 2, 3]))
+        #expect(body.data == Data([1, 2, 3]))
+        #expect(body.length == 3)
+        #expect(body.isReplayable)
+        #expect(body.contentType == "application/octet-stream")
+        #expect(RequestBody.data(Data(), contentType: "image/png").contentType == "image/png")
+        #expect(RequestBody.data(Data()).length == 0)
+    }
+
+    // MARK: JSON
+
+    @Test func writesJSONWithSortedKeysAndPlainSlashes() {
+        let body = RequestBody.json(["b": "https://x/", "a": "ü", "c": "\""])
+        #expect(body.data == Data(#"{"a":"ü","b":"https://x/","c":"\""}"#.utf8))
+        #expect(body.contentType == "application/json")
+        #expect(body.length == Int64(body.data?.count ?? -1))
+        #expect(body.isReplayable)
+    }
+
+    @Test func equalValuesMakeEqualJSON() {
+        let pairs = (0..<50).map { ("key\($0)", $0) }
+        let one = Dictionary(uniqueKeysWithValues: pairs)
+        let other = Dictionary(uniqueKeysWithValues: pairs.reversed())
+        #expect(RequestBody.json(one) == .json(other))
+        #expect(RequestBody.json(one).hashValue == RequestBody.json(other).hashValue)
+    }
+
+    @Test func encodesWithTheCallersEncoder() {
+        struct Message: Encodable {
+            let sentAt = Date(timeIntervalSince1970: 0)
+        }
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .secondsSince1970
+        #expect(RequestBody.json(Message(), encoder: encoder).data == Data(#"{"sent_at":0}"#.utf8))
+    }
+
+    @Test func encodesOnce() async throws {
+        let counter = EncodingCounter()
+        let body = RequestBody.json(counter)
+        let transport = MockTransport { _ in .ok() }
+        for _ in 0..<3 {
+            try await transport.data(HTTPRequestData(method: .post, authority: "example.com", body: body))
+        }
+        #expect(counter.count == 1)
+        #expect(Set(transport.requests.map(\.body)).count == 1)
+    }
+
+    @Test func whatCannotBeEncodedFailsTheSendAndNotTheProcess() async {
+        let body = RequestBody.json(Double.nan)
+        #expect(body.data == nil)
+        #expect(body.length == nil)
+        #expect(!body.isReplayable)
+        let transport = MockTransport { _ in .ok() }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport.data(HTTPRequestData(method: .post, authority: "example.com", body: body))
+        }
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.underlying is EncodingError)
+        #expect(error?.request.body == body)
+        #expect(transport.requests.isEmpty)
+    }
+
+    // MARK: Forms
+
+    /// The ancestor's OAuth body was not encoded at all.
+    @Test(arguments: [
+        ("a b", "a+b"),
+        ("a+b", "a%2Bb"),
+        ("&=+ %", "%26%3D%2B+%25"),
+        ("*-._", "*-._"),
+        ("~!'()/:?#[]@$,;", "%7E%21%27%28%29%2F%3A%3F%23%5B%5D%40%24%2C%3B"),
+        ("ü", "%C3%BC"),
+        ("👋", "%F0%9F%91%8B"),
+        ("\r\n\0", "%0D%0A%00"),
+        ("  ", "++"),
+        ("", ""),
+        ("=\u{301}&\u{301} \u{301}", "%3D%CC%81%26%CC%81+%CC%81"),
+    ])
+    func writesFormsByTheRulesOfWHATWG(text: String, encoded: String) {
+        #expect(RequestBody.form([text: text]).data == Data("\(encoded)=\(encoded)".utf8))
+        #expect(RequestBody.form([URLQueryItem(name: text, value: text)]) == .form([text: text]))
+    }
+
+    @Test func keepsOrderAndRepetitionOfAForm() {
+        let body = RequestBody.form(["b": "1", "a": "2", "b": "3"])
+        #expect(body.data == Data("b=1&a=2&b=3".utf8))
+        #expect(body.contentType == "application/x-www-form-urlencoded")
+        #expect(RequestBody.form([URLQueryItem(name: "a", value: nil)]).data == Data("a=".utf8))
+        #expect(RequestBody.form([:]).data == Data())
+    }
+
+    // MARK: Content-Type
+
+    @Test func bringsItsContentType() async throws {
+        let transport = MockTransport { _ in .ok() }
+        try await transport.data(HTTPRequestData(method: .post, authority: "example.com", body: .json([1])))
+        #expect(transport.requests.first?.headerFields[values: .contentType] == ["application/json"])
+    }
+
+    /// The ancestor appended its own, and two were sent.
+    @Test func theCallersContentTypeWins() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let request = HTTPRequestData(
+            method: .post,
+            authority: "example.com",
+            headerFields: [.contentType: "application/problem+json"],
+            body: .json([1])
+        )
+        try await transport.data(request)
+        #expect(transport.requests.first?.headerFields[values: .contentType] == ["application/problem+json"])
+    }
+
+    // MARK: Equality and descriptions
+
+    @Test func equalsWhatSendsTheSameBytesAsTheSameType() {
+        #expect(RequestBody.data(Data("[1]".utf8), contentType: "application/json") == .json([1]))
+        #expect(RequestBody.data(Data("[1]".utf8)) != .json([1]))
+        #expect(RequestBody.json([1]) != .json([2]))
+        let unencodable = RequestBody.json(Double.nan)
+        #expect(unencodable == unencodable)
+        #expect(unencodable != .json(Double.nan))
+        #expect(unencodable != .data(Data()))
+        #expect(unencodable.hashValue == unencodable.hashValue)
+    }
+
+    @Test func describesTypeAndLengthOnly() {
+        let body = RequestBody.form(["password": "hunter2"])
+        #expect(body.description == "application/x-www-form-urlencoded, 16 bytes")
+        #expect(!everyPrint(of: body).contains("hunter2"))
+        #expect(RequestBody.json(Double.nan).description == "application/json, unencodable")
+    }
+}
+
+/// Counts how often it is encoded.
+private final class EncodingCounter: Encodable {
+    private(set) var count = 0
+
+    func encode(to encoder: any Encoder) throws {
+        count += 1
+        var container = encoder.singleValueContainer()
+        try container.encode(count)
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+// What a redaction writes is internal: it shows in descriptions and logs, which are tested where they are made.
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedactionTests {
+    private let redaction = Redaction.standard
+
+    // MARK: Header fields
+
+    @Test(arguments: [
+        "Authorization", "authorization", "AUTHORIZATION", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key",
+        "Api-Key", "X-Auth-Token", "X-CSRF-Token", "X-XSRF-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
+        "Authentication-Info", "Proxy-Authentication-Info", "DPoP",
+    ])
+    func hidesAHeaderField(name: String) throws {
+        let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "hunter2")
+        #expect(redaction.hides(field))
+        #expect(redaction.lines(for: HTTPFields([field])) == ["\(name): <redacted>"])
+    }
+
+    @Test func showsOtherHeaderFieldsInOrder() {
+        let fields: HTTPFields = [.accept: "a", .cookie: "hunter2", .contentType: "b", .accept: "c"]
+        #expect(
+            redaction.lines(for: fields) == ["Accept: a", "Cookie: <redacted>", "Content-Type: b", "Accept: c"]
+        )
+    }
+
+    @Test func hidesAFieldThatMustNotBeIndexed() {
+        var field = HTTPField(name: .accept, value: "hunter2")
+        #expect(!redaction.hides(field))
+        field.indexingStrategy = .disallow
+        #expect(redaction.hides(field))
+        #expect(redaction.lines(for: HTTPFields([field])) == ["Accept: <redacted>"])
+    }
+
+    @Test func hidesWhatIsAdded() throws {
+        let name = try #require(HTTPField.Name("X-Session"))
+        let added = redaction.addingHeaderFields("x-SESSION", "Accept").addingQueryItems("Ticket")
+            .addingBodyFields("Iban")
+        #expect(added.hides(HTTPField(name: name, value: "hunter2")))
+        #expect(added.hides(HTTPField(name: .accept, value: "hunter2")))
+        #expect(added.hides(HTTPField(name: .authorization, value: "hunter2")))
+        #expect(!redaction.hides(HTTPField(name: name, value: "hunter2")))
+        #expect(added.target("/a?ticket=hunter2&iban=x") == "/a?ticket=<redacted>&iban=x")
+        #expect(added.hidesBodyField("IBAN"))
+        #expect(!added.hidesBodyField("ticket"))
+        #expect(added != redaction)
+        #expect(
+            added
+                == redaction.addingHeaderFields("x-session", "accept").addingQueryItems("ticket")
+                .addingBodyFields("iban")
+        )
+    }
+
+    @Test(arguments: [
+        ("https://u:hunter2@example.com/a?x=1", "https://<redacted>@example.com/a?x=1"),
+        ("https://example.com/a?code=hunter2&x=1", "https://example.com/a?code=<redacted>&x=1"),
+        ("/a?state=1&token=hunter2#part", "/a?state=1&token=<redacted>#part"),
+        ("app:/cb#access_token=hunter2&expires_in=1", "app:/cb#access_token=<redacted>&expires_in=1"),
+        ("//u:hunter2@example.com", "//<redacted>@example.com"),
+        ("https://example.com?mail=a@b&sig=hunter2", "https://example.com?mail=a@b&sig=<redacted>"),
+        ("/a@b//c@d", "/a@b//<redacted>@d"),
+        ("/a?b#", "/a?b#"),
+        ("?#", "?#"),
+        ("", ""),
+    ])
+    func hidesTheSecretsOfURLsInFields(value: String, shown: String) {
+        let fields: HTTPFields = [.location: value, .referer: value, .contentLocation: value]
+        #expect(
+            redaction.lines(for: fields) == ["Location: \(shown)", "Referer: \(shown)", "Content-Location: \(shown)"]
+        )
+    }
+
+    // MARK: URLs
+
+    @Test(arguments: [
+        ("/a", "/a"),
+        ("/a?", "/a?"),
+        ("/a?x=1&x=2&&y", "/a?x=1&x=2&&y"),
+        ("/a?token=hunter2", "/a?token=<redacted>"),
+        ("/a?TOKEN=hunter2", "/a?TOKEN=<redacted>"),
+        ("/a?%74oken=hunter2", "/a?%74oken=<redacted>"),
+        ("/a?token=", "/a?token=<redacted>"),
+        ("/a?token", "/a?token"),
+        ("/a?token=hunter2=hunter2", "/a?token=<redacted>"),
+        ("/a?token=hunter2?hunter2", "/a?token=<redacted>"),
+        ("/a?token=hunter2&token=hunter2", "/a?token=<redacted>&token=<redacted>"),
+        ("/a?x=token&y=a+b%20c", "/a?x=token&y=a+b%20c"),
+        ("/a?mytoken=1", "/a?mytoken=1"),
+        ("/a?X-Amz-Signature=hunter2&X-Amz-Date=1", "/a?X-Amz-Signature=<redacted>&X-Amz-Date=1"),
+        (
+            "/a?access_token=h&refresh_token=h&id_token=h&client_secret=h&api_key=h&key=h&sig=h&code=h&password=h",
+            "/a?access_token=<redacted>&refresh_token=<redacted>&id_token=<redacted>&client_secret=<redacted>"
+                + "&api_key=<redacted>&key=<redacted>&sig=<redacted>&code=<redacted>&password=<redacted>"
+        ),
+    ])
+    func hidesQueryItemsAndKeepsTheRestToTheByte(target: String, shown: String) {
+        #expect(redaction.target(target) == shown)
+    }
+
+    @Test(arguments: [
+        ("example.com", "example.com"),
+        ("u:hunter2@example.com:80", "<redacted>@example.com:80"),
+        ("hunter2@example.com", "<redacted>@example.com"),
+        ("u:hunter2@hunter2@[::1]", "<redacted>@[::1]"),
+        ("@example.com", "<redacted>@example.com"),
+    ])
+    func hidesUserinfo(authority: String, shown: String) {
+        #expect(redaction.authority(authority) == shown)
+    }
+
+    // MARK: Lines
+
+    @Test(arguments: [
+        ("a\r\nINFO forged", "a\u{FFFD}\u{FFFD}INFO forged"),
+        ("\u{1B}[31mred\u{7F}\0", "\u{FFFD}[31mred\u{FFFD}\u{FFFD}"),
+        ("a\tb", "a\u{FFFD}b"),
+        ("ü👋 fine", "ü👋 fine"),
+    ])
+    func keepsTextToOneLine(text: String, line: String) {
+        #expect(Redaction.singleLine(text) == line)
+    }
+
+    @Test func theFieldOfAServerCannotForgeALine() {
+        let field = HTTPField(name: .server, lenientValue: "a\tb\u{1B}[2J".utf8)
+        let line = redaction.lines(for: HTTPFields([field]))[0]
+        #expect(!line.utf8.contains { $0 < 32 || $0 == 127 })
+    }
+}

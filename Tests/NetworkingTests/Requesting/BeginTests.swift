@@ -1,0 +1,215 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct BeginTests {
+    private func request(_ sink: any ResponseSink) -> HTTPRequestData {
+        var request = HTTPRequestData(authority: "example.com")
+        request.sink = sink
+        return request
+    }
+
+    @Test func handsABodyToTheSinkOnce() async throws {
+        let sink = CollectingSink()
+        let response = try await MockTransport { _ in .text("12345") }.timeout(.seconds(1)).logged()
+            .data(request(sink))
+        #expect(sink.heads.map(\.status) == [.ok])
+        #expect(sink.data == Data("12345".utf8))
+        #expect(sink.finished == 1)
+        #expect(sink.failures.isEmpty)
+        #expect(response.body == .delivered(byteCount: 5))
+        #expect(response.data.isEmpty)
+    }
+
+    @Test func handsABodyOfAPlainComponentToTheSink() async throws {
+        struct Echo: NetworkingComponent {
+            func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                HTTPResponseData(request: request, data: Data("12345".utf8))
+            }
+        }
+        let sink = CollectingSink()
+        #expect(try await Echo().data(request(sink)).body == .delivered(byteCount: 5))
+        #expect(sink.data == Data("12345".utf8))
+        let other = CollectingSink()
+        try await Echo().checkedStatusCode().data(request(other))
+        #expect(other.finished == 1)
+    }
+
+    @Test func handsABodyToTheSinkOnceWhenAModifierCallsAgain() async throws {
+        struct Nested: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                try await upstream.data(request)
+            }
+        }
+        let sink = CollectingSink()
+        try await MockTransport { _ in .text("12345") }.modified(Nested()).data(request(sink))
+        #expect(sink.data == Data("12345".utf8))
+        #expect(sink.heads.count == 1)
+        #expect(sink.finished == 1)
+    }
+
+    @Test func leavesABodyAloneThatATransportDelivered() async throws {
+        struct Streaming: NetworkingTransport {
+            func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                let head = HTTPResponse(status: .ok)
+                guard case .sink(let sink) = try await request.bodyDestination(for: head) else {
+                    return HTTPResponseData(request: request)
+                }
+                try await sink.receive(Data("12345".utf8))
+                try await sink.finish()
+                return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 5))
+            }
+        }
+        let sink = CollectingSink()
+        #expect(try await Streaming().logged().data(request(sink)).body == .delivered(byteCount: 5))
+        #expect(sink.chunks == [Data("12345".utf8)])
+        #expect(sink.heads.count == 1)
+        #expect(sink.finished == 1)
+    }
+
+    @Test func anEmptyBodyReachesTheSinkAsItsEnd() async throws {
+        let sink = CollectingSink()
+        #expect(try await MockTransport { _ in .ok() }.data(request(sink)).body == .delivered(byteCount: 0))
+        #expect(sink.chunks.isEmpty)
+        #expect(sink.finished == 1)
+    }
+
+    @Test(arguments: [300, 304, 400, 401, 404, 500, 503])
+    func givesNoSinkThePageOfAFailure(code: Int) async throws {
+        let sink = DefaultSink()
+        let transport = MockTransport { _ in MockResponse(status: .init(code: code), data: Data("page".utf8)) }
+        let response = try await transport.data(request(sink))
+        #expect(response.body == .collected(Data("page".utf8)))
+        #expect(response.status.code == code)
+    }
+
+    @Test func collectsNoMoreThanAMebibyteOfAFailure() async throws {
+        let transport = MockTransport { request in
+            MockResponse(status: .notFound, data: Data(count: (1 << 20) + (request.path == "/more" ? 1 : 0)))
+        }
+        var request = request(DefaultSink())
+        #expect(try await transport.data(request).data.count == 1 << 20)
+        request.path = "more"
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        #expect(error?.kind == .tooLarge)
+        #expect(error?.response?.status == .notFound)
+    }
+
+    @Test(arguments: [(4, true), (5, false), (6, false), (0, true)])
+    func collectsWhatTheSinkAllows(limit: Int64, isTooLarge: Bool) async throws {
+        let sink = CollectingSink { _ in .collect(upTo: limit) }
+        let transport = MockTransport { _ in .text("12345") }
+        if isTooLarge {
+            let error = await #expect(throws: NetworkingError.self) { try await transport.data(request(sink)) }
+            #expect(error?.kind == .tooLarge)
+            #expect(error?.reason.contains("\(limit) bytes") == true)
+        } else {
+            #expect(try await transport.data(request(sink)).body == .collected(Data("12345".utf8)))
+        }
+        #expect(sink.chunks.isEmpty)
+        #expect(sink.finished == 0)
+    }
+
+    @Test func dropsABodyThatTheSinkRefuses() async throws {
+        let sink = CollectingSink { _ in .refuse }
+        let response = try await MockTransport { _ in .text("12345") }.data(request(sink))
+        #expect(response.body == .delivered(byteCount: 0))
+        #expect(response.status == .ok)
+        #expect(sink.chunks.isEmpty)
+        #expect(sink.finished == 0)
+    }
+
+    @Test func takesAFailureWhenTheSinkWantsIt() async throws {
+        let sink = CollectingSink { _ in .take }
+        let transport = MockTransport { _ in MockResponse(status: .notFound, data: Data("page".utf8)) }
+        #expect(try await transport.data(request(sink)).body == .delivered(byteCount: 4))
+        #expect(sink.data == Data("page".utf8))
+    }
+
+    @Test func aSinkIsNotLimitedByTheMemoryOfTheRequest() async throws {
+        let sink = CollectingSink()
+        var request = request(sink)
+        request.maximumResponseBytes = 1
+        try await MockTransport { _ in .text("12345") }.data(request)
+        #expect(sink.data.count == 5)
+    }
+
+    @Test(arguments: [FailingSink.Step.offer, .receive, .finish])
+    func theErrorOfASinkIsTheErrorOfTheCall(step: FailingSink.Step) async {
+        let sink = FailingSink(step)
+        await #expect(throws: FailingSink.Failure.self) {
+            try await MockTransport { _ in .text("12345") }.data(request(sink))
+        }
+        #expect(sink.failures.count == (step == .offer ? 0 : 1))
+    }
+
+    @Test func aSinkHearsNothingOfACallThatFailsBeforeItsHead() async {
+        let sink = CollectingSink()
+        await #expect(throws: URLError.self) {
+            try await MockTransport([.failure(URLError(.timedOut))]).data(request(sink))
+        }
+        #expect(sink.heads.isEmpty)
+        #expect(sink.failures.isEmpty)
+    }
+
+    // MARK: Where a body goes
+
+    @Test func aBodyWithoutASinkGoesIntoMemory() async throws {
+        var request = HTTPRequestData()
+        request.maximumResponseBytes = 7
+        guard case .memory(limit: 7) = try await request.bodyDestination(for: HTTPResponse(status: .found)) else {
+            Issue.record("It goes elsewhere.")
+            return
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.ok, "sink"), (.notFound, "memory 1048576"), (.serviceUnavailable, "memory 1048576"),
+            (.found, "nowhere"), (.permanentRedirect, "nowhere"), (.notModified, "memory 1048576"),
+        ] as [(HTTPResponse.Status, String)]
+    )
+    func aBodyWithASinkGoesWhereTheSinkSays(status: HTTPResponse.Status, destination: String) async throws {
+        let head = HTTPResponse(status: status, headerFields: [.location: "/b"])
+        #expect(try await request(DefaultSink()).bodyDestination(for: head).name == destination)
+    }
+
+    @Test func aSinkIsAskedAboutARedirectThatIsNotFollowed() async throws {
+        let head = HTTPResponse(status: .found, headerFields: [.location: "/b"])
+        let sink = CollectingSink { _ in .take }
+        var request = request(sink)
+        request.redirects = .never
+        #expect(try await request.bodyDestination(for: head).name == "sink")
+        request.redirects = .follow
+        #expect(try await request.bodyDestination(for: HTTPResponse(status: .found)).name == "sink")
+        #expect(sink.heads.count == 2)
+    }
+
+    @Test func aRefusedBodyGoesNowhere() async throws {
+        let request = request(CollectingSink { _ in .refuse })
+        #expect(try await request.bodyDestination(for: HTTPResponse(status: .ok)).name == "nowhere")
+    }
+}
+
+extension HTTPRequestData.BodyDestination {
+    fileprivate var name: String {
+        switch self {
+        case .memory(let limit): "memory \(limit)"
+        case .sink: "sink"
+        case .nowhere: "nowhere"
+        }
+    }
+}
+
+/// Answers as sinks do by default, and must never receive anything but a success.
+private struct DefaultSink: ResponseSink {
+    func receive(_ chunk: Data) async throws {
+        Issue.record("It received \(chunk.count) bytes.")
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct DataTests {
+    private let request = HTTPRequestData(authority: "example.com", path: "hello")
+
+    @Test func givesTheResponse() async throws {
+        let transport = MockTransport { _ in .text("Hello World") }
+        let response = try await transport.data(request)
+        #expect(response.data == Data("Hello World".utf8))
+        #expect(response.status == .ok)
+        #expect(transport.requests.map(\.description) == ["GET https://example.com/hello"])
+    }
+
+    @Test func reportsProgressUpToTheEnd() async throws {
+        let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
+        let heard = Mutex<[TransferProgress]>([])
+        try await transport.data(request) { progress in heard.withLock { $0.append(progress) } }
+        #expect(heard.withLock { $0.map(\.received.count) } == [0, 2, 4, 6, 8, 11])
+        #expect(heard.withLock { $0.dropFirst().allSatisfy { $0.received.expected == 11 } })
+        #expect(heard.withLock { $0.last?.received.fractionCompleted } == 1)
+    }
+
+    @Test func reportsWhatWasSent() async throws {
+        let heard = Mutex<TransferProgress?>(nil)
+        let post = HTTPRequestData(method: .post, authority: "example.com", body: .data(Data(count: 7)))
+        try await MockTransport { _ in .ok() }.data(post) { progress in heard.withLock { $0 = progress } }
+        #expect(heard.withLock { $0?.sent } == BytesSent(count: 7, expected: 7))
+    }
+
+    @Test func aHandlerOfTheCallTakesThePlaceOfTheRequestsOwn() async throws {
+        let own = Mutex(0)
+        let other = Mutex(0)
+        var request = request
+        request.progressHandler = { _ in own.withLock { $0 += 1 } }
+        let transport = MockTransport { _ in .ok() }
+        try await transport.data(request) { _ in other.withLock { $0 += 1 } }
+        #expect(own.withLock { $0 } == 0)
+        #expect(other.withLock { $0 } == 2)
+        try await transport.data(request)
+        #expect(own.withLock { $0 } == 2)
+    }
+
+    @Test func givesUpWhenItsTimeIsUp() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .ok().delayed(by: .seconds(3)) }.environment(\.clock, .manual(clock))
+        // The environment of the call itself, since its deadline lies outside the stack.
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        try await withEnvironment(environment) {
+            async let response = network.data(request, timeout: .seconds(2))
+            try await clock.advance(by: .seconds(2), afterSleepers: 2)
+            do {
+                _ = try await response
+                Issue.record("The call gave a response after its time was up.")
+            } catch let error as NetworkingError {
+                #expect(error.kind == .deadline)
+                #expect(error.isTimeout)
+            }
+        }
+    }
+
+    @Test func isDoneBeforeItsTimeIsUp() async throws {
+        let clock = ManualClock()
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        let transport = MockTransport { _ in .text("Hello").delayed(by: .seconds(1)) }
+        try await withEnvironment(environment) {
+            async let response = transport.data(request, timeout: .seconds(2))
+            try await clock.advance(by: .seconds(1), afterSleepers: 2)
+            #expect(try await response.data == Data("Hello".utf8))
+        }
+        #expect(clock.sleepers == 0)
+    }
+
+    /// In the ancestor a cancelled caller left the transfer running.
+    @Test func aCancelledCallEndsItsTransferAndThrowsCancellationError() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .ok().delayed(by: .seconds(3)) }.environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(request) }
+        try await clock.waitForSleepers()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func aCallThatBeginsCancelledSendsNothing() async {
+        let transport = MockTransport { _ in .ok() }
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await transport.data(request)
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests.isEmpty)
+    }
+}
