@@ -31,10 +31,10 @@ struct EnvironmentValue<Value: Sendable>: NetworkingModifier, CustomStringConver
 
     /// Names the value but does not show it: it may be a secret of somebody's own.
     var description: String {
-        "environment(\(key))"
+        "environment(\(key.outlined))"
     }
 
     var customMirror: Mirror {
-        Mirror(self, children: ["key": "\(key)"])
+        Mirror(self, children: ["key": key.outlined])
     }
 }
