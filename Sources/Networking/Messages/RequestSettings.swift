@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// The options of the library's own modifiers, as fields: reading one costs a field and not a search.
 struct RequestSettings: Sendable {
     static let defaults = RequestSettings()
@@ -15,6 +17,7 @@ struct RequestSettings: Sendable {
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var observers: [any NetworkEventObserver] = []
+    var withheldCredentials: [HTTPField.Name] = []
     var custom = TypedValues()
 }
 

@@ -44,6 +44,8 @@ extension HTTPRequestData {
     }
 
     /// Takes off the credentials that the stack set when the request goes to an authority that the stack does not name.
+    ///
+    /// The transport tells of it: whoever listens in the stack does so from its own place on, and a look is no event.
     private mutating func withholdCredentials() {
         guard let resolution = resolution?.value, !resolution.credentials.isEmpty, let authority else { return }
         let isNamed = resolution.authorities.contains { $0.lowercased() == authority.lowercased() }
@@ -51,6 +53,6 @@ extension HTTPRequestData {
         for name in resolution.credentials {
             headerFields[name] = nil
         }
-        emit(.credentialsWithheld(resolution.credentials))
+        settings.withheldCredentials = resolution.credentials
     }
 }
