@@ -249,8 +249,7 @@ struct ModifiedTests {
 
     @Test func sinkIsFilledOnceHoweverManyPartsThereAre() async throws {
         let sink = CollectingSink()
-        var request = HTTPRequestData.users
-        request.sink = sink
+        let request = HTTPRequestData.users.with { $0.sink = sink }
         let network = AnyNetworkingComponent(MockTransport { _ in .text("body") }.logged(using: .silent)).numbered()
             .modified(Passing())
 
