@@ -17,6 +17,8 @@ struct RequestSettings: Sendable {
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var observers: [any NetworkEventObserver] = []
+    /// Those that the modifiers of a stack added; they leave the request with the stack.
+    var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
     var custom = TypedValues()
 }
