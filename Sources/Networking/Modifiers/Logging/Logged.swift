@@ -61,7 +61,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let detail = request.logDetail ?? detail
-        guard detail != .none else { return try await upstream.send(request) }
+        guard detail != .off else { return try await upstream.send(request) }
         let environment = NetworkEnvironment.current
         let clock = environment.clock
         let lines = LogLines(logger: logger ?? environment.logger, level: level, detail: detail, redaction: redaction)
