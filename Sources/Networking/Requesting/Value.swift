@@ -106,7 +106,7 @@ extension HTTPResponseData {
             status.code == 401 ? .unauthorized : .status,
             request: sentRequest,
             response: self,
-            reason: status.code == 401 ? nil : "The server answered \(status). Its body may say why."
+            reason: status.code == 401 ? nil : "The server answered \(status.text). Its body may say why."
         )
     }
 }
