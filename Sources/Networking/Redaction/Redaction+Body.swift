@@ -20,7 +20,7 @@ extension Redaction {
         }
         if type.hasPrefix("application/x-www-form-urlencoded") {
             guard data.count <= parsingLimit else { return "\(data.count) bytes of a form" }
-            return cut(form(String(decoding: data, as: UTF8.self)), to: limit)
+            return cut(Self.singleLine(form(String(decoding: data, as: UTF8.self))), to: limit)
         }
         guard type.hasPrefix("text/") || type.contains("xml"), let text = String(validating: data, as: UTF8.self) else {
             return "\(data.count) bytes\(type.isEmpty ? "" : " of \(Self.singleLine(type))")"

@@ -102,7 +102,31 @@ public struct Redaction: Sendable, Hashable {
 
     /// Header fields as lines, hidden values replaced.
     func lines(for fields: HTTPFields) -> [String] {
-        fields.map { "\($0.name.rawName): \(hides($0) ? Self.placeholder : Self.singleLine($0.value))" }
+        fields.map { field in
+            let value =
+                if hides(field) {
+                    Self.placeholder
+                } else if Self.isURL(field.name) {
+                    Self.singleLine(url(field.value))
+                } else {
+                    Self.singleLine(field.value)
+                }
+            return "\(field.name.rawName): \(value)"
+        }
+    }
+
+    /// The fields whose value is a URL, which may carry the codes and tokens of a sign-in.
+    private static func isURL(_ name: HTTPField.Name) -> Bool {
+        switch name.canonicalName {
+        case "location", "content-location", "referer": true
+        default: false
+        }
+    }
+
+    /// A URL, hidden values of its query replaced and all of its fragment: that is where an implicit grant puts a token.
+    private func url(_ url: String) -> String {
+        guard let hash = url.firstIndex(of: "#") else { return target(url) }
+        return "\(target(String(url[..<hash])))#\(Self.placeholder)"
     }
 
     /// Path and query, hidden values replaced and everything else to the byte.

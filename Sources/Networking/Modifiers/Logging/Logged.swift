@@ -108,7 +108,7 @@ private struct EventLog: NetworkEventObserver {
         let text: String? =
             switch event {
             case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
-            case .redirected(let next): "redirected to \(next)"
+            case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .timedOut(let limit): "gave up after \(limit)"
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let names):
