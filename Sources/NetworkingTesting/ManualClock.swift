@@ -87,7 +87,11 @@ public final class ManualClock: Clock {
     }
 
     /// Waits until the clock was advanced to a moment.
+    ///
+    /// - Throws: `CancellationError` when the caller is cancelled, even if the moment has passed, as the system's clocks
+    ///   do.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        try Task.checkCancellation()
         let wait = Suspension<Void>()
         let id = add(at: deadline.offset) { wait.resume() }
         try await wait.value { self.cancelAlarm(id) }

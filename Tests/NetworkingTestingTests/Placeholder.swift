@@ -1,1 +1,1 @@
-// placeholder
+// The suites of the test kit follow.

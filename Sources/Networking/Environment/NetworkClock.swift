@@ -112,7 +112,7 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
         currentDate = date
         alarms = AlarmHeap(
             now: { epoch.duration(to: clock.now) },
-            sleep: { try await clock.sleep(until: epoch.advanced(by: $0), tolerance: nil) }
+            sleep: { try await clock.sleep(until: epoch.advanced(by: min($0, .farthest)), tolerance: nil) }
         )
     }
 
@@ -125,10 +125,16 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
     }
 
     func sleep(until deadline: Duration, tolerance: Duration?) async throws {
-        try await clock.sleep(until: epoch.advanced(by: deadline), tolerance: tolerance)
+        try await clock.sleep(until: epoch.advanced(by: min(deadline, .farthest)), tolerance: tolerance)
     }
 
     func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         alarms.set(at: deadline, action)
     }
+}
+
+extension Duration {
+    /// A century: the system's clock traps on moments that its nanoseconds cannot tell, and who waits for
+    /// `.seconds(Int64.max)` means for ever.
+    fileprivate static let farthest = Duration.seconds(100 * 365 * 86_400)
 }

@@ -134,6 +134,7 @@ public protocol NetworkEnvironmentKey {
 ///   - operation: What to run.
 /// - Returns: What the operation returns.
 /// - Throws: What the operation throws.
+@discardableResult
 public func withEnvironment<Result>(
     _ environment: NetworkEnvironment,
     isolation: isolated (any Actor)? = #isolation,

@@ -76,19 +76,29 @@ public protocol NetworkEventObserver: Sendable {
 extension HTTPRequestData {
     /// Adds a listener to what happens to this request from here on, towards the transport.
     ///
+    /// One that a modifier adds hears of that send alone: the request of a response no longer has it.
+    ///
     /// - Parameter observer: The listener.
     public mutating func addObserver(_ observer: some NetworkEventObserver) {
-        settings.observers.append(observer)
+        if isUnderway {
+            settings.stackObservers.append(observer)
+        } else {
+            settings.observers.append(observer)
+        }
+    }
+
+    /// Whether anybody listens.
+    var isObserved: Bool {
+        !settings.observers.isEmpty || !settings.stackObservers.isEmpty
     }
 
     /// Tells the listeners what happened; for modifiers and transports.
     ///
     /// - Parameter event: What happened. It is only made when somebody listens.
     public func emit(_ event: @autoclosure () -> NetworkEvent) {
-        let observers = settings.observers
-        guard !observers.isEmpty else { return }
+        guard isObserved else { return }
         let event = event()
-        for observer in observers {
+        for observer in settings.observers + settings.stackObservers {
             observer.observe(event, of: self)
         }
     }

@@ -213,6 +213,9 @@ extension HTTPRequestData {
     package var landed: HTTPRequestData {
         var request = self
         request.state.remove(.isUnderway)
+        if !settings.stackObservers.isEmpty {
+            request.settings.stackObservers = []
+        }
         return request
     }
 }

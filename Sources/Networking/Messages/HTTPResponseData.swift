@@ -153,7 +153,7 @@ extension HTTPResponseData {
 extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
     /// The status and the request that it answers.
     public var description: String {
-        "\(response.status) \(request)"
+        "\(response.status.text) \(request)"
     }
 
     /// What a dump shows: no secret.
@@ -187,7 +187,7 @@ extension HTTPResponseData: Hashable {
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
     /// Status and body length: `200 OK, 1024 bytes`.
     public var description: String {
-        "\(status), \(body.count) bytes"
+        "\(status.text), \(body.count) bytes"
     }
 
     /// What a dump shows: no secret.

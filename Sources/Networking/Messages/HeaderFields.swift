@@ -121,8 +121,8 @@ public struct HeaderFields: Sendable {
 
     /// Forgets the bad values of fields that are gone.
     private mutating func forgetAbsentNames() {
-        if !refusedNames.isEmpty {
-            refusedNames.removeAll { !httpFields.contains($0) }
+        if refusals != nil {
+            refusals?.value.names.removeAll { [httpFields] in !httpFields.contains($0) }
         }
     }
 

@@ -19,6 +19,9 @@ struct RequestSettings: Sendable {
     var observers: [any NetworkEventObserver] = []
     /// The fields with credentials that the stack set while it rewrites the request.
     var serverCredentials: [HTTPField.Name] = []
+    /// Those that the modifiers of a stack added; they leave the request with the stack.
+    var stackObservers: [any NetworkEventObserver] = []
+    var withheldCredentials: [HTTPField.Name] = []
     var custom = TypedValues()
 }
 

@@ -40,6 +40,8 @@ extension HTTPRequestData {
     }
 
     /// Takes off the credentials that the stack set when the request goes to an authority that the stack does not name.
+    ///
+    /// The transport tells of it: whoever listens in the stack does so from its own place on, and a look is no event.
     private mutating func withholdCredentials() {
         let names = settings.serverCredentials
         guard !names.isEmpty else { return }
@@ -48,6 +50,6 @@ extension HTTPRequestData {
         for name in names {
             headerFields[name] = nil
         }
-        emit(.credentialsWithheld(names))
+        settings.withheldCredentials = names
     }
 }

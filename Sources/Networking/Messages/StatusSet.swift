@@ -58,6 +58,11 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
 }
 
 extension HTTPResponse.Status {
+    /// Code and phrase; the code alone where there is no phrase.
+    var text: String {
+        reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)"
+    }
+
     /// Whether the request succeeded: 200 to 299.
     public var isSuccess: Bool {
         kind == .successful

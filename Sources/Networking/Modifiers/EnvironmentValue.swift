@@ -18,7 +18,7 @@ extension NetworkingComponent {
         // The key path is followed here and not in each send, which would cost three times the rest.
         var environment = NetworkEnvironment()
         environment[keyPath: key] = value
-        return modified(EnvironmentValue(environment: environment, name: "\(key)"))
+        return modified(EnvironmentValue(environment: environment, name: key.outlined))
     }
 }
 

@@ -108,7 +108,7 @@ extension NetworkingError {
             isUnauthorized ? .unauthorized : .status,
             request: response.sentRequest,
             response: response,
-            reason: isUnauthorized ? nil : "The server answered \(response.status). Its body may say why."
+            reason: isUnauthorized ? nil : "The server answered \(response.status.text). Its body may say why."
         )
     }
 }

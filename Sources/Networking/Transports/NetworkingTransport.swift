@@ -30,6 +30,9 @@ extension NetworkingTransport {
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
         try Task.checkCancellation()
+        if !request.settings.withheldCredentials.isEmpty {
+            request.emit(.credentialsWithheld(request.settings.withheldCredentials))
+        }
         var hop = request
         var redirects: [HTTPResponseData.Redirect] = []
         while true {

@@ -41,7 +41,7 @@ extension HTTPRequestData {
         }
         let isRepeated = history.contains { $0.request.method == next.method && $0.request.url == next.url }
         guard !isRepeated, next.method != method || next.url != self.url else {
-            throw tooManyRedirects(head, "The server redirects in circles, back to \(next).")
+            throw tooManyRedirects(head, "The server redirects in circles, to where the request has been.")
         }
         if next.origin != origin {
             next.removeCredentials()

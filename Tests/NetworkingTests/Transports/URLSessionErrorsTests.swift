@@ -11,20 +11,22 @@ import FoundationNetworking
 
 @Suite(.timeLimit(.minutes(1)))
 struct URLSessionErrorsTests {
-    @Test(arguments: [
-        (.timedOut, .timeout),
-        (.cannotFindHost, .nameResolution),
-        (.dnsLookupFailed, .nameResolution),
-        (.cannotConnectToHost, .connection),
-        (.notConnectedToInternet, .offline),
-        (.networkConnectionLost, .connectionLost),
-        (.secureConnectionFailed, .tls),
-        (.serverCertificateUntrusted, .tls),
-        (.badServerResponse, .invalidResponse),
-        (.unsupportedURL, .invalidRequest),
-        (.dataLengthExceedsMaximum, .invalidRequest),
-        (.unknown, .connection),
-    ] as [(URLError.Code, NetworkingError.Kind)])
+    @Test(
+        arguments: [
+            (.timedOut, .timeout),
+            (.cannotFindHost, .nameResolution),
+            (.dnsLookupFailed, .nameResolution),
+            (.cannotConnectToHost, .connection),
+            (.notConnectedToInternet, .offline),
+            (.networkConnectionLost, .connectionLost),
+            (.secureConnectionFailed, .tls),
+            (.serverCertificateUntrusted, .tls),
+            (.badServerResponse, .invalidResponse),
+            (.unsupportedURL, .invalidRequest),
+            (.dataLengthExceedsMaximum, .invalidRequest),
+            (.unknown, .connection),
+        ] as [(URLError.Code, NetworkingError.Kind)]
+    )
     func eachCodeHasItsKind(code: URLError.Code, kind: NetworkingError.Kind) {
         let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
         let error = request.error(for: URLError(code), after: nil, received: 0, of: nil)

@@ -2,7 +2,9 @@
 @nonexhaustive
 public enum LogDetail: Sendable, Hashable {
     /// Nothing.
-    case none
+    ///
+    /// It is not called `none`: `request.logDetail = .none` would be the optional's, and log the request.
+    case off
     /// A line when it starts and one when it ends: method, URL, status, time and size.
     case basic
     /// The header fields besides.
@@ -14,14 +16,14 @@ public enum LogDetail: Sendable, Hashable {
 extension LogDetail {
     var showsHeaders: Bool {
         switch self {
-        case .none, .basic: false
+        case .off, .basic: false
         case .headers, .body: true
         }
     }
 
     var bodyLimit: Int? {
         switch self {
-        case .none, .basic, .headers: nil
+        case .off, .basic, .headers: nil
         case .body(let limit): limit
         }
     }

@@ -26,7 +26,7 @@ struct LogLines {
         logger.log(
             level: level,
             """
-            ← \(response.status) \(redaction.line(for: request)), \
+            ← \(Redaction.singleLine(response.status.text)) \(redaction.line(for: request)), \
             \(response.body.count) bytes in \(elapsed.milliseconds)
             """,
             metadata: metadata(request, fields: response.headerFields, body: response.body.data)
@@ -45,7 +45,7 @@ struct LogLines {
         // Other people's errors may print anything, so only this library's speak for themselves.
         let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
         logger.warning(
-            "✗ \(redaction.line(for: request)) failed after \(elapsed.milliseconds): \(reason)",
+            "✗ \(redaction.line(for: request)) failed after \(elapsed.milliseconds): \(Redaction.singleLine(reason))",
             metadata: request.logMetadata
         )
     }

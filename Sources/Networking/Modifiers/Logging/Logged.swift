@@ -61,7 +61,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let detail = request.logDetail ?? detail
-        guard detail != .none else { return try await upstream.send(request) }
+        guard detail != .off else { return try await upstream.send(request) }
         let environment = NetworkEnvironment.current
         let logger = logger ?? environment.logger
         let clock = environment.clock
@@ -136,7 +136,7 @@ private struct EventLog: NetworkEventObserver {
         let text: String? =
             switch event {
             case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
-            case .redirected(let next): "redirected to \(next)"
+            case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .timedOut(let limit): "gave up after \(limit)"
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let names):

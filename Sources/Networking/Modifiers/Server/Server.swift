@@ -25,7 +25,7 @@ extension NetworkingComponent {
         with transform: @escaping @Sendable (Value) -> Value
     ) -> some NetworkingComponent {
         modified(
-            Server("mutate: \(property)") { request in
+            Server("mutate: \(property.outlined)") { request in
                 request[keyPath: property] = transform(request[keyPath: property])
             }
         )

@@ -29,7 +29,7 @@ final class URLSessionExchange: NSObject, Sendable {
         self.request = request
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : .max))
-        let isObserved = request.progressHandler != nil || !request.settings.observers.isEmpty
+        let isObserved = request.progressHandler != nil || request.isObserved
         reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
 

@@ -1,0 +1,229 @@
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct AlarmHeapTests {
+    private let clock: ManualClock
+    private let heap: AlarmHeap
+    private let journal = Journal()
+
+    init() {
+        let clock = ManualClock()
+        self.clock = clock
+        heap = Self.heap(on: clock)
+    }
+
+    private static func heap(on clock: ManualClock) -> AlarmHeap {
+        AlarmHeap(
+            now: { clock.now.offset },
+            sleep: { try await clock.sleep(until: ManualClock.Instant(offset: $0)) }
+        )
+    }
+
+    /// Sets an alarm after all others and waits until it has rung: what was due before has rung by then.
+    private func settle() async throws {
+        let rang = Suspension<Void>()
+        _ = heap.set(at: clock.now.offset) { rang.resume() }
+        try await rang.value()
+    }
+
+    @Test func ringsEarliestFirstWhateverTheOrderOfSetting() async throws {
+        for second in [3, 1, 2] {
+            _ = heap.set(at: .seconds(second)) { [journal] in journal.note("\(second)") }
+        }
+
+        try await clock.advance(by: .seconds(3), afterSleepers: 1)
+        try await settle()
+
+        #expect(journal.entries == ["1", "2", "3"])
+    }
+
+    @Test func ringsEqualMomentsInTheOrderOfSetting() async throws {
+        for name in ["first", "second", "third"] {
+            _ = heap.set(at: .seconds(1)) { [journal] in journal.note(name) }
+        }
+
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await settle()
+
+        #expect(journal.entries == ["first", "second", "third"])
+    }
+
+    @Test func ringsOnlyWhatIsDue() async throws {
+        _ = heap.set(at: .seconds(1)) { [journal] in journal.note("due") }
+        _ = heap.set(at: .seconds(2)) { [journal] in journal.note("not due") }
+
+        try await clock.advance(by: .milliseconds(1_999), afterSleepers: 1)
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(2))
+
+        #expect(journal.entries == ["due"])
+        #expect(clock.sleepers == 1)
+    }
+
+    @Test func cancelledAlarmDoesNotRing() async throws {
+        let cancelled = heap.set(at: .seconds(1)) { [journal] in journal.note("cancelled") }
+        _ = heap.set(at: .seconds(1)) { [journal] in journal.note("kept") }
+
+        cancelled.cancel()
+        cancelled.cancel()
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await settle()
+
+        #expect(journal.entries == ["kept"])
+    }
+
+    @Test func cancellingAfterTheRingDoesNothing() async throws {
+        let alarm = heap.set(at: .seconds(1)) { [journal] in journal.note("rang") }
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await settle()
+
+        alarm.cancel()
+
+        #expect(journal.entries == ["rang"])
+    }
+
+    @Test func earlierAlarmReplacesTheSleep() async throws {
+        _ = heap.set(at: .seconds(10)) { [journal] in journal.note("late") }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(10))
+
+        _ = heap.set(at: .seconds(5)) { [journal] in journal.note("early") }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(5))
+        #expect(clock.sleepers == 1)
+
+        clock.advance(by: .seconds(5))
+        try await settle()
+        #expect(journal.entries == ["early"])
+
+        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        try await settle()
+        #expect(journal.entries == ["early", "late"])
+    }
+
+    @Test func laterAlarmLeavesTheSleepAlone() async throws {
+        _ = heap.set(at: .seconds(5)) {}
+        try await clock.waitForSleepers()
+
+        _ = heap.set(at: .seconds(10)) {}
+
+        #expect(clock.sleepers == 1)
+        #expect(clock.nextDeadline?.offset == .seconds(5))
+    }
+
+    @Test func callingTheEarliestOffDoesNotLoseTheNext() async throws {
+        let early = heap.set(at: .seconds(5)) { [journal] in journal.note("early") }
+        _ = heap.set(at: .seconds(10)) { [journal] in journal.note("late") }
+        try await clock.waitForSleepers()
+
+        early.cancel()
+        clock.advance(by: .seconds(5))
+        // It wakes, finds nothing to do and sleeps on.
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(10))
+        clock.advance(by: .seconds(5))
+        try await settle()
+
+        #expect(journal.entries == ["late"])
+    }
+
+    @Test func sleepsNoMoreWhenAllHasRung() async throws {
+        let rang = Suspension<Void>()
+        _ = heap.set(at: .seconds(1)) { rang.resume() }
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await rang.value()
+        #expect(clock.sleepers == 0)
+
+        _ = heap.set(at: .seconds(2)) { [journal] in journal.note("second life") }
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await settle()
+
+        #expect(journal.entries == ["second life"])
+    }
+
+    @Test func alarmMaySetAnother() async throws {
+        let rang = Suspension<Void>()
+        _ = heap.set(at: .seconds(1)) { [journal, heap] in
+            journal.note("first")
+            _ = heap.set(at: .seconds(2)) {
+                journal.note("second")
+                rang.resume()
+            }
+        }
+
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        try await rang.value()
+
+        #expect(journal.entries == ["first", "second"])
+    }
+
+    /// Clocks may wake early; the alarm may not.
+    @Test func sleepThatEndsEarlyIsSleptAgain() async throws {
+        let rang = Suspension<Void>()
+        let heap = AlarmHeap(
+            now: { [journal] in .seconds(journal.entries.count) },
+            sleep: { [journal] in journal.note("\($0)") }
+        )
+
+        _ = heap.set(at: .seconds(3)) { rang.resume() }
+        try await rang.value()
+        withExtendedLifetime(heap) {}
+
+        #expect(journal.entries == ["3.0 seconds", "3.0 seconds", "3.0 seconds"])
+    }
+
+    @Test func releasedHeapWakesItsSleeperToEnd() async throws {
+        var heap: AlarmHeap? = Self.heap(on: clock)
+        _ = heap?.set(at: .seconds(3_600)) { [journal] in journal.note("rang") }
+        try await clock.waitForSleepers()
+
+        heap = nil
+
+        #expect(clock.sleepers == 0)
+        #expect(journal.entries.isEmpty)
+    }
+
+    /// What was called off leaves the heap long before its time, and takes nothing else with it.
+    @Test func calledOffAlarmsAreClearedOut() async throws {
+        let kept = (1...10)
+            .map { second in
+                heap.set(at: .seconds(second)) { [journal] in journal.note("\(second)") }
+            }
+        for index in 0..<20_000 {
+            heap.set(at: .seconds(100 + index)) { [journal] in journal.note("called off") }.cancel()
+        }
+        kept[4].cancel()
+
+        try await clock.advance(by: .seconds(30_000), afterSleepers: 1)
+        try await settle()
+
+        #expect(journal.entries == ["1", "2", "3", "4", "6", "7", "8", "9", "10"])
+    }
+
+    @Test func thousandsOfTasksSetAndCallOff() async throws {
+        let count = 4_000
+        await withDiscardingTaskGroup { group in
+            for number in 0..<count {
+                group.addTask { [journal] in
+                    let alarm = heap.set(at: .seconds(number % 50 + 1)) { journal.note("\(number)") }
+                    if number.isMultiple(of: 2) {
+                        alarm.cancel()
+                    }
+                }
+            }
+        }
+
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(100))
+        try await settle()
+
+        let numbers = journal.entries.compactMap { Int($0) }
+        #expect(Set(numbers) == Set((0..<count).filter { !$0.isMultiple(of: 2) }))
+        #expect(numbers.count == count / 2)
+        #expect(numbers.map { $0 % 50 } == numbers.map { $0 % 50 }.sorted())
+    }
+}

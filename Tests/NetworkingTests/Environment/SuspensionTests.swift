@@ -1,0 +1,110 @@
+import Testing
+
+@testable import Networking
+
+/// Every order of waiting, resuming and cancelling.
+@Suite(.timeLimit(.minutes(1)))
+struct SuspensionTests {
+    private struct Failure: Error {}
+
+    @Test func givesWhatItWasEndedWithBeforeAnybodyWaited() async throws {
+        let wait = Suspension<Int>()
+
+        #expect(wait.resume(with: .success(1)))
+        #expect(try await wait.value() == 1)
+    }
+
+    @Test func givesWhatItIsEndedWithWhileSomebodyWaits() async throws {
+        let wait = Suspension<Int>()
+        // It runs up to the wait before this goes on.
+        let waiter = OwnedTask.immediate { try await wait.value() }
+
+        #expect(wait.resume(with: .success(1)))
+        #expect(try await waiter.value == 1)
+    }
+
+    @Test func throwsWhatItWasEndedWith() async {
+        let wait = Suspension<Int>()
+        let waiter = OwnedTask.immediate { try await wait.value() }
+
+        wait.resume(with: .failure(Failure()))
+
+        await #expect(throws: Failure.self) { try await waiter.value }
+    }
+
+    @Test func firstEndCounts() async throws {
+        let wait = Suspension<Int>()
+
+        #expect(wait.resume(with: .success(1)))
+        #expect(!wait.resume(with: .success(2)))
+        #expect(!wait.resume(with: .failure(Failure())))
+        #expect(try await wait.value() == 1)
+    }
+
+    @Test func cancellationBeforeTheWaitEndsIt() async {
+        let wait = Suspension<Int>()
+        let journal = Journal()
+        let waiter = OwnedTask.immediate {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await wait.value { journal.note("let go") }
+        }
+
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        #expect(journal.entries == ["let go"])
+        #expect(!wait.resume(with: .success(1)))
+    }
+
+    @Test func cancellationDuringTheWaitEndsIt() async {
+        let wait = Suspension<Int>()
+        let journal = Journal()
+        let waiter = OwnedTask.immediate { try await wait.value { journal.note("let go") } }
+
+        waiter.cancel()
+
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        #expect(journal.entries == ["let go"])
+        #expect(!wait.resume(with: .success(1)))
+    }
+
+    @Test func cancellationAfterTheEndChangesNothing() async throws {
+        let wait = Suspension<Int>()
+        let journal = Journal()
+        wait.resume(with: .success(1))
+        let waiter = OwnedTask.immediate {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await wait.value { journal.note("let go") }
+        }
+
+        #expect(try await waiter.value == 1)
+        #expect(journal.entries.isEmpty)
+    }
+
+    @Test func voidIsResumedWithoutAValue() async throws {
+        let wait = Suspension<Void>()
+
+        wait.resume()
+        wait.resume()
+
+        try await wait.value()
+    }
+
+    /// Whoever wins, each waiter is resumed exactly once, and only the winner is told that it won.
+    @Test func survivesThousandsOfRaces() async {
+        await withTaskGroup { group in
+            for _ in 0..<3_000 {
+                group.addTask {
+                    let wait = Suspension<Int>()
+                    let journal = Journal()
+                    let waiter = Task { try await wait.value { journal.note("let go") } }
+                    async let isEndedByResume = wait.resume(with: .success(1))
+                    waiter.cancel()
+
+                    let value = try? await waiter.value
+                    let isEnded = await isEndedByResume
+                    #expect((value == 1) == isEnded)
+                    #expect(journal.entries == (isEnded ? [] : ["let go"]))
+                }
+            }
+        }
+    }
+}

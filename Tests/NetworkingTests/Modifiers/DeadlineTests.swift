@@ -1,0 +1,197 @@
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct DeadlineTests {
+    private let clock = ManualClock()
+    private let transport = HeldTransport()
+
+    @Test func timeThatIsUpFailsTheCallAndCancelsIt() async throws {
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+
+        try await clock.advance(by: .seconds(30), afterSleepers: 1)
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.isTimeout == true)
+        #expect(error?.request == .lawful)
+        #expect(transport.journal.entries == ["sent", "cancelled"])
+    }
+
+    @Test func spansWaitsAndAttempts() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.delayed(by: .seconds(12)).resent(times: 3).deadline(.seconds(30))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+
+        for _ in 1...2 {
+            try await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(12))
+        }
+        try await clock.waitForSleepers(2)
+        #expect(clock.nextDeadline?.offset == .seconds(30))
+        clock.advanceToNextDeadline()
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func responseInTimeCallsTheAlarmOff() async throws {
+        let network = MockTransport { _ in .ok() }.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+
+        try await network.data(.lawful)
+
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func upstreamReadsTheMoment() async throws {
+        clock.advance(by: .seconds(100))
+        let seen = Journal()
+        let network = MockTransport { _ in
+            seen.note("\(NetworkEnvironment.current.deadline ?? .zero)")
+            return .ok()
+        }
+
+        try await network.deadline(.seconds(30)).environment(\.clock, .manual(clock)).data(.lawful)
+
+        #expect(seen.entries == ["130.0 seconds"])
+        #expect(NetworkEnvironment.current.deadline == nil)
+    }
+
+    @Test(
+        arguments: [
+            (inner: .seconds(5), outer: .seconds(30), expected: .seconds(5)),
+            (inner: .seconds(30), outer: .seconds(5), expected: .seconds(5)),
+            (inner: .seconds(5), outer: .seconds(5), expected: .seconds(5)),
+        ] as [(inner: Duration, outer: Duration, expected: Duration)]
+    )
+    func earliestOfNestedDeadlinesIsInForce(inner: Duration, outer: Duration, expected: Duration) async throws {
+        let seen = Journal()
+        let network = MockTransport { _ in
+            seen.note("\(NetworkEnvironment.current.deadline ?? .zero)")
+            return .ok()
+        }
+
+        try await network.deadline(inner).deadline(outer).environment(\.clock, .manual(clock)).data(.lawful)
+
+        #expect(seen.entries == ["\(expected)"])
+    }
+
+    @Test(
+        arguments: [
+            (inner: .seconds(5), outer: .seconds(30)),
+            (inner: .seconds(30), outer: .seconds(5)),
+        ] as [(inner: Duration, outer: Duration)]
+    )
+    func earliestOfNestedDeadlinesEndsTheCall(inner: Duration, outer: Duration) async throws {
+        let network = transport.deadline(inner).deadline(outer).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+
+        clock.advanceToNextDeadline()
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(clock.now.offset == .seconds(5))
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test(arguments: [.seconds(2), .seconds(60)] as [Duration])
+    func requestsOwnDeadlineReplacesTheStacks(own: Duration) async throws {
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let request = HTTPRequestData.lawful.with { $0.deadline = own }
+        let call = Task { try await network.data(request) }
+
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == own)
+        clock.advanceToNextDeadline()
+
+        await #expect(throws: NetworkingError.self) { try await call.value }
+    }
+
+    @Test func timeoutThatIsShorterFailsTheAttemptOnly() async throws {
+        let network = transport.timeout(.seconds(10)).deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+
+        clock.advance(by: .seconds(10))
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func deadlineThatIsShorterThanTheTimeoutIsADeadline() async throws {
+        let network = transport.timeout(.seconds(30)).deadline(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+
+        clock.advance(by: .seconds(10))
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.underlying == nil)
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func cancelledCallerGetsCancellationError() async throws {
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+
+        call.cancel()
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.journal.entries == ["sent", "cancelled"])
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func expiryIsAnEvent() async throws {
+        let events = CapturedEvents()
+        let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
+        let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(request) }
+
+        try await clock.advance(by: .seconds(30), afterSleepers: 1)
+
+        await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(events.names == ["attemptStarted", "deadlineExceeded"])
+    }
+
+    @Test func callsTimeoutIsADeadlineForTheWholeStack() async throws {
+        let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        let call = Task { [environment] in
+            try await withEnvironment(environment) { try await network.data(.lawful, timeout: .seconds(2)) }
+        }
+
+        try await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(2))
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(transport.journal.entries.isEmpty)
+    }
+
+    /// The clock that a stack sets lies inside of what `data(_:timeout:)` adds around it.
+    @Test func callsTimeoutRunsOnTheStacksClock() async throws {
+        let seen = Journal()
+        let network = MockTransport { _ in
+            let environment = NetworkEnvironment.current
+            seen.note("\((environment.deadline ?? .zero) - environment.clock.now)")
+            return .ok()
+        }
+        .environment(\.clock, .manual(clock))
+
+        try await network.data(.lawful, timeout: .seconds(2))
+
+        withKnownIssue("The time is told by the caller's clock, and read upstream on the stack's.") {
+            #expect(seen.entries == ["2.0 seconds"])
+        }
+    }
+}

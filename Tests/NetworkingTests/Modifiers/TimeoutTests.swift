@@ -1,0 +1,234 @@
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct TimeoutTests {
+    private let clock = ManualClock()
+    private let transport = HeldTransport()
+
+    @Test func timeThatIsUpFailsTheAttemptAndCancelsIt() async throws {
+        let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(error?.isTimeout == true)
+        #expect(error?.request == .lawful)
+        #expect(error?.underlying == nil)
+        #expect(error?.reason.contains("10.0 seconds") == true)
+        #expect(transport.journal.entries == ["sent", "cancelled"])
+    }
+
+    @Test func timeIsUpNoEarlier() async throws {
+        let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+
+        try await clock.advance(by: .milliseconds(9_999), afterSleepers: 1)
+        #expect(clock.sleepers == 1)
+        transport.answer()
+
+        #expect(try await call.value.status == .ok)
+        #expect(transport.journal.entries == ["sent"])
+    }
+
+    @Test func responseInTimeCallsTheAlarmOff() async throws {
+        let network = MockTransport { _ in .ok() }.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+
+        try await network.data(.lawful)
+
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func errorInTimePassesAsItIs() async {
+        struct Foreign: Error {}
+        let network = MockTransport([.failure(Foreign())]).timeout(.seconds(10)).environment(\.clock, .manual(clock))
+
+        await #expect(throws: Foreign.self) { try await network.data(.lawful) }
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test(
+        arguments: [
+            (nil, .seconds(10)),
+            (.seconds(2), .seconds(2)),
+            (.seconds(60), .seconds(60)),
+        ] as [(Duration?, Duration)]
+    )
+    func requestsOwnTimeoutReplacesTheStacks(own: Duration?, expected: Duration) async throws {
+        let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let request = HTTPRequestData.lawful.with { $0.timeout = own }
+        let call = Task { try await network.data(request) }
+
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == expected)
+        clock.advanceToNextDeadline()
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.reason.contains("\(expected)") == true)
+    }
+
+    @Test func responseThatComesInspiteOfTheCancellationIsKept() async throws {
+        let answer = Suspension<Void>()
+        let network = MockTransport([]).modified(Deaf(answer: answer)).timeout(.seconds(10))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+        answer.resume()
+
+        #expect(try await call.value.status == .ok)
+    }
+
+    @Test func transportsOwnErrorAfterTheTimeIsUnderneath() async throws {
+        struct Reset: Error {}
+        let network = MockTransport { _ in
+            do {
+                try await Suspension<Void>().value()
+            } catch {
+                throw Reset()
+            }
+            return .ok()
+        }
+        .timeout(.seconds(10))
+        .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(error?.underlying is Reset)
+    }
+
+    @Test func upstreamIsAwaited() async throws {
+        let journal = Journal()
+        let network = transport.modified(WindingDown(journal: journal)).timeout(.seconds(10))
+            .environment(\.clock, .manual(clock))
+        let call = Task {
+            defer { journal.note("caller resumed") }
+            try await network.data(.lawful)
+        }
+        try await transport.arrived()
+
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+
+        await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(journal.entries == ["wound down", "caller resumed"])
+    }
+
+    @Test func cancelledCallerGetsCancellationErrorAndCancelsTheAttempt() async throws {
+        let network = transport.timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+
+        call.cancel()
+        clock.advance(by: .seconds(10))
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.journal.entries == ["sent", "cancelled"])
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func bodyThatIsStillArrivingIsCovered() async throws {
+        let events = CapturedEvents()
+        let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
+        let network = Trickling().timeout(.seconds(10)).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(request) }
+
+        // The head is there, and the clock knows of the alarm and of the body's next byte.
+        try await clock.advance(by: .seconds(9), afterSleepers: 2)
+        #expect(events.names == ["attemptStarted", "headReceived"])
+        try await clock.advance(by: .seconds(1), afterSleepers: 2)
+
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        #expect(events.names == ["attemptStarted", "headReceived", "timedOut"])
+    }
+
+    @Test func attemptsOfARetryHaveATimeEach() async throws {
+        let network = MockTransport { _ in .ok() }
+            .delayed(by: .seconds(6))
+            .timeout(.seconds(10))
+            .resent(times: 2)
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+
+        for _ in 1...2 {
+            try await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(6))
+        }
+
+        #expect(try await call.value.status == .ok)
+        #expect(clock.now.offset == .seconds(12))
+    }
+
+    @Test func worksWithTheSystemsClockAndTimesOfAnySize() async throws {
+        let network = MockTransport { _ in .ok() }.timeout(.seconds(Int64.max)).deadline(.seconds(Int64.max))
+
+        #expect(try await network.data(.lawful).status == .ok)
+    }
+
+    /// A clock of the standard library keeps all alarms in one heap.
+    @Test func thousandsOfTimeoutsShareAClock() async throws {
+        let recorder = RequestRecorder()
+        let network = MockTransport { _ in
+            try await Suspension<Void>().value()
+            return .ok()
+        }
+        .recorded(by: recorder)
+        .timeout(.seconds(10))
+        .environment(\.clock, NetworkClock(clock))
+
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<1_000 {
+                group.addTask {
+                    let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+                    #expect(error?.kind == .timeout)
+                }
+            }
+            // What arrived has read the clock: an alarm that is set after the advance is of a passed moment.
+            try await recorder.waitForRequests(1_000)
+            clock.advance(by: .seconds(10))
+            try await group.waitForAll()
+        }
+
+        #expect(recorder.active == 0)
+        #expect(clock.sleepers == 0)
+    }
+}
+
+// MARK: - Parts
+
+/// Returns a response when the test says so, whatever happens to its caller.
+private struct Deaf: NetworkingModifier {
+    let answer: Suspension<Void>
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        await Task.detached { [answer] in try? await answer.value() }.value
+        return HTTPResponseData(request: request)
+    }
+}
+
+private struct WindingDown: NetworkingModifier {
+    let journal: Journal
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        defer { journal.note("wound down") }
+        return try await upstream.send(request)
+    }
+}
+
+/// Its head is there at once, its body takes an hour.
+private struct Trickling: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let response = HTTPResponseData(request: request)
+        request.emit(.headReceived(response.http))
+        try await NetworkEnvironment.current.clock.sleep(for: .seconds(3_600))
+        return response
+    }
+}
