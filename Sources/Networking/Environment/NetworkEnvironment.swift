@@ -68,6 +68,10 @@ public struct NetworkEnvironment: Sendable {
         guard box != nil, let set = other.box?.value else { return box == nil ? other : self }
         var merged = self
         merged.values.merge(set)
+        if let deadline, let clock = set.clock {
+            // A moment means nothing on another clock; what is left until then does.
+            merged.deadline = clock.now + (deadline - self.clock.now)
+        }
         return merged
     }
 

@@ -18,6 +18,8 @@ func withTimeLimit<Success: Sendable>(
     timeIsUp: (_ error: (any Error)?) -> any Error,
     _ operation: @escaping @Sendable () async throws -> Success
 ) async throws -> Success {
+    // What is left of some other time may be nothing.
+    guard deadline > clock.now else { throw timeIsUp(nil) }
     let isOver = Flag()
     let work = OwnedTask.immediate(operation)
     let alarm = clock.alarm(at: deadline) {

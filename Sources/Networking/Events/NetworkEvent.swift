@@ -16,6 +16,8 @@ public enum NetworkEvent: Sendable {
     case redirected(to: HTTPRequestData)
     /// A transport ended an exchange, with so many bytes of body.
     case attemptEnded(byteCount: Int64)
+    /// A transport's exchange failed, or its caller was cancelled.
+    case attemptFailed(any Error)
     /// An attempt was given up because its time ran out.
     case timedOut(after: Duration)
     /// The call was given up because its time ran out.
@@ -41,6 +43,7 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .headReceived(let head): "headReceived(\(head.status))"
         case .redirected(let next): "redirected(to: \(next))"
         case .attemptEnded(let byteCount): "attemptEnded(byteCount: \(byteCount))"
+        case .attemptFailed(let error): "attemptFailed(\(type(of: error)))"
         case .timedOut(let limit): "timedOut(after: \(limit))"
         case .deadlineExceeded(let limit): "deadlineExceeded(after: \(limit))"
         case .credentialsWithheld(let names): "credentialsWithheld(\(names.map(\.rawName)))"

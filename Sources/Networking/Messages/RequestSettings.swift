@@ -28,26 +28,19 @@ struct RequestSettings: Sendable {
 extension HTTPRequestData {
     /// The longest that one attempt may take; nil leaves it to the stack's `timeout`.
     ///
-    /// - Precondition: Greater than zero.
+    /// With nothing left, zero or less, the attempt fails as one that took too long.
     public var timeout: Duration? {
         get { settings.timeout }
-        set {
-            precondition(newValue ?? .seconds(1) > .zero, "timeout must be greater than zero (is \(newValue!))")
-            settings.timeout = newValue
-        }
+        set { settings.timeout = newValue }
     }
 
     /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.
     ///
-    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack.
-    ///
-    /// - Precondition: Greater than zero.
+    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack. With nothing left, zero
+    /// or less, the call fails as one that took too long.
     public var deadline: Duration? {
         get { settings.deadline }
-        set {
-            precondition(newValue ?? .seconds(1) > .zero, "deadline must be greater than zero (is \(newValue!))")
-            settings.deadline = newValue
-        }
+        set { settings.deadline = newValue }
     }
 
     /// The status codes that are an answer and not an error, for what decodes or saves a body.
@@ -63,13 +56,11 @@ extension HTTPRequestData {
     /// 64 MiB by default.
     ///
     /// A longer one fails with ``NetworkingError/Kind/tooLarge``. Bodies that go to a sink are not limited by it.
-    ///
-    /// - Precondition: Not negative.
+    /// Less than zero is zero.
     public var maximumResponseBytes: Int64 {
         get { settings.maximumResponseBytes }
         set {
-            precondition(newValue >= 0, "maximumResponseBytes must not be negative (is \(newValue))")
-            settings.maximumResponseBytes = newValue
+            settings.maximumResponseBytes = max(0, newValue)
         }
     }
 

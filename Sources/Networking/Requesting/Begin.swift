@@ -13,6 +13,13 @@ extension NetworkingComponent {
     /// nobody else gave it to. The parts below find the mark and only pass the request on.
     @usableFromInline
     func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await beginResolved(request).response
+    }
+
+    /// The same, with the request as the chain rewrote it.
+    func beginResolved(
+        _ request: HTTPRequestData
+    ) async throws -> (response: HTTPResponseData, resolved: HTTPRequestData) {
         try Task.checkCancellation()
         var underway = request
         underway.resolve(by: self)
@@ -23,7 +30,7 @@ extension NetworkingComponent {
             try await response.deliver(to: sink, for: underway)
         }
         response.request = request
-        return response
+        return (response, underway)
     }
 }
 

@@ -58,7 +58,8 @@ extension NetworkingComponent {
         _ request: HTTPRequestData,
         trackedBy tracker: ProgressTracker
     ) async throws -> HTTPResponseData {
-        let id = request.id
+        // A label of the call's own: one request may be sent more than once.
+        let id = HTTPRequestData.ID()
         let handler = request.progressHandler
         tracker.update(TransferProgress(), for: id)
         do {

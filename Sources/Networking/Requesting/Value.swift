@@ -21,8 +21,8 @@ extension NetworkingComponent {
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
-        let response = try await data(request.http)
-        guard request.http.acceptedStatuses.contains(response.status) else {
+        let (response, resolved) = try await beginResolved(request.http)
+        guard resolved.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }
         // Off the caller's executor only when that pays: the trip costs 14 us, as much as decoding some kilobytes.

@@ -39,7 +39,13 @@ extension NetworkingTransport {
             // Modifiers on the way may have added fields since the whole was checked.
             try hop.check()
             hop.emit(.attemptStarted)
-            var response = try await exchange(hop)
+            var response: HTTPResponseData
+            do {
+                response = try await exchange(hop)
+            } catch {
+                hop.emit(.attemptFailed(error))
+                throw error
+            }
             hop.emit(.attemptEnded(byteCount: response.body.count))
             guard let next = try hop.redirected(by: response.http, after: redirects) else {
                 if !redirects.isEmpty {

@@ -39,8 +39,12 @@ extension HTTPRequestData {
         guard history.count < limit else {
             throw tooManyRedirects(head, "The server redirects more than \(limit) times, the most that are followed.")
         }
-        let isRepeated = history.contains { $0.request.method == next.method && $0.request.url == next.url }
-        guard !isRepeated, next.method != method || next.url != self.url else {
+        // Where a cookie was set on the way, the same request may be answered differently the second time.
+        let hasNewCookie = head.headerFields.contains(.setCookie) || history.contains(where: \.setsCookie)
+        let isRepeated =
+            next.method == method && next.url == self.url
+            || history.contains { $0.request.method == next.method && $0.request.url == next.url }
+        guard !isRepeated || hasNewCookie else {
             throw tooManyRedirects(head, "The server redirects in circles, to where the request has been.")
         }
         if next.origin != origin {
@@ -100,5 +104,11 @@ extension HTTPRequestData {
             response: HTTPResponseData(request: self, http: head, body: .collected(Data())),
             reason: reason
         )
+    }
+}
+
+extension HTTPResponseData.Redirect {
+    fileprivate var setsCookie: Bool {
+        response.headerFields.contains(.setCookie)
     }
 }

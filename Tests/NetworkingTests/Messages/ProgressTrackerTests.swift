@@ -97,8 +97,6 @@ struct ProgressTrackerTests {
         let transport = MockTransport { _ in .text("12345") }
         try await transport.data(request, trackedBy: tracker)
         try await transport.data(request, trackedBy: tracker)
-        withKnownIssue("The tracker knows calls by their request's label, which is the same for both.") {
-            #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
-        }
+        #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
     }
 }

@@ -64,13 +64,21 @@ struct RequestSettingsTests {
 
     /// What is left of some other time is often computed, and zero when it has run out.
     @Test func aTimeThatHasRunOutEndsTheCallAndNotTheProcess() async {
-        await withKnownIssue("timeout and deadline are preconditions on a request, where input is not a mistake.") {
-            await #expect(processExitsWith: .success) {
-                var request = HTTPRequestData()
-                request.timeout = .zero
-                request.deadline = .zero
-            }
+        let transport = MockTransport { _ in .ok() }
+        var request = HTTPRequestData(authority: "example.com")
+        request.timeout = .zero
+        let late = request
+        let timeout = await #expect(throws: NetworkingError.self) {
+            try await transport.timeout(.seconds(1)).data(late)
         }
+        #expect(timeout?.kind == .timeout)
+        request.deadline = .seconds(-1)
+        let later = request
+        let deadline = await #expect(throws: NetworkingError.self) {
+            try await transport.deadline(.seconds(1)).data(later)
+        }
+        #expect(deadline?.kind == .deadline)
+        #expect(transport.requests.isEmpty)
     }
 
     @Test func aLimitForRedirectsThatIsNoneIsAProgrammersMistake() async {

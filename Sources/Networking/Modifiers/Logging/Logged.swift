@@ -141,7 +141,7 @@ private struct EventLog: NetworkEventObserver {
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let names):
                 "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
-            case .attemptStarted, .attemptEnded, .headReceived: nil
+            case .attemptStarted, .attemptEnded, .attemptFailed, .headReceived: nil
             }
         guard let text else { return }
         logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)

@@ -45,7 +45,7 @@ extension NetworkingComponent {
                 }
             )
         }
-        return modified(Server(headerField: fieldName, value, overriding: overriding))
+        return modified(Server(headerField: fieldName, value, overriding: overriding, label: "customHeaderField"))
     }
 
     /// Sets the User-Agent of requests that do not have one.
@@ -58,11 +58,16 @@ extension NetworkingComponent {
 }
 
 extension Server {
-    fileprivate init(headerField name: HTTPField.Name, _ value: String, overriding: Bool) {
+    fileprivate init(
+        headerField name: HTTPField.Name,
+        _ value: String,
+        overriding: Bool,
+        label: String = "headerField"
+    ) {
         let field = HTTPField(name: name, value: value)
         let isValid = HTTPField.isValidValue(value)
         let isCredential = Redaction.isCredential(field)
-        self.init("headerField: \(name.rawName)\(overriding.setting)") { request in
+        self.init("\(label): \(name.rawName)\(overriding.setting)") { request in
             let isThere = request.headerFields.contains(name)
             guard overriding || !isThere else { return }
             if isThere || !isValid {
