@@ -98,4 +98,18 @@ struct DataTests {
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.requests.isEmpty)
     }
+
+    @Test func aCallThatBeginsCancelledReachesNoComponent() async {
+        struct Echo: NetworkingComponent {
+            func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                Issue.record("It was reached.")
+                return HTTPResponseData(request: request)
+            }
+        }
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await Echo().data(request)
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
 }
