@@ -18,6 +18,8 @@ func withTimeLimit<Success: Sendable>(
     timeIsUp: (_ error: (any Error)?) -> any Error,
     _ operation: @escaping @Sendable () async throws -> Success
 ) async throws -> Success {
+    // The work is a task of its own, so it does not know of a cancellation that came before it.
+    try Task.checkCancellation()
     let isOver = Flag()
     let work = OwnedTask.immediate(operation)
     let alarm = clock.alarm(at: deadline) {
