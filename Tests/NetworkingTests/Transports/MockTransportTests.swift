@@ -64,7 +64,7 @@ struct MockTransportTests {
 
     @Test func firstMatchAnswers() async throws {
         let transport = MockTransport()
-        transport.on("anything", where: { _ in true }) { _ in .text("first") }
+        transport.on("anything", where: { _ in true }, answer: { _ in .text("first") })
         transport.on(.get, "users") { _ in .text("second") }
 
         #expect(text(try await transport.data(request("users"))) == "first")
@@ -86,7 +86,7 @@ struct MockTransportTests {
     @Test func unexpectedRequestFailsAndSaysWhatWasExpected() async throws {
         let transport = MockTransport([.ok()])
         transport.on(.get, "users") { _ in .ok() }
-        transport.on("a login", where: { $0.path == "/login" }) { _ in .ok() }
+        transport.on("a login", where: { $0.path == "/login" }, answer: { _ in .ok() })
         try await transport.data(request("first"))
 
         let error = await #expect(throws: NetworkingError.self) { try await transport.data(request("uesrs")) }
