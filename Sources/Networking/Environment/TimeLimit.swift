@@ -18,6 +18,8 @@ func withTimeLimit<Success: Sendable>(
     timeIsUp: (_ error: (any Error)?) -> any Error,
     _ operation: @escaping @Sendable () async throws -> Success
 ) async throws -> Success {
+    // The work is a task of its own, so it does not know of a cancellation that came before it.
+    try Task.checkCancellation()
     // What is left of some other time may be nothing.
     guard deadline > clock.now else { throw timeIsUp(nil) }
     let isOver = Flag()

@@ -116,6 +116,17 @@ struct TimeLimitTests {
         #expect(manual.sleepers == 0)
     }
 
+    @Test func operationOfACancelledCallerDoesNotBegin() async {
+        let journal = Journal()
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await limited(to: .seconds(1)) { journal.note("begun") }
+        }
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(journal.entries.isEmpty)
+    }
+
     @Test func callersCancellationWinsOverTheMoment() async throws {
         let wait = Suspension<Void>()
         let windingDown = Suspension<Void>()

@@ -159,7 +159,7 @@ struct DeadlineTests {
         try await clock.advance(by: .seconds(30), afterSleepers: 1)
 
         await #expect(throws: NetworkingError.self) { try await call.value }
-        #expect(events.names == ["attemptStarted", "deadlineExceeded"])
+        #expect(events.names == ["attemptStarted", "attemptFailed", "deadlineExceeded"])
     }
 
     @Test func callsTimeoutIsADeadlineForTheWholeStack() async throws {

@@ -147,7 +147,7 @@ struct TimeoutTests {
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
-        #expect(events.names == ["attemptStarted", "headReceived", "timedOut"])
+        #expect(events.names == ["attemptStarted", "headReceived", "attemptFailed", "timedOut"])
     }
 
     @Test func attemptsOfARetryHaveATimeEach() async throws {

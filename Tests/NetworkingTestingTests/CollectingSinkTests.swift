@@ -1,0 +1,56 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct CollectingSinkTests {
+    private struct Failure: Error {}
+
+    @Test func keepsChunksAsTheyCome() async throws {
+        let sink = CollectingSink()
+
+        try await sink.receive(Data("one".utf8))
+        try await sink.receive(Data("two".utf8))
+        try await sink.finish()
+
+        #expect(sink.chunks == [Data("one".utf8), Data("two".utf8)])
+        #expect(sink.data == Data("onetwo".utf8))
+        #expect(sink.finished == 1)
+    }
+
+    @Test func keepsTheErrorsItHearsOf() {
+        let sink = CollectingSink()
+
+        sink.fail(Failure())
+
+        #expect(sink.failures.count == 1)
+        #expect(sink.failures.first is Failure)
+    }
+
+    @Test(
+        arguments: [
+            (200, .take), (299, .take), (302, .collect(upTo: 1 << 20)), (404, .collect(upTo: 1 << 20)),
+        ] as [(Int, SinkAnswer)]
+    )
+    func answersAsSinksDoByDefault(code: Int, expected: SinkAnswer) async throws {
+        let sink = CollectingSink()
+        let head = HTTPResponse(status: .init(code: code))
+
+        #expect(try await sink.offer(head) == expected)
+        #expect(try await Plain().offer(head) == expected)
+        #expect(sink.heads == [head])
+    }
+
+    @Test func answersAsItIsTold() async throws {
+        let sink = CollectingSink { head in head.status == .ok ? .refuse : .take }
+
+        #expect(try await sink.offer(HTTPResponse(status: .ok)) == .refuse)
+        #expect(try await sink.offer(HTTPResponse(status: .created)) == .take)
+    }
+}
+
+/// A sink with all of the defaults.
+private struct Plain: ResponseSink {
+    func receive(_ chunk: Data) async throws {}
+}

@@ -1,1 +1,0 @@
-// The suites of the test kit follow.

@@ -1,0 +1,95 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RequestRecorderTests {
+    private struct Failure: Error {}
+
+    private let recorder = RequestRecorder()
+
+    @Test func remembersRequestsAsTheyWereAtItsPlace() async throws {
+        let network = MockTransport { _ in .ok() }.recorded(by: recorder).numbered().server(authority: "a.example")
+
+        try await network.data(HTTPRequestData(path: "one"))
+        try await network.data(HTTPRequestData(path: "two"))
+
+        #expect(recorder.requests.map(\.url?.path) == ["/one", "/two"])
+        #expect(recorder.requests.map(\.number) == [1, 2])
+        #expect(recorder.active == 0)
+        #expect(recorder.peakActive == 1)
+    }
+
+    @Test func remembersWhatBecameOfThem() async {
+        let network = MockTransport([.status(.notFound), .failure(Failure())]).recorded(by: recorder)
+
+        _ = try? await network.data(.lawful)
+        await #expect(throws: Failure.self) { try await network.data(.lawful) }
+
+        #expect(recorder.results.count == 2)
+        #expect((try? recorder.results.first?.get())?.status == .notFound)
+        #expect(throws: Failure.self) { try recorder.results.last?.get() }
+    }
+
+    @Test func countsThoseUnderWay() async throws {
+        let gate = Suspension<Void>()
+        let network = MockTransport { _ in
+            try await gate.value()
+            return .ok()
+        }
+        .recorded(by: recorder)
+        let call = Task { try await network.data(.lawful) }
+
+        try await recorder.waitForRequests(1)
+        #expect(recorder.active == 1)
+        #expect(recorder.results.isEmpty)
+        call.cancel()
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(recorder.active == 0)
+        #expect(recorder.results.count == 1)
+    }
+
+    @Test func waitsForSoManyRequests() async throws {
+        let network = MockTransport { _ in .ok() }.recorded(by: recorder)
+        let waiter = Task { try await recorder.waitForRequests(2) }
+
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+
+        try await waiter.value
+        try await recorder.waitForRequests(1)
+        try await recorder.waitForRequests(0)
+    }
+
+    @Test func cancelledWaiterThrowsAndTheOthersWaitOn() async throws {
+        let leaving = Task { try await recorder.waitForRequests(1) }
+        let staying = Task { try await recorder.waitForRequests(1) }
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+
+        try await MockTransport { _ in .ok() }.recorded(by: recorder).data(.lawful)
+
+        try await staying.value
+    }
+
+    @Test func countsThousandsThatAreUnderWayAtOnce() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .ok() }.delayed(by: .seconds(1)).recorded(by: recorder)
+            .environment(\.clock, .manual(clock))
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<1_000 {
+                group.addTask { _ = try await network.data(.lawful) }
+            }
+            try await recorder.waitForRequests(1_000)
+            #expect(recorder.active == 1_000)
+            try await clock.advance(by: .seconds(1), afterSleepers: 1_000)
+            try await group.waitForAll()
+        }
+
+        #expect(recorder.active == 0)
+        #expect(recorder.peakActive == 1_000)
+        #expect(recorder.results.count == 1_000)
+    }
+}

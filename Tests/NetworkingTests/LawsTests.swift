@@ -1,0 +1,74 @@
+import Foundation
+import Logging
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Every modifier of the library keeps the laws, alone and around every other.
+@Suite(.timeLimit(.minutes(1)))
+struct LawsTests {
+    @Test(arguments: LawfulModifier.all)
+    func modifierKeepsTheLaws(modifier: LawfulModifier) async throws {
+        try await checkLaws(around: modifier.wrap)
+    }
+
+    /// Any order compiles; this is that any order is safe.
+    @Test(arguments: LawfulModifier.all, LawfulModifier.all)
+    func pairKeepsTheLaws(inner: LawfulModifier, outer: LawfulModifier) async throws {
+        try await checkLaws { outer.wrap(inner.wrap($0)) }
+    }
+
+    @Test func wholeStackKeepsTheLaws() async throws {
+        try await checkLaws { upstream in
+            LawfulModifier.all.reduce(upstream) { $1.wrap($0) }
+        }
+        try await checkLaws { upstream in
+            LawfulModifier.all.reversed().reduce(upstream) { $1.wrap($0) }
+        }
+    }
+}
+
+/// A modifier of the library as an app would write it.
+struct LawfulModifier: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent
+
+    init(
+        _ testDescription: String,
+        _ wrap: @escaping @Sendable (AnyNetworkingComponent) -> any NetworkingComponent
+    ) {
+        self.testDescription = testDescription
+        self.wrap = { AnyNetworkingComponent(wrap($0)) }
+    }
+
+    static let all: [LawfulModifier] =
+        [
+            LawfulModifier("timeout") { $0.timeout(.seconds(10)) },
+            LawfulModifier("deadline") { $0.deadline(.seconds(30)) },
+        ] + onTheCallersActor
+
+    /// Those that need no task of their own.
+    static let onTheCallersActor: [LawfulModifier] = [
+        LawfulModifier("delayed") { $0.delayed(by: .seconds(3)) },
+        LawfulModifier("numbered") { $0.numbered() },
+        LawfulModifier("checkedStatusCode") { $0.checkedStatusCode() },
+        LawfulModifier("environment") { $0.environment(\.random, .seeded(1)) },
+        LawfulModifier("logged") { $0.logged(using: CapturedLog().logger(.trace), detail: .body()) },
+        LawfulModifier("logged, silent") { $0.logged(using: .silent, detail: .off) },
+        LawfulModifier("recorded") { $0.recorded(by: RequestRecorder()) },
+        LawfulModifier("server(baseURL:)") { $0.server(baseURL: URL(string: "https://api.example.com/v1")!) },
+        LawfulModifier("server(scheme:)") { $0.server(scheme: "https") },
+        LawfulModifier("server(authority:)") { $0.server(authority: "api.example.com", overriding: true) },
+        LawfulModifier("server(path:)") { $0.server(path: "index") },
+        LawfulModifier("server(prefixPath:)") { $0.server(prefixPath: "v1") },
+        LawfulModifier("server(headerField:)") { $0.server(headerField: .authorization, "Bearer secret") },
+        LawfulModifier("server(customHeaderField:)") { $0.server(customHeaderField: "X-Custom", "value") },
+        LawfulModifier("server(userAgent:)") { $0.server(userAgent: "Shop/2.1") },
+        LawfulModifier("server(queryEncoding:)") { $0.server(queryEncoding: .form) },
+        LawfulModifier("server(authenticationMethod:)") { $0.server(authenticationMethod: .bearer) },
+        LawfulModifier("server(mutate:)") { $0.server(mutate: \.maximumResponseBytes) { $0 / 2 } },
+        LawfulModifier("server(mutateRequest:)") { $0.server { $0.query.language = "en" } },
+        LawfulModifier("nil") { $0.modified(Resent?.none) },
+        LawfulModifier("AnyNetworkingComponent") { AnyNetworkingComponent($0) },
+    ]
+}

@@ -1,0 +1,27 @@
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct UnimplementedTransportTests {
+    @Test func everyRequestFailsAndSaysWhatIsMissing() async {
+        let network = UnimplementedTransport("the network of Profiles").logged(using: .silent)
+
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+
+        #expect(error?.kind == .unimplemented)
+        #expect(error?.reason.contains("the network of Profiles was never provided") == true)
+        #expect(error?.request == .lawful)
+    }
+
+    /// The stack that was never provided would have named the server, so an app's requests are relative here.
+    @Test func relativeRequestFailsForTheSameReason() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await UnimplementedTransport().data(HTTPRequestData(path: "users"))
+        }
+
+        withKnownIssue("The check before sending comes first and asks for .server(authority:).") {
+            #expect(error?.kind == .unimplemented)
+        }
+    }
+}
