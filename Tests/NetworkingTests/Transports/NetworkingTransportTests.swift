@@ -183,13 +183,14 @@ struct NetworkingTransportTests {
         #expect(transport.requests.map(\.method) == [.post, .get])
     }
 
-    @Test func redirectWithCredentialsInItsURLFails() async {
+    @Test func redirectWithCredentialsInItsURLIsReturnedAndNotFollowed() async throws {
         let transport = MockTransport([.redirect(to: "https://user:secret@b.example/")])
 
-        let error = await #expect(throws: NetworkingError.self) { try await transport.data(.lawful) }
+        let response = try await transport.data(.lawful)
 
-        #expect(error?.kind == .invalidRequest)
-        #expect(error?.description.contains("secret") == false)
+        #expect(response.status == .found)
+        #expect(transport.requests.count == 1)
+        #expect(!everyPrint(of: response).contains("secret"))
     }
 
     @Test func fragmentOfALocationIsNotSent() async throws {
