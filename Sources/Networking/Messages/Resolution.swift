@@ -22,10 +22,15 @@ extension HTTPRequestData {
         if target != closedTarget {
             target = closedTarget
         }
+        describeBody()
+        state.insert(.isResolved)
+    }
+
+    /// Names the body's media type, unless the header fields do.
+    mutating func describeBody() {
         if let contentType = body?.contentType, !headerFields.contains(.contentType) {
             headerFields[.contentType] = contentType
         }
-        state.insert(.isResolved)
     }
 
     /// Names the authority of the stack's server, and gives it to the request if that is open or any when overriding.

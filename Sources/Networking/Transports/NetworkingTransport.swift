@@ -36,7 +36,8 @@ extension NetworkingTransport {
         var hop = request
         var redirects: [HTTPResponseData.Redirect] = []
         while true {
-            // Modifiers on the way may have added fields since the whole was checked.
+            // Modifiers on the way may have set fields or a body since the whole was checked.
+            hop.describeBody()
             try hop.check()
             hop.emit(.attemptStarted)
             var response: HTTPResponseData

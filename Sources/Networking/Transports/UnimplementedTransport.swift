@@ -7,7 +7,7 @@
 ///     var network: any NetworkingComponent = UnimplementedTransport()
 /// }
 /// ```
-public struct UnimplementedTransport: NetworkingTransport {
+public struct UnimplementedTransport: NetworkingComponent {
     private let label: String
 
     /// Creates a transport that fails.
@@ -18,7 +18,7 @@ public struct UnimplementedTransport: NetworkingTransport {
     }
 
     /// Fails with ``NetworkingError/Kind/unimplemented``.
-    public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         throw NetworkingError(
             .unimplemented,
             request: request,

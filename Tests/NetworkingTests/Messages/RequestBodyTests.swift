@@ -133,9 +133,7 @@ struct RequestBodyTests {
         }
         let transport = MockTransport { _ in .ok() }
         try await transport.modified(Wrapping()).data(HTTPRequestData(method: .post, authority: "example.com"))
-        withKnownIssue("Only resolving adds a Content-Type, and that is over when a modifier sends.") {
-            #expect(transport.requests.first?.headerFields[.contentType] == "application/json")
-        }
+        #expect(transport.requests.first?.headerFields[.contentType] == "application/json")
     }
 
     // MARK: Equality and descriptions

@@ -20,8 +20,6 @@ struct UnimplementedTransportTests {
             try await UnimplementedTransport().data(HTTPRequestData(path: "users"))
         }
 
-        withKnownIssue("The check before sending comes first and asks for .server(authority:).") {
-            #expect(error?.kind == .unimplemented)
-        }
+        #expect(error?.kind == .unimplemented)
     }
 }
