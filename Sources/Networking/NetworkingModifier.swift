@@ -95,6 +95,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     }
 
     @inlinable
+    @inline(__always)
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
         return try await modifier.send(request, upstream: upstream)

@@ -219,6 +219,37 @@ struct URLSessionTransportTests {
         }
     }
 
+    @Test func keepsTheCookiesOfItsConfiguration() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/login") { _ in
+                TestResponse(
+                    status: .found,
+                    headerFields: [
+                        .location: "/home", .setCookie: "id=1; Path=/; Expires=Wed, 09 Jun 2100 10:18:14 GMT",
+                    ]
+                )
+            }
+            server.route(.get, "/home") { _ in .ok }
+            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+            try await network.data(HTTPRequestData(path: "login"))
+            try await network.data(HTTPRequestData(path: "home", headerFields: [.cookie: "own=2"]))
+            try await network.data(HTTPRequestData(path: "home"))
+            #expect(server.requests.map { $0.headerFields[.cookie] } == [nil, "id=1", "own=2", "id=1"])
+        }
+    }
+
+    @Test func keepsNoCookiesWhereItsConfigurationSaysSo() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/") { _ in TestResponse(headerFields: [.setCookie: "id=1; Path=/"]) }
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpCookieAcceptPolicy = .never
+            let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
+            try await network.data(HTTPRequestData())
+            try await network.data(HTTPRequestData())
+            #expect(server.requests.map { $0.headerFields[.cookie] } == [nil, nil])
+        }
+    }
+
     // MARK: Failures
 
     @Test(arguments: Kind.allCases)

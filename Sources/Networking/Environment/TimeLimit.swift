@@ -20,8 +20,6 @@ func withTimeLimit<Success: Sendable>(
 ) async throws -> Success {
     // The work is a task of its own, so it does not know of a cancellation that came before it.
     try Task.checkCancellation()
-    // What is left of some other time may be nothing.
-    guard deadline > clock.now else { throw timeIsUp(nil) }
     let isOver = Flag()
     let work = OwnedTask.immediate(operation)
     let alarm = clock.alarm(at: deadline) {

@@ -92,7 +92,8 @@ extension HTTPRequestData {
 
     /// Whether anybody listens.
     var isObserved: Bool {
-        !settings.observers.isEmpty || !settings.stackObservers.isEmpty
+        guard let box else { return false }
+        return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
     }
 
     /// Tells the listeners what happened; for modifiers and transports.

@@ -38,6 +38,17 @@ struct Authority {
         }
     }
 
+    /// Whether a byte makes a name that cannot be anything else: a letter, a digit, a hyphen or a dot.
+    static func isPlainNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "."), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default:
+            false
+        }
+    }
+
     var port: Int? {
         // Digits alone: Int reads signs too.
         guard let portText, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

@@ -66,7 +66,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline var state: State = []
-    private var box: CopyOnWrite<RequestSettings>?
+    /// The options; nil while none was set. Read them through this, which copies one and not all.
+    private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
     ///
@@ -213,7 +214,7 @@ extension HTTPRequestData {
     package var landed: HTTPRequestData {
         var request = self
         request.state.remove(.isUnderway)
-        if !settings.stackObservers.isEmpty {
+        if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
         }
         return request

@@ -17,14 +17,20 @@ extension HTTPRequestData {
 
     /// What is wrong with it, and the way out.
     private func invalidity() -> String? {
-        guard let authority = authority.map({ Authority($0) }) else {
+        guard var text = authority else {
             return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
         }
-        return schemeInvalidity() ?? authorityInvalidity(authority) ?? targetInvalidity()
-            ?? headerFieldInvalidity(isPlaintext: scheme == "http" && !authority.isLoopback)
+        // A plain name, which nearly all are, needs no taking apart.
+        let isPlainName = text.withUTF8 { !$0.isEmpty && $0.allSatisfy(Authority.isPlainNameByte) }
+        if !isPlainName, let reason = authorityInvalidity(Authority(text)) {
+            return reason
+        }
+        let scheme = scheme
+        return schemeInvalidity(scheme) ?? targetInvalidity()
+            ?? headerFieldInvalidity(isPlaintext: { scheme == "http" && !Authority(text).isLoopback })
     }
 
-    private func schemeInvalidity() -> String? {
+    private func schemeInvalidity(_ scheme: String?) -> String? {
         guard let scheme, scheme != "https", scheme != "http" else { return nil }
         return "The scheme is neither https nor http. Other schemes have no transport here."
     }
@@ -46,11 +52,11 @@ extension HTTPRequestData {
 
     private func targetInvalidity() -> String? {
         // swift-http-types turns line breaks and NUL into spaces, and a space that was meant is percent-encoded by now.
-        guard closedTarget.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
+        guard var target, target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }
         return "The path or query holds a line break or another control character. Percent-encode it."
     }
 
-    private func headerFieldInvalidity(isPlaintext: Bool) -> String? {
+    private func headerFieldInvalidity(isPlaintext: () -> Bool) -> String? {
         if let name = headerFields.refusedNames.first {
             return
                 "The value of the field \(name.rawName) holds a line break, a NUL or another byte that HTTP forbids. "
@@ -64,7 +70,7 @@ extension HTTPRequestData {
             if Self.isOfTransport(field.name) {
                 return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."
             }
-            if isPlaintext, !settings.allowsPlaintextCredentials, Redaction.isCredential(field) {
+            if Redaction.isCredential(field), !allowsPlaintextCredentials, isPlaintext() {
                 return "The field \(field.name.rawName) would go over plain http, where anybody can read it. "
                     + "Use https, or set allowsPlaintextCredentials if this network is trusted."
             }

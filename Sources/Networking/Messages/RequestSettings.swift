@@ -30,7 +30,7 @@ extension HTTPRequestData {
     ///
     /// With nothing left, zero or less, the attempt fails as one that took too long.
     public var timeout: Duration? {
-        get { settings.timeout }
+        get { box?.value.timeout }
         set { settings.timeout = newValue }
     }
 
@@ -39,7 +39,7 @@ extension HTTPRequestData {
     /// It counts from where a `deadline` modifier meets the request, and needs one in the stack. With nothing left, zero
     /// or less, the call fails as one that took too long.
     public var deadline: Duration? {
-        get { settings.deadline }
+        get { box?.value.deadline }
         set { settings.deadline = newValue }
     }
 
@@ -47,7 +47,7 @@ extension HTTPRequestData {
     ///
     /// 200 to 299 by default.
     public var acceptedStatuses: StatusSet {
-        get { settings.acceptedStatuses }
+        get { box?.value.acceptedStatuses ?? .successful }
         set { settings.acceptedStatuses = newValue }
     }
 
@@ -58,7 +58,7 @@ extension HTTPRequestData {
     /// A longer one fails with ``NetworkingError/Kind/tooLarge``. Bodies that go to a sink are not limited by it.
     /// Less than zero is zero.
     public var maximumResponseBytes: Int64 {
-        get { settings.maximumResponseBytes }
+        get { box?.value.maximumResponseBytes ?? RequestSettings.defaults.maximumResponseBytes }
         set {
             settings.maximumResponseBytes = max(0, newValue)
         }
@@ -66,7 +66,7 @@ extension HTTPRequestData {
 
     /// What a transport does about redirects: by default it follows up to 20.
     public var redirects: RedirectPolicy {
-        get { settings.redirects }
+        get { box?.value.redirects ?? .follow }
         set { settings.redirects = newValue }
     }
 
@@ -74,13 +74,13 @@ extension HTTPRequestData {
     ///
     /// They do by default.
     public var serverMutations: ServerMutations {
-        get { settings.serverMutations }
+        get { box?.value.serverMutations ?? .enabled }
         set { settings.serverMutations = newValue }
     }
 
     /// How the request is to be authenticated, for the modifier of that method to act on; nil for not at all.
     public var authenticationMethod: AuthenticationMethod? {
-        get { settings.authenticationMethod }
+        get { box?.value.authenticationMethod }
         set { settings.authenticationMethod = newValue }
     }
 
@@ -90,7 +90,7 @@ extension HTTPRequestData {
     ///
     /// Loopback is always allowed.
     public var allowsPlaintextCredentials: Bool {
-        get { settings.allowsPlaintextCredentials }
+        get { box?.value.allowsPlaintextCredentials ?? false }
         set {
             settings.allowsPlaintextCredentials = newValue
             state.remove(.isChecked)
@@ -99,13 +99,13 @@ extension HTTPRequestData {
 
     /// The number that `numbered` gave this request in its stack; nil outside one.
     public var number: Int? {
-        get { settings.number }
+        get { box?.value.number }
         set { settings.number = newValue }
     }
 
     /// How much `logged` says about this request; nil leaves it to the stack.
     public var logDetail: LogDetail? {
-        get { settings.logDetail }
+        get { box?.value.logDetail }
         set { settings.logDetail = newValue }
     }
 
@@ -113,7 +113,7 @@ extension HTTPRequestData {
     ///
     /// Keep it short: the transfer waits for it. It is not part of the request's identity.
     public var progressHandler: (@Sendable (TransferProgress) -> Void)? {
-        get { settings.progressHandler }
+        get { box?.value.progressHandler }
         set { settings.progressHandler = newValue }
     }
 
@@ -121,7 +121,7 @@ extension HTTPRequestData {
     ///
     /// It is not part of the request's identity.
     public var sink: (any ResponseSink)? {
-        get { settings.sink }
+        get { box?.value.sink }
         set { settings.sink = newValue }
     }
 }

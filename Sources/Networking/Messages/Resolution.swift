@@ -48,8 +48,7 @@ extension HTTPRequestData {
     ///
     /// The transport tells of it: whoever listens in the stack does so from its own place on, and a look is no event.
     private mutating func withholdCredentials() {
-        let names = settings.serverCredentials
-        guard !names.isEmpty else { return }
+        guard let names = box?.value.serverCredentials, !names.isEmpty else { return }
         settings.serverCredentials = []
         guard !state.contains(.isForServer) else { return }
         for name in names {

@@ -29,7 +29,13 @@ struct Deadline: NetworkingModifier, CustomStringConvertible {
         let clock = environment.clock
         let deadline = clock.now + limit
         environment.deadline = min(deadline, environment.deadline ?? deadline)
-        return try await withTimeLimit(until: deadline, on: clock) { error in
+        // What is left of some other time may be nothing.
+        guard limit > .zero else { throw timeIsUp(nil) }
+        return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) { [environment] in
+            try await withEnvironment(environment) { try await upstream.send(request) }
+        }
+
+        func timeIsUp(_ error: (any Error)?) -> any Error {
             request.emit(.deadlineExceeded(after: limit))
             return NetworkingError(
                 .deadline,
@@ -37,8 +43,6 @@ struct Deadline: NetworkingModifier, CustomStringConvertible {
                 underlying: error,
                 reason: "The call was not over within \(limit), with all its attempts and waits."
             )
-        } _: { [environment] in
-            try await withEnvironment(environment) { try await upstream.send(request) }
         }
     }
 

@@ -24,7 +24,13 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limit = request.timeout ?? limit
         let clock = NetworkEnvironment.current.clock
-        return try await withTimeLimit(until: clock.now + limit, on: clock) { error in
+        // What is left of some other time may be nothing.
+        guard limit > .zero else { throw timeIsUp(nil) }
+        return try await withTimeLimit(until: clock.now + limit, on: clock, timeIsUp: timeIsUp) {
+            try await upstream.send(request)
+        }
+
+        func timeIsUp(_ error: (any Error)?) -> any Error {
             request.emit(.timedOut(after: limit))
             return NetworkingError(
                 .timeout,
@@ -32,8 +38,6 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
                 underlying: error,
                 reason: "No complete response within \(limit). Try again, or allow more time with request.timeout."
             )
-        } _: {
-            try await upstream.send(request)
         }
     }
 

@@ -23,6 +23,11 @@ extension URLSession {
         return task
     }
 
+    /// The cookies of this session's exchanges: the session's own business.
+    var cookiesForExchanges: URLSessionCookies? {
+        nil
+    }
+
     /// The session that runs this one's exchanges: itself.
     func hostForExchanges(of request: HTTPRequestData) throws -> URLSession {
         self

@@ -14,7 +14,16 @@ extension URLSession {
         // With a cache, a task that is cancelled early crashes the process; and both would act behind the stack's back.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
-        return URLSession(configuration: configuration, delegate: URLSessionRelay(), delegateQueue: InlineQueue())
+        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration))
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.httpCookieAcceptPolicy = .never
+        return URLSession(configuration: configuration, delegate: relay, delegateQueue: InlineQueue())
+    }
+
+    /// The cookies of this session's exchanges.
+    var cookiesForExchanges: URLSessionCookies? {
+        (delegate as? URLSessionRelay)?.cookies
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
@@ -92,6 +101,12 @@ private final class InlineQueue: OperationQueue, @unchecked Sendable {
 ///
 /// Without it a task's delegate hears of redirects and challenges, but never of the response, the body or the end.
 private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
+    let cookies: URLSessionCookies?
+
+    init(cookies: URLSessionCookies?) {
+        self.cookies = cookies
+    }
+
     private func exchange(of task: URLSessionTask) -> URLSessionExchange? {
         task.delegate as? URLSessionExchange
     }

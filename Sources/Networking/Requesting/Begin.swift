@@ -13,24 +13,23 @@ extension NetworkingComponent {
     /// nobody else gave it to. The parts below find the mark and only pass the request on.
     @usableFromInline
     func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await beginResolved(request).response
-    }
-
-    /// The same, with the request as the chain rewrote it.
-    func beginResolved(
-        _ request: HTTPRequestData
-    ) async throws -> (response: HTTPResponseData, resolved: HTTPRequestData) {
-        try Task.checkCancellation()
-        var underway = request
-        underway.resolve(by: self)
-        try underway.check()
-        underway.state.insert(.isUnderway)
+        let underway = try departing(request)
         var response = try await send(underway)
         if let sink = underway.sink, !response.wasOfferedToSink {
             try await response.deliver(to: sink, for: underway)
         }
         response.request = request
-        return (response, underway)
+        return response
+    }
+
+    /// The request as it goes on its way: rewritten by the whole chain, found valid and marked.
+    func departing(_ request: HTTPRequestData) throws -> HTTPRequestData {
+        try Task.checkCancellation()
+        var underway = request
+        underway.resolve(by: self)
+        try underway.check()
+        underway.state.insert(.isUnderway)
+        return underway
     }
 }
 

@@ -21,7 +21,10 @@ extension NetworkingComponent {
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
-        let (response, resolved) = try await beginResolved(request.http)
+        // Asked of the request as the chain rewrites it: a stack may accept more than its caller knows of.
+        let resolved = resolved(request.http)
+        var response = try await begin(resolved)
+        response.request = request.http
         guard resolved.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }

@@ -30,8 +30,8 @@ extension NetworkingTransport {
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
         try Task.checkCancellation()
-        if !request.settings.withheldCredentials.isEmpty {
-            request.emit(.credentialsWithheld(request.settings.withheldCredentials))
+        if let names = request.box?.value.withheldCredentials, !names.isEmpty {
+            request.emit(.credentialsWithheld(names))
         }
         var hop = request
         var redirects: [HTTPResponseData.Redirect] = []

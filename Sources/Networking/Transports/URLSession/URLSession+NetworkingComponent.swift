@@ -31,10 +31,12 @@ extension URLSession: NetworkingTransport {
 extension URLSession {
     /// Runs a request as a task of this session, which must be one that can host it.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard let urlRequest = URLRequest(request) else {
+        guard var urlRequest = URLRequest(request) else {
             throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
         }
-        let exchange = URLSessionExchange(request: request)
+        let cookies = cookiesForExchanges
+        cookies?.add(to: &urlRequest)
+        let exchange = URLSessionExchange(request: request, cookies: cookies)
         exchange.start(task(for: exchange, with: urlRequest))
         return try await exchange.respond()
     }

@@ -16,6 +16,7 @@ import Synchronization
 /// reading header fields, finding the right error.
 final class URLSessionExchange: NSObject, Sendable {
     private let request: HTTPRequestData
+    private let cookies: URLSessionCookies?
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
@@ -25,8 +26,9 @@ final class URLSessionExchange: NSObject, Sendable {
     /// the last report.
     private let reports: DispatchQueue?
 
-    init(request: HTTPRequestData) {
+    init(request: HTTPRequestData, cookies: URLSessionCookies?) {
         self.request = request
+        self.cookies = cookies
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : .max))
         let isObserved = request.progressHandler != nil || request.isObserved
@@ -116,6 +118,7 @@ final class URLSessionExchange: NSObject, Sendable {
         guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else {
             throw request.invalidAnswer
         }
+        cookies?.store(from: response, head)
         // A cancelled caller gets no answer, even where the head had come.
         if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
         return head
@@ -123,7 +126,10 @@ final class URLSessionExchange: NSObject, Sendable {
 
     /// Throws what ended the exchange, unless that was its regular end.
     private func checkEnd(after head: HTTPResponse?) throws {
-        let (outcome, received, limit) = state.withLock { ($0.outcome, $0.received, $0.limit) }
+        let (outcome, received, limit, announced) = state.withLock {
+            ($0.outcome, $0.received, $0.limit, $0.response?.expectedContentLength)
+        }
+        if case .completed(nil) = outcome, received == announced { return }
         let expected = head.flatMap { $0.bodyLength(of: request.method) }
         switch outcome {
         case .cancelled:

@@ -13,15 +13,22 @@ enum TransportRatio {
     private static func measure(port: Int) async throws -> [Row] {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
-        configuration.httpMaximumConnectionsPerHost = 32
         let raw = URLSession(configuration: configuration)
         defer { raw.invalidateAndCancel() }
-        let network = URLSessionTransport(configuration: configuration)
-            .stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
+        let transport = URLSessionTransport(configuration: configuration)
+        let bare = transport.server(baseURL: URL(string: "http://127.0.0.1:\(port)")!)
+        let nine = transport.stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
 
-        func ratio(_ name: String, callers: Int, count: Int, path: String, gate: Double) async throws -> Row {
+        func ratio(
+            _ name: String,
+            of network: any NetworkingComponent,
+            callers: Int,
+            count: Int,
+            path: String,
+            gate: Double? = nil
+        ) async throws -> Row {
             let url = URL(string: "http://127.0.0.1:\(port)\(path)")!
-            let measured = try await Measurement.ratio(rounds: 15) {
+            let measured = try await Measurement.ratio(rounds: 31) {
                 try await run(callers: callers, count: count) {
                     _ = try await network.data(HTTPRequestData(path: path))
                 }
@@ -32,9 +39,11 @@ enum TransportRatio {
         }
 
         return [
-            try await ratio("URLSession, 16 callers, 1 KiB", callers: 16, count: 100, path: "/small", gate: 0.95),
-            try await ratio("URLSession, 1 caller, 1 KiB", callers: 1, count: 600, path: "/small", gate: 0.85),
-            try await ratio("URLSession, 1 caller, 10 MiB", callers: 1, count: 10, path: "/large", gate: 1.1),
+            try await ratio("transport alone, 16 callers, 1 KiB", of: bare, callers: 16, count: 50, path: "/small"),
+            try await ratio("transport alone, 1 caller, 1 KiB", of: bare, callers: 1, count: 300, path: "/small"),
+            try await ratio("nine, 16 callers, 1 KiB", of: nine, callers: 16, count: 50, path: "/small", gate: 0.95),
+            try await ratio("nine, 1 caller, 1 KiB", of: nine, callers: 1, count: 300, path: "/small", gate: 0.85),
+            try await ratio("nine, 1 caller, 10 MiB", of: nine, callers: 1, count: 5, path: "/large", gate: 1.1),
         ]
     }
 
