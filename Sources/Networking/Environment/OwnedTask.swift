@@ -13,11 +13,13 @@ struct OwnedTask<Success: Sendable>: Sendable {
     ///
     /// Where the platform can, it runs on the caller's thread up to its first suspension, which saves a trip through
     /// the executor (0.6 us).
-    static func immediate(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
+    static func immediate(
+        _ operation: sending @escaping @isolated(any) () async throws -> Success
+    ) -> OwnedTask {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            OwnedTask(task: Task.immediate { try await operation() })
+            OwnedTask(task: Task.immediate(operation: operation))
         } else {
-            OwnedTask(task: Task { try await operation() })
+            OwnedTask(task: Task(operation: operation))
         }
     }
 

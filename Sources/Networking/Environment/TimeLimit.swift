@@ -16,7 +16,7 @@ func withTimeLimit<Success: Sendable>(
     until deadline: Duration,
     on clock: NetworkClock,
     timeIsUp: (_ error: (any Error)?) -> any Error,
-    _ operation: @escaping @Sendable () async throws -> Success
+    _ operation: sending @escaping @isolated(any) () async throws -> Success
 ) async throws -> Success {
     // The work is a task of its own, so it does not know of a cancellation that came before it.
     try Task.checkCancellation()

@@ -97,13 +97,13 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         _ response: HTTPResponseData,
         to logger: Logger,
         _ detail: LogDetail,
-        elapsed: Duration
+        elapsed: @autoclosure () -> Duration
     ) {
         if let onSuccess {
-            onSuccess(logger, request, response, elapsed)
+            onSuccess(logger, request, response, elapsed())
         } else if logger.logLevel <= level {
             LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
-                .success(request, response, elapsed: elapsed)
+                .success(request, response, elapsed: elapsed())
         }
     }
 
@@ -112,13 +112,13 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         _ error: any Error,
         to logger: Logger,
         _ detail: LogDetail,
-        elapsed: Duration
+        elapsed: @autoclosure () -> Duration
     ) {
         if let onFailure {
-            onFailure(logger, request, error, elapsed)
+            onFailure(logger, request, error, elapsed())
         } else {
             LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
-                .failure(request, error, elapsed: elapsed)
+                .failure(request, error, elapsed: elapsed())
         }
     }
 

@@ -6,26 +6,48 @@ enum Overhead {
         let relative = HTTPRequestData(path: "/small")
         let absolute = InstantTransport().server(authority: "api.example.com").resolved(relative)
 
-        let call = try await Calibration.measure()
+        // In turns, and the best of each: what slows this machine down for a second must not hit one row and spare
+        // another.
+        let times = try await bestTimes(of: [
+            (InstantTransport().modified(PassThrough()), absolute),
+            (elevenPassThroughs(), absolute),
+            (InstantTransport().stackOfNine(authority: "api.example.com"), relative),
+            (InstantTransport().environment(\.tenant, 1), absolute),
+            (SuspendingTransport().modified(PassThrough()), absolute),
+            (SuspendingTransport().timeout(.seconds(10)), absolute),
+            (Calibration.layers(0), absolute),
+            (Calibration.layers(8), absolute),
+        ])
+        let call = (times[7] - times[6]) / 8
         let factor = max(1, call / Calibration.reference)
-        let none = try await time(InstantTransport().modified(PassThrough()), absolute)
-        let ten = try await time(elevenPassThroughs(), absolute)
-        let nine = try await time(InstantTransport().stackOfNine(authority: "api.example.com"), relative)
-        let environment = try await time(InstantTransport().environment(\.tenant, 1), absolute)
-        let suspending = try await time(SuspendingTransport().modified(PassThrough()), absolute)
-        let timeout = try await time(SuspendingTransport().timeout(.seconds(10)), absolute)
         return [
+            Row(name: "one async call here and now; the gates are stretched by it", value: call, unit: "ns"),
+            Row(name: "a stack of one pass-through modifier, everything", value: times[0], unit: "ns"),
             Row(
-                name: "one async call of this machine (gates below are for \(Int(Calibration.reference)))",
-                value: call,
-                unit: "ns"
+                name: "one more pass-through modifier",
+                value: (times[1] - times[0]) / 10,
+                unit: "ns",
+                gate: 120 * factor
             ),
-            Row(name: "a stack of one pass-through modifier, everything", value: none, unit: "ns"),
-            Row(name: "one more pass-through modifier", value: (ten - none) / 10, unit: "ns", gate: 120 * factor),
-            Row(name: "nine modifiers", value: nine, unit: "ns", gate: 6_000 * factor),
-            Row(name: "environment set for one call", value: environment - none, unit: "ns", gate: 250 * factor),
-            Row(name: "timeout, upstream suspends once", value: timeout - suspending, unit: "ns", gate: 3_500 * factor),
+            Row(name: "nine modifiers", value: times[2], unit: "ns", gate: 6_000 * factor),
+            Row(name: "environment set for one call", value: times[3] - times[0], unit: "ns", gate: 250 * factor),
+            Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
+    }
+
+    private static func bestTimes(
+        of stacks: [(network: any NetworkingComponent, request: HTTPRequestData)]
+    ) async throws -> [Double] {
+        var best = [Double](repeating: .infinity, count: stacks.count)
+        for _ in 0..<60 {
+            for (index, stack) in stacks.enumerated() {
+                let time = try await Measurement.measure(runs: 2_000, samples: 1) {
+                    _ = try await stack.network.send(stack.request)
+                }
+                best[index] = min(best[index], time.minimum)
+            }
+        }
+        return best
     }
 
     /// A call from the main actor hops nowhere: it costs what it costs elsewhere, and not some 14 us a hop.
@@ -33,15 +55,27 @@ enum Overhead {
     static func measureOnMainActor() async throws -> [Row] {
         let network = InstantTransport().hoplessStack(authority: "api.example.com")
         let request = HTTPRequestData(path: "/small")
-        let here = try await Measurement.measure(runs: 5_000) { _ = try await network.send(request) }
-        let there = try await Task.detached { try await time(network, request) }.value
-        return [
-            Row(
-                name: "eight modifiers from the main actor, to elsewhere",
-                value: there / here.median,
-                unit: "x",
-                gate: 0.7
+        var here = Double.infinity
+        var there = Double.infinity
+        for _ in 0..<30 {
+            here = min(
+                here,
+                try await Measurement.measure(runs: 1_000, samples: 1) {
+                    _ = try await network.send(request)
+                }
+                .minimum
             )
+            there = min(
+                there,
+                try await Task.detached {
+                    try await Measurement.measure(runs: 1_000, samples: 1) { _ = try await network.send(request) }
+                        .minimum
+                }
+                .value
+            )
+        }
+        return [
+            Row(name: "eight modifiers, elsewhere to the main actor", value: there / here, unit: "x", gate: 0.7)
         ]
     }
 
@@ -51,61 +85,29 @@ enum Overhead {
             .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
             .modified(PassThrough()).modified(PassThrough())
     }
-
-    /// The stack is stored as an app stores one. A call on a local `some` would pay for its type's metadata each time,
-    /// 2 us for nine modifiers.
-    private static func time(_ component: any NetworkingComponent, _ request: HTTPRequestData) async throws -> Double {
-        let stored = Stored(network: component)
-        return try await Measurement.measure(runs: 20_000) { _ = try await stored.network.send(request) }.median
-    }
-
-    private final class Stored: Sendable {
-        let network: any NetworkingComponent
-
-        @inline(never)
-        init(network: any NetworkingComponent) {
-            self.network = network
-        }
-    }
 }
 
-/// How fast this machine is just now: an async call of a generic component that is not inlined.
+/// How fast this machine is just now: one async call of a component that is known only by its protocol.
 ///
 /// The gates in nanoseconds are for a machine where it takes 40 ns. Shared machines change their speed by a factor of
-/// two within minutes, so the gates are stretched by what is measured here in the same run.
+/// two within minutes, so the gates are stretched by what is measured in the same rounds.
 enum Calibration {
     static let reference = 40.0
 
-    static func measure() async throws -> Double {
-        let one = try await Measurement.measure(runs: 100_000) { _ = try await call(Leaf()) }
-        let four = try await Measurement.measure(runs: 100_000) {
-            _ = try await call(Layer(inner: Layer(inner: Layer(inner: Leaf()))))
+    /// An instant transport behind a number of components that only call the next.
+    static func layers(_ count: Int) -> any NetworkingComponent {
+        var component: any NetworkingComponent = InstantTransport()
+        for _ in 0..<count {
+            component = Layer(inner: component)
         }
-        return (four.median - one.median) / 3
+        return component
     }
 
-    private protocol Callable: Sendable {
-        func call(_ value: Int) async throws -> Int
-    }
+    private struct Layer: NetworkingComponent {
+        let inner: any NetworkingComponent
 
-    private struct Leaf: Callable {
-        @inline(never)
-        func call(_ value: Int) async throws -> Int {
-            value
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            try await inner.send(request)
         }
-    }
-
-    private struct Layer<Inner: Callable>: Callable {
-        let inner: Inner
-
-        @inline(never)
-        func call(_ value: Int) async throws -> Int {
-            try await inner.call(value)
-        }
-    }
-
-    @inline(never)
-    private static func call(_ callable: some Callable) async throws -> Int {
-        try await callable.call(1)
     }
 }
