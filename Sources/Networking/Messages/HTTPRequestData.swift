@@ -66,7 +66,9 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline var state: State = []
-    /// The options; nil while none was set. Read them through this, which copies one and not all.
+    /// The options; nil while none was set.
+    ///
+    /// Read them through this, which copies one and not all.
     private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
