@@ -364,7 +364,7 @@ struct ModifiedTests {
                 server(mutateRequest)
                 server(authenticationMethod: bearer)
                 server(headerField: User-Agent)
-                server(headerField: X-Custom, overriding: true)
+                server(customHeaderField: X-Custom, overriding: true)
                 server(headerField: Authorization)
                 server(prefixPath: "v1")
                 server(path: "index")

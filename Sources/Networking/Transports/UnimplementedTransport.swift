@@ -17,6 +17,15 @@ public struct UnimplementedTransport: NetworkingComponent {
         self.label = label
     }
 
+    /// Names an authority that leads nowhere, so that a relative request fails for the reason that matters.
+    ///
+    /// The stack that was never provided would have named its server.
+    public func resolve(_ request: inout HTTPRequestData) {
+        if request.authority == nil {
+            request.authority = "unimplemented.invalid"
+        }
+    }
+
     /// Fails with ``NetworkingError/Kind/unimplemented``.
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         throw NetworkingError(

@@ -21,7 +21,7 @@ struct TimeLimitTests {
             until: limit,
             on: .manual(manual),
             timeIsUp: { TimeIsUp(underlying: $0) },
-            operation
+            { try await operation() }
         )
     }
 
