@@ -8,7 +8,7 @@ enum RealRequest {
         let network = Tour.stack(over: URLSession.shared)
         var request = HTTPRequestData(url: url)
         request.timeout = .seconds(20)
-        request.logDetail = LogDetail.none
+        request.logDetail = .off
         let start = ContinuousClock.now
         let response = try await network.data(request)
         let elapsed = ContinuousClock.now - start
