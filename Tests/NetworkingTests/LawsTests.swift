@@ -44,6 +44,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
     static let all: [LawfulModifier] =
         [
             LawfulModifier("timeout") { $0.timeout(.seconds(10)) },
+            LawfulModifier("timeout, by phases") { $0.timeout(.seconds(9), head: .seconds(8), idle: .seconds(7)) },
             LawfulModifier("deadline") { $0.deadline(.seconds(30)) },
         ] + onTheCallersActor
 
@@ -51,6 +52,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
     static let onTheCallersActor: [LawfulModifier] = [
         LawfulModifier("delayed") { $0.delayed(by: .seconds(3)) },
         LawfulModifier("numbered") { $0.numbered() },
+        LawfulModifier("redirected") { $0.redirected() },
         LawfulModifier("checkedStatusCode") { $0.checkedStatusCode() },
         LawfulModifier("environment") { $0.environment(\.random, .seeded(1)) },
         LawfulModifier("logged") { $0.logged(using: CapturedLog().logger(.trace), detail: .body()) },

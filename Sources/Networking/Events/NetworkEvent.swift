@@ -10,10 +10,16 @@ public enum NetworkEvent: Sendable {
     case waiting(Wait, Duration)
     /// A transport begins an exchange.
     case attemptStarted
+    /// A transport begins to connect, and will tell when it has; one that cannot tell says neither.
+    case connecting
+    /// A transport has a connection and sends the request.
+    case connected
     /// The head of a response arrived.
     case headReceived(HTTPResponse)
-    /// The server sends the request elsewhere, and the transport follows.
+    /// The server sends the request elsewhere, and that is followed.
     case redirected(to: HTTPRequestData)
+    /// The server sends the request elsewhere, and that is not followed: the redirect is the response.
+    case redirectRefused(RedirectRefusal)
     /// A transport ended an exchange, with so many bytes of body.
     case attemptEnded(byteCount: Int64)
     /// A transport's exchange failed, or its caller was cancelled.
@@ -25,6 +31,19 @@ public enum NetworkEvent: Sendable {
     /// Header fields with credentials that `server` would have set stay away from an authority that the stack does not
     /// name.
     case credentialsWithheld([HTTPField.Name])
+
+    /// Why a redirect is not followed.
+    @nonexhaustive
+    public enum RedirectRefusal: String, Sendable, Hashable {
+        /// The location is no http URL, or holds credentials.
+        case unusableLocation
+        /// It goes from https to http.
+        case downgrade
+        /// The body would have to be sent again, but can be sent only once.
+        case bodyNotReplayable
+        /// The request's policy says so.
+        case policy
+    }
 
     /// Why a modifier waits.
     @nonexhaustive
@@ -40,8 +59,11 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         switch self {
         case .waiting(let wait, let duration): "waiting(\(wait), \(duration))"
         case .attemptStarted: "attemptStarted"
+        case .connecting: "connecting"
+        case .connected: "connected"
         case .headReceived(let head): "headReceived(\(head.status))"
         case .redirected(let next): "redirected(to: \(next))"
+        case .redirectRefused(let reason): "redirectRefused(\(reason))"
         case .attemptEnded(let byteCount): "attemptEnded(byteCount: \(byteCount))"
         case .attemptFailed(let error): "attemptFailed(\(type(of: error)))"
         case .timedOut(let limit): "timedOut(after: \(limit))"

@@ -206,6 +206,8 @@ extension HTTPRequestData {
         static let isRelative = State(rawValue: 16)
         /// Its authority is one that the stack names.
         static let isForServer = State(rawValue: 32)
+        /// A modifier follows its redirects, so the transport need not.
+        static let hasRedirectsFollowed = State(rawValue: 64)
     }
 
     @usableFromInline var isUnderway: Bool {
@@ -215,7 +217,7 @@ extension HTTPRequestData {
     /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
     package var landed: HTTPRequestData {
         var request = self
-        request.state.remove(.isUnderway)
+        request.state.subtract([.isUnderway, .hasRedirectsFollowed])
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
         }

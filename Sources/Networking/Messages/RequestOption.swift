@@ -25,12 +25,20 @@ public protocol RequestOption {
     /// - Parameter value: The value that was set.
     /// - Returns: Something to compare, often the value itself, or nil.
     static func identity(of value: Value) -> (any Hashable & Sendable)?
+
+    /// Whether a value lets someone in, so that a redirect to another origin goes without it. False by default.
+    static var isCredential: Bool { get }
 }
 
 extension RequestOption {
     /// Answers that the option takes no part in comparisons.
     public static func identity(of value: Value) -> (any Hashable & Sendable)? {
         nil
+    }
+
+    /// False.
+    public static var isCredential: Bool {
+        false
     }
 }
 
@@ -42,7 +50,7 @@ extension HTTPRequestData {
         get { settings.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
         set {
             let identity = option.identity(of: newValue).map { Identity($0) }
-            settings.custom.set(newValue, for: option, identity: identity)
+            settings.custom.set(newValue, for: option, identity: identity, isCredential: option.isCredential)
         }
     }
 }

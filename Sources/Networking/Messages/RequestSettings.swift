@@ -5,10 +5,15 @@ struct RequestSettings: Sendable {
     static let defaults = RequestSettings()
 
     var timeout: Duration?
+    var connectTimeout: Duration?
+    var headTimeout: Duration?
+    var idleTimeout: Duration?
+    /// The longest that a modifier of the stack lets the transport be silent.
+    var transportPatience: Duration?
     var deadline: Duration?
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
-    var redirects = RedirectPolicy.follow
+    var redirects: RedirectPolicy?
     var serverMutations = ServerMutations.enabled
     var authenticationMethod: AuthenticationMethod?
     var allowsPlaintextCredentials = false
@@ -32,6 +37,34 @@ extension HTTPRequestData {
     public var timeout: Duration? {
         get { box?.value.timeout }
         set { settings.timeout = newValue }
+    }
+
+    /// The longest that an attempt may take to connect; nil leaves it to the stack's `timeout`.
+    ///
+    /// It needs a `timeout` modifier in the stack, as the ones below do; that one says what its transport can tell.
+    public var connectTimeout: Duration? {
+        get { box?.value.connectTimeout }
+        set { settings.connectTimeout = newValue }
+    }
+
+    /// The longest that the head of a response may take; nil leaves it to the stack's `timeout`.
+    public var headTimeout: Duration? {
+        get { box?.value.headTimeout }
+        set { settings.headTimeout = newValue }
+    }
+
+    /// The longest that nothing may move while a body is under way; nil leaves it to the stack's `timeout`.
+    public var idleTimeout: Duration? {
+        get { box?.value.idleTimeout }
+        set { settings.idleTimeout = newValue }
+    }
+
+    /// How long a transport has to bear silence before a timeout of its own may end an exchange.
+    ///
+    /// URLSession's default of 60 s unless the stack allows more.
+    package var transportPatience: Duration {
+        get { box?.value.transportPatience ?? .seconds(60) }
+        set { settings.transportPatience = newValue }
     }
 
     /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.
@@ -64,7 +97,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// What a transport does about redirects: by default it follows up to 20.
+    /// What is done about redirects: up to 20 are followed, unless the stack's `redirected` says otherwise.
     public var redirects: RedirectPolicy {
         get { box?.value.redirects ?? .follow }
         set { settings.redirects = newValue }

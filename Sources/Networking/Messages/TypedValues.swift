@@ -8,6 +8,7 @@ struct TypedValues: Sendable {
         let key: ObjectIdentifier
         let box: any ValueBox
         let identity: Identity?
+        let isCredential: Bool
     }
 
     func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
@@ -24,7 +25,13 @@ struct TypedValues: Sendable {
     ///   - value: The value; nil removes what is there.
     ///   - key: The type that is its key.
     ///   - identity: What stands for the value when whole sets are compared; nil leaves it out of that.
-    mutating func set<Value: Sendable>(_ value: Value?, for key: Any.Type, identity: Identity? = nil) {
+    ///   - isCredential: Whether it lets someone in.
+    mutating func set<Value: Sendable>(
+        _ value: Value?,
+        for key: Any.Type,
+        identity: Identity? = nil,
+        isCredential: Bool = false
+    ) {
         let key = ObjectIdentifier(key)
         let index = entries.firstIndex { $0.key == key }
         guard let value else {
@@ -33,7 +40,7 @@ struct TypedValues: Sendable {
             }
             return
         }
-        let entry = Entry(key: key, box: Box(value), identity: identity)
+        let entry = Entry(key: key, box: Box(value), identity: identity, isCredential: isCredential)
         if let index {
             entries[index] = entry
         } else {
@@ -50,6 +57,11 @@ struct TypedValues: Sendable {
                 entries.append(entry)
             }
         }
+    }
+
+    /// Removes what lets someone in.
+    mutating func removeCredentials() {
+        entries.removeAll(where: \.isCredential)
     }
 
     /// What takes part in equality.

@@ -33,30 +33,24 @@ extension NetworkingTransport {
         if let names = request.box?.value.withheldCredentials, !names.isEmpty {
             request.emit(.credentialsWithheld(names))
         }
-        var hop = request
-        var redirects: [HTTPResponseData.Redirect] = []
-        while true {
-            // Modifiers on the way may have set fields or a body since the whole was checked.
-            hop.describeBody()
-            try hop.check()
-            hop.emit(.attemptStarted)
-            var response: HTTPResponseData
-            do {
-                response = try await exchange(hop)
-            } catch {
-                hop.emit(.attemptFailed(error))
-                throw error
-            }
-            hop.emit(.attemptEnded(byteCount: response.body.count))
-            guard let next = try hop.redirected(by: response.http, after: redirects) else {
-                if !redirects.isEmpty {
-                    response.redirects = redirects
-                }
-                return response
-            }
-            redirects.append(HTTPResponseData.Redirect(request: hop, response: response.http))
-            hop.emit(.redirected(to: next))
-            hop = next
+        if request.state.contains(.hasRedirectsFollowed) { return try await attempt(request) }
+        return try await request.followingRedirects { try await attempt($0) }
+    }
+
+    /// Checks a request and makes its exchange.
+    private func attempt(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var request = request
+        // Modifiers on the way may have set fields or a body since the whole was checked.
+        request.describeBody()
+        try request.check()
+        request.emit(.attemptStarted)
+        do {
+            let response = try await exchange(request)
+            request.emit(.attemptEnded(byteCount: response.body.count))
+            return response
+        } catch {
+            request.emit(.attemptFailed(error))
+            throw error
         }
     }
 }
@@ -76,14 +70,14 @@ extension HTTPRequestData {
     ///
     /// A transport that streams calls it once for each final head.
     ///
-    /// A redirect that will be followed is never offered to the sink.
+    /// A redirect that may be followed is never offered to the sink.
     ///
     /// - Parameter head: The head of the response.
     /// - Returns: Where the body goes.
     /// - Throws: What the sink's `offer` throws.
     public func bodyDestination(for head: HTTPResponse) async throws -> BodyDestination {
         guard let sink else { return .memory(limit: maximumResponseBytes) }
-        if redirects.limit != nil, head.isRedirect { return .nowhere }
+        if redirects.limit != nil, head.isRedirect { return .memory(limit: maximumResponseBytes) }
         return switch try await sink.offer(head) {
         case .take: .sink(sink)
         case .collect(let limit): .memory(limit: limit)

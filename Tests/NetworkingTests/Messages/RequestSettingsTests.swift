@@ -11,7 +11,6 @@ struct RequestSettingsTests {
         #expect(request.deadline == nil)
         #expect(request.acceptedStatuses == .successful)
         #expect(request.maximumResponseBytes == 64 << 20)
-        #expect(request.redirects == .follow)
         #expect(request.redirects.limit == 20)
         #expect(request.serverMutations == .enabled)
         #expect(request.authenticationMethod == nil)

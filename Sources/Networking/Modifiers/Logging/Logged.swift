@@ -137,11 +137,12 @@ private struct EventLog: NetworkEventObserver {
             switch event {
             case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
+            case .redirectRefused(let reason): "redirect not followed (\(reason))"
             case .timedOut(let limit): "gave up after \(limit)"
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let names):
                 "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
-            case .attemptStarted, .attemptEnded, .attemptFailed, .headReceived: nil
+            case .attemptStarted, .attemptEnded, .attemptFailed, .connecting, .connected, .headReceived: nil
             }
         guard let text else { return }
         logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)

@@ -41,6 +41,10 @@ final class URLSessionExchange: NSObject, Sendable {
             state.task = task
             return state.outcome != nil
         }
+        if reports != nil, let length = request.body?.length, length > 0 {
+            // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
+            request.emit(.connecting)
+        }
         if isOver {
             // A task that is never resumed stays with its session unless it is cancelled.
             Self.cancel(task)
@@ -164,7 +168,13 @@ extension URLSessionExchange {
     }
 
     func sent(_ count: Int64, of expected: Int64) {
-        state.withLock { $0.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil) }
+        let isFirst = state.withLock { state in
+            defer { state.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil) }
+            return state.progress.sent.count == 0
+        }
+        if isFirst {
+            report { $0.emit(.connected) }
+        }
         reportProgress()
     }
 

@@ -23,10 +23,10 @@ extension URLRequest {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
         }
         httpBody = request.body?.data
-        if let timeout = request.timeout {
-            // URLSession's own 60 s between packets must not end what the stack allows to take longer. Never less:
-            // swift-corelibs-foundation makes 1 ms of anything below a second.
-            timeoutInterval = max(60, Double(timeout.components.seconds) + 2)
+        let patience = request.transportPatience
+        if patience > .seconds(60) {
+            // URLSession's own 60 s between packets must not end what the stack allows to take longer.
+            timeoutInterval = Double(patience.components.seconds) + 2
         }
     }
 }

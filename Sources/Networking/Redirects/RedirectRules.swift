@@ -6,6 +6,31 @@ import FoundationEssentials
 import Foundation
 #endif
 
+extension HTTPRequestData {
+    /// Makes an exchange, and those that its redirects lead to.
+    ///
+    /// It is the one place where redirects are followed: by transports, and by `redirected` on their behalf.
+    func followingRedirects(
+        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        var hop = self
+        var history: [HTTPResponseData.Redirect] = []
+        while true {
+            var response = try await exchange(hop)
+            guard let next = try hop.redirected(by: response.http, after: history) else {
+                if !history.isEmpty {
+                    response.redirects = history
+                }
+                return response
+            }
+            try Task.checkCancellation()
+            history.append(HTTPResponseData.Redirect(request: hop, response: response.http))
+            hop.emit(.redirected(to: next))
+            hop = next
+        }
+    }
+}
+
 extension HTTPResponse {
     /// Whether it sends the request elsewhere (RFC 9110 section 15.4).
     var isRedirect: Bool {
@@ -19,22 +44,21 @@ extension HTTPResponse {
 extension HTTPRequestData {
     /// The request to make next when a response sends this one elsewhere; nil when the response is the answer.
     ///
-    /// These are the rules of the Fetch standard's redirects. What they do not let follow is returned as it is: a
-    /// location that is no http URL or holds credentials, a way from https to http, and a body that would have to be
-    /// sent again but can not.
-    ///
-    /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` past the limit, and for a request that was made before.
+    /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` past the limit, and for a request that was made before; and
+    ///   what the policy throws.
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
-        guard let limit = redirects.limit, head.isRedirect, let location = head.headerFields[.location],
-            let url = destination(of: location)
-        else { return nil }
+        let policy = redirects
+        guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[.location] else { return nil }
+        guard let url = destination(of: location) else { return refused(.unusableLocation) }
 
         var next = self
         next.changeMethod(for: head.status.code)
         next.url = url
-        guard next.scheme == "https" || next.scheme == scheme, next.body?.isReplayable ?? true,
+        guard next.scheme == "https" || next.scheme == "http",
             next.authorityInvalidity(Authority(next.authority ?? "")) == nil
-        else { return nil }
+        else { return refused(.unusableLocation) }
+        guard next.scheme == "https" || scheme == "http" || policy.allowsDowngrade else { return refused(.downgrade) }
+        guard next.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
 
         guard history.count < limit else {
             throw tooManyRedirects(head, "The server redirects more than \(limit) times, the most that are followed.")
@@ -48,9 +72,23 @@ extension HTTPRequestData {
             throw tooManyRedirects(head, "The server redirects in circles, to where the request has been.")
         }
         if next.origin != origin {
-            next.removeCredentials()
+            next.leaveCredentials(under: policy)
+        }
+        if let decide = policy.decide {
+            let proposal = RedirectProposal(
+                request: landed,
+                response: head,
+                next: next.landed,
+                history: history
+            )
+            guard try decide(proposal) == .follow else { return refused(.policy) }
         }
         return next
+    }
+
+    private func refused(_ reason: NetworkEvent.RedirectRefusal) -> HTTPRequestData? {
+        emit(.redirectRefused(reason))
+        return nil
     }
 
     /// The URL that a location points to, without its fragment.
@@ -84,11 +122,15 @@ extension HTTPRequestData {
         headerFields.removeAll { $0.name.canonicalName.hasPrefix("content-") }
     }
 
-    /// What one server was told is not another's.
+    /// Leaves behind what let the request in at the server that it comes from: that is not the next one's business.
     ///
     /// What was removed is gone for the hops that follow, too.
-    private mutating func removeCredentials() {
-        headerFields.removeAll { Redaction.isCredential($0) }
+    private mutating func leaveCredentials(under policy: RedirectPolicy) {
+        headerFields.removeAll { policy.treatsAsCredential($0) }
+        state.remove(.isForServer)
+        if box != nil {
+            settings.custom.removeCredentials()
+        }
     }
 
     /// Scheme, host and port, with the port that the scheme implies (RFC 6454 section 4).

@@ -1,0 +1,96 @@
+extension NetworkingComponent {
+    /// Gives each attempt so much time: until its whole body has arrived, and for each of its phases.
+    ///
+    /// It belongs next to the transport, under `retry` and `throttled`: then it counts one attempt and no waiting.
+    /// When the time is up, what lies upstream is cancelled and awaited. A cancelled caller gets `CancellationError`.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.timeout(.seconds(10))
+    /// let patient = URLSession.shared.timeout(head: .seconds(5), idle: .milliseconds(800))
+    /// ```
+    ///
+    /// The phases are those that the transport tells of:
+    /// - `connect`: until there is a connection. URLSession cannot tell, unless the request has a body; there, `connect`
+    ///   and `head` are one time, their sum, and `connect` alone is the time until the head.
+    /// - `head`: from the connection, or the last byte of the request's body, until the head of the response.
+    /// - `idle`: between any two pieces of a body, sent or received. It is not counted while a sink is busy with what it
+    ///   got.
+    ///
+    /// For a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), `limit` is the time until
+    /// the head, and then, unless `idle` says otherwise, the time between pieces while the reader waits.
+    ///
+    /// All are counted on the environment's clock, to the precision of the clock.
+    ///
+    /// - Parameters:
+    ///   - limit: How long an attempt may take in all; nil sets no limit. ``HTTPRequestData/timeout`` replaces it for one
+    ///     request.
+    ///   - connect: How long it may take to connect; ``HTTPRequestData/connectTimeout`` replaces it.
+    ///   - head: How long the head may take; ``HTTPRequestData/headTimeout`` replaces it.
+    ///   - idle: How long nothing may move; ``HTTPRequestData/idleTimeout`` replaces it.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when time is up.
+    /// - Precondition: One of the limits is given, and each that is given is greater than zero.
+    public func timeout(
+        _ limit: Duration? = nil,
+        connect: Duration? = nil,
+        head: Duration? = nil,
+        idle: Duration? = nil
+    ) -> some NetworkingComponent {
+        let given: [(String, Duration)] = [("limit", limit), ("connect", connect), ("head", head), ("idle", idle)]
+            .compactMap { name, value in value.map { (name, $0) } }
+        precondition(!given.isEmpty, "timeout needs a limit: timeout(.seconds(10))")
+        for (name, value) in given {
+            precondition(value > .zero, "\(name) must be greater than zero (is \(value))")
+        }
+        return modified(Timeout(limits: TimeLimits(whole: limit, connect: connect, head: head, idle: idle)))
+    }
+}
+
+struct Timeout: NetworkingModifier, CustomStringConvertible {
+    let limits: TimeLimits
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let limits = limits.replaced(by: request)
+        let clock = NetworkEnvironment.current.clock
+        // What is left of some other time may be nothing.
+        if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request) }
+        var request = request
+        if let longest = limits.longest, longest > request.transportPatience {
+            request.transportPatience = longest
+        }
+        guard limits.hasPhases || request.sink?.isReaderPaced == true else {
+            guard let limit = limits.whole else { return try await upstream.send(request) }
+            return try await withTimeLimit(until: clock.now + limit, on: clock) { error in
+                timeIsUp(.whole, limits, for: request, underlying: error)
+            } _: { [request] in
+                try await upstream.send(request)
+            }
+        }
+
+        try Task.checkCancellation()
+        let watch = PhaseWatch(limits: limits, clock: clock)
+        let watched = watch.watching(request)
+        let work = OwnedTask.immediate { try await upstream.send(watched) }
+        watch.start { work.cancel() }
+        defer { watch.stop() }
+        do {
+            return try await work.value
+        } catch {
+            guard let limit = watch.expired, !Task.isCancelled else { throw error }
+            throw timeIsUp(limit, limits, for: request, underlying: error is CancellationError ? nil : error)
+        }
+    }
+
+    private func timeIsUp(
+        _ limit: TimeLimits.Name,
+        _ limits: TimeLimits,
+        for request: HTTPRequestData,
+        underlying: (any Error)? = nil
+    ) -> NetworkingError {
+        request.emit(.timedOut(after: limits[limit]))
+        return NetworkingError(.timeout, request: request, underlying: underlying, reason: limits.reason(for: limit))
+    }
+
+    var description: String {
+        "timeout(\(limits))"
+    }
+}

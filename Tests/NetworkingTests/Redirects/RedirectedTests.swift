@@ -1,0 +1,123 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectedTests {
+    private let request = HTTPRequestData(authority: "example.com", path: "a")
+
+    @Test func whatLiesUpstreamSeesEachHop() async throws {
+        let outside = RequestRecorder()
+        let inside = RequestRecorder()
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .text("there")])
+        let network = transport.recorded(by: inside).redirected().recorded(by: outside)
+        let response = try await network.data(request)
+        #expect(response.data == Data("there".utf8))
+        #expect(response.redirects.map(\.request.path) == ["/a", "/b"])
+        #expect(response.url?.path == "/c")
+        #expect(response.request == request)
+        #expect(inside.requests.map(\.path) == ["/a", "/b", "/c"])
+        #expect(outside.requests.map(\.path) == ["/a"])
+    }
+
+    @Test func withoutItTheTransportFollows() async throws {
+        let recorder = RequestRecorder()
+        let transport = MockTransport([.redirect(to: "/b"), .text("there")])
+        let response = try await transport.recorded(by: recorder).data(request)
+        #expect(response.redirects.count == 1)
+        #expect(recorder.requests.map(\.path) == ["/a"])
+    }
+
+    @Test func hopsPassTheServerUntouched() async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "https://other.example/c"), .ok()])
+        let network = transport.redirected()
+            .server(headerField: .authorization, "Bearer token-1")
+            .server(prefixPath: "v1")
+            .server(authority: "example.com")
+        try await network.data(HTTPRequestData(path: "a"))
+        #expect(
+            transport.requests.map(\.description) == [
+                "GET https://example.com/v1/a", "GET https://example.com/b", "GET https://other.example/c",
+            ]
+        )
+        #expect(
+            transport.requests.map { $0.headerFields[.authorization] } == ["Bearer token-1", "Bearer token-1", nil]
+        )
+    }
+
+    @Test func whatAModifierUpstreamAddsIsAddedToEachHopByItself() async throws {
+        let transport = MockTransport([.redirect(to: "https://other.example/b"), .ok()])
+        try await transport.modified(Stamp()).redirected().data(request)
+        #expect(transport.requests.map { $0.headerFields[.accept] } == ["example.com", "other.example"])
+    }
+
+    @Test(
+        arguments: [
+            (nil, 3), (.follow(upTo: 1), 2), (.never, 1), (.follow(upTo: 9), 4),
+        ] as [(RedirectPolicy?, Int)]
+    )
+    func theRequestsOwnPolicyCounts(own: RedirectPolicy?, sent: Int) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .redirect(to: "/d"), .ok()])
+        var request = request
+        if let own {
+            request.redirects = own
+        }
+        _ = try? await transport.redirected(.follow(upTo: 2)).data(request)
+        #expect(transport.requests.count == sent)
+    }
+
+    @Test func oneIsEnough() async throws {
+        let inside = RequestRecorder()
+        let between = RequestRecorder()
+        let transport = MockTransport([.redirect(to: "/b"), .ok()])
+        let network = transport.recorded(by: inside).redirected(.never).recorded(by: between).redirected()
+        let response = try await network.data(request)
+        #expect(response.redirects.count == 1)
+        #expect(inside.requests.count == 2)
+        #expect(between.requests.count == 2)
+    }
+
+    @Test func theResponsesRequestCanBeSentAgain() async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .ok(), .redirect(to: "/d"), .text("there")])
+        let response = try await transport.redirected().data(request)
+        // Without the mark of its first way, the transport follows again.
+        let again = try await transport.data(response.sentRequest)
+        #expect(again.data == Data("there".utf8))
+    }
+
+    @Test func aSinkGetsTheLastBody() async throws {
+        let sink = CollectingSink { _ in .take }
+        let transport = MockTransport([
+            MockResponse(status: .found, data: Data("moved".utf8), headerFields: [.location: "/b"]), .text("there"),
+        ])
+        let response = try await transport.redirected().data(request.with { $0.sink = sink })
+        #expect(sink.data == Data("there".utf8))
+        #expect(sink.heads.map(\.status) == [.ok])
+        #expect(response.body == .delivered(byteCount: 5))
+    }
+
+    @Test func isCancelledBetweenHops() async {
+        let transport = MockTransport { _ in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return .redirect(to: "/c")
+        }
+        let call = Task { try await transport.redirected().data(request) }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func itsLineInTheOutline() {
+        let network = MockTransport().redirected(.follow(upTo: 5))
+        #expect(network.outline.contains("redirected(up to 5)"))
+    }
+
+    private struct Stamp: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            var request = request
+            request.headerFields[.accept] = request.authority
+            return try await upstream.send(request)
+        }
+    }
+}
