@@ -13,6 +13,7 @@ struct RequestSettings: Sendable {
     var deadline: Duration?
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
+    var decompressionLimit = DecompressionLimit.standard
     var redirects: RedirectPolicy?
     var serverMutations = ServerMutations.enabled
     var authenticationMethod: AuthenticationMethod?
@@ -95,6 +96,12 @@ extension HTTPRequestData {
         set {
             settings.maximumResponseBytes = max(0, newValue)
         }
+    }
+
+    /// How far a compressed body may unfold: by default, up to 200 times its length on the wire.
+    public var decompressionLimit: DecompressionLimit {
+        get { box?.value.decompressionLimit ?? .standard }
+        set { settings.decompressionLimit = newValue }
     }
 
     /// What is done about redirects: up to 20 are followed, unless the stack's `redirected` says otherwise.

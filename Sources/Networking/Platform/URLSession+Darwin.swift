@@ -33,5 +33,24 @@ extension URLSession {
         self
     }
 }
+
+extension URLSessionTask {
+    /// How many bytes of body have arrived as they are on the wire; nil where only the end tells.
+    var countOfEncodedBytesReceived: Int64? {
+        (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
+    }
+}
+
+extension Error {
+    /// Whether URLSession could not decode the body.
+    var isAboutDecoding: Bool {
+        (self as? URLError)?.code == .cannotDecodeContentData
+    }
+
+    /// Whether there could be no secure connection, beyond what the codes say.
+    var isAboutTLS: Bool {
+        false
+    }
+}
 #endif
 #endif

@@ -47,6 +47,37 @@ extension URLSession {
     }
 }
 
+extension URLSessionTask {
+    /// How many bytes of body have arrived as they are on the wire; it runs a buffer behind.
+    ///
+    /// libcurl counts them before it decodes, and a task's progress is all that hands the count out.
+    var countOfEncodedBytesReceived: Int64? {
+        progress.completedUnitCount - countOfBytesSent
+    }
+}
+
+extension Error {
+    /// Whether libcurl could not decode the body.
+    ///
+    /// swift-corelibs-foundation has no code for it, and only its text tells.
+    var isAboutDecoding: Bool {
+        hasNoCode && ["ncoding", "Failed writing received data"].contains { curlText.contains($0) }
+    }
+
+    /// Whether there could be no secure connection.
+    var isAboutTLS: Bool {
+        hasNoCode && ["SSL", "TLS", "certificate"].contains { curlText.contains($0) }
+    }
+
+    private var hasNoCode: Bool {
+        (self as? URLError)?.code == .unknown
+    }
+
+    private var curlText: String {
+        localizedDescription
+    }
+}
+
 /// The companions of the sessions that serve as components.
 ///
 /// Process-wide, since a URLSession has no place to keep one: without this, every send would make a session.

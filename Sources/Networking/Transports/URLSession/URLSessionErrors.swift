@@ -12,31 +12,58 @@ extension HTTPRequestData {
     }
 
     /// The error for a body that ended before the length that its head announced.
-    func truncated(_ head: HTTPResponse, received: Int64, of expected: Int64) -> NetworkingError {
+    func truncated(
+        _ head: ReceivedHead,
+        received: Int64,
+        of expected: Int64,
+        underlying: (any Error)? = nil
+    ) -> NetworkingError {
         NetworkingError(
             .truncated,
             request: self,
-            response: HTTPResponseData(request: self, http: head, body: .collected(Data())),
+            response: HTTPResponseData(request: self, http: head.http, body: .collected(Data())),
+            underlying: underlying,
             reason: "The body ended after \(received) of \(expected) bytes. Try again if the request may be repeated."
         )
     }
 
+    /// The error for a compressed body that becomes longer than it may.
+    func unfoldedTooFar(_ head: ReceivedHead?, after received: Int64) -> NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: self,
+            response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
+            reason: "The compressed body unfolds further than decompressionLimit allows; it was given up after "
+                + "\(received) bytes. Raise the limit if this server is to be trusted."
+        )
+    }
+
     /// The library's error for one of URLSession's, which it keeps.
-    func error(
-        for error: any Error,
-        after head: HTTPResponse?,
-        received: Int64,
-        of expected: Int64?
-    ) -> NetworkingError {
+    ///
+    /// - Parameters:
+    ///   - error: URLSession's error.
+    ///   - head: The head, if it had come.
+    ///   - received: How many bytes of body had come, as they are on the wire.
+    func error(for error: any Error, after head: ReceivedHead?, received: Int64) -> NetworkingError {
         let code = (error as? URLError)?.code ?? .unknown
-        // swift-corelibs-foundation has no code of its own for a body that ends early.
-        if let head, let expected, received < expected, code == .unknown || code == .networkConnectionLost {
-            return truncated(head, received: received, of: expected)
+        let response = head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) }
+        if let coding = head?.decodedCoding ?? head?.http.headerFields[.contentEncoding], error.isAboutDecoding {
+            return NetworkingError(
+                .invalidResponse,
+                request: self,
+                response: response,
+                underlying: error,
+                reason: "The body is not valid in its Content-Encoding, \(coding), or this platform cannot decode that."
+            )
+        }
+        let isUnclear = code == .unknown || code == .networkConnectionLost || code == .cannotDecodeContentData
+        if isUnclear, let head, let expected = head.encodedLength, received < expected {
+            return truncated(head, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
-            NetworkingError.Kind(code, isAfterHead: head != nil),
+            error.isAboutTLS ? .tls : NetworkingError.Kind(code, isAfterHead: head != nil),
             request: self,
-            response: head.map { HTTPResponseData(request: self, http: $0, body: .collected(Data())) },
+            response: response,
             underlying: error,
             reason: code == .dataLengthExceedsMaximum
                 ? "This platform's URLSession sends no body with \(method). Use another method, or another transport."

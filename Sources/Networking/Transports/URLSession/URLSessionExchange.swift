@@ -30,7 +30,12 @@ final class URLSessionExchange: NSObject, Sendable {
         self.request = request
         self.cookies = cookies
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
-        state = Mutex(State(limit: request.sink == nil ? request.maximumResponseBytes : .max))
+        state = Mutex(
+            State(
+                limit: request.sink == nil ? request.maximumResponseBytes : .max,
+                decompressionLimit: request.decompressionLimit
+            )
+        )
         let isObserved = request.progressHandler != nil || request.isObserved
         reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
@@ -58,20 +63,20 @@ final class URLSessionExchange: NSObject, Sendable {
         guard request.sink != nil else {
             await wait(for: .end)
             let head = try head()
-            return HTTPResponseData(request: request, http: head, body: .collected(try collectedBody(after: head)))
+            return HTTPResponseData(request: request, http: head.http, body: .collected(try collectedBody(after: head)))
         }
         defer { end(with: .cancelled) }
         await wait(for: .head)
         let head = try head()
-        let body = try await deliverBody(to: request.bodyDestination(for: head), after: head)
-        var response = HTTPResponseData(request: request, http: head, body: body)
+        let body = try await deliverBody(to: request.bodyDestination(for: head.http), after: head)
+        var response = HTTPResponseData(request: request, http: head.http, body: body)
         response.wasOfferedToSink = true
         return response
     }
 
     private func deliverBody(
         to destination: HTTPRequestData.BodyDestination,
-        after head: HTTPResponse
+        after head: ReceivedHead
     ) async throws -> ResponseBody {
         switch destination {
         case .nowhere:
@@ -93,7 +98,7 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 
     /// Brings the body to a sink chunk by chunk, and waits for it between them.
-    private func deliverBody(to sink: any ResponseSink, after head: HTTPResponse) async throws -> Int64 {
+    private func deliverBody(to sink: any ResponseSink, after head: ReceivedHead) async throws -> Int64 {
         var count: Int64 = 0
         while true {
             await wait(for: .bytes)
@@ -108,42 +113,45 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 
     /// The whole body, after the end.
-    private func collectedBody(after head: HTTPResponse) throws -> Data {
+    private func collectedBody(after head: ReceivedHead) throws -> Data {
         try checkEnd(after: head)
         return state.withLock { $0.takeBody() }
     }
 
     /// The head, or what ended the exchange before it came.
-    private func head() throws -> HTTPResponse {
+    private func head() throws -> ReceivedHead {
         guard let response = state.withLock({ $0.response }) else {
             try checkEnd(after: nil)
             throw request.invalidAnswer
         }
-        guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else {
+        guard let head = ReceivedHead(response, to: request.method) else {
             throw request.invalidAnswer
         }
-        cookies?.store(from: response, head)
+        if let cookies, let response = response as? HTTPURLResponse {
+            cookies.store(from: response, head.http)
+        }
         // A cancelled caller gets no answer, even where the head had come.
         if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
         return head
     }
 
     /// Throws what ended the exchange, unless that was its regular end.
-    private func checkEnd(after head: HTTPResponse?) throws {
-        let (outcome, received, limit, announced) = state.withLock {
-            ($0.outcome, $0.received, $0.limit, $0.response?.expectedContentLength)
+    private func checkEnd(after head: ReceivedHead?) throws {
+        let (outcome, received, encoded, limit, announced) = state.withLock {
+            ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.response?.expectedContentLength)
         }
         if case .completed(nil) = outcome, received == announced { return }
-        let expected = head.flatMap { $0.bodyLength(of: request.method) }
         switch outcome {
         case .cancelled:
             throw CancellationError()
         case .tooLong:
-            throw NetworkingError.tooLarge(request, head: head ?? HTTPResponse(status: .ok), limit: limit)
+            throw NetworkingError.tooLarge(request, head: head?.http ?? HTTPResponse(status: .ok), limit: limit)
+        case .unfoldedTooFar:
+            throw request.unfoldedTooFar(head, after: received)
         case .completed(let error?):
-            throw request.error(for: error, after: head, received: received, of: expected)
+            throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
-            guard let head, let expected, received < expected else { return }
+            guard let head, let expected = head.length, received < expected else { return }
             throw request.truncated(head, received: received, of: expected)
         case .refusedChallenge, nil:
             return
@@ -155,15 +163,16 @@ final class URLSessionExchange: NSObject, Sendable {
 
 extension URLSessionExchange {
     func receive(_ response: URLResponse) {
-        if reports != nil, let response = response as? HTTPURLResponse, let head = HTTPResponse(response) {
-            state.withLock { $0.progress.received.expected = head.bodyLength(of: request.method) }
-            report { $0.emit(.headReceived(head)) }
+        if reports != nil, let head = ReceivedHead(response, to: request.method) {
+            state.withLock { $0.progress.received.expected = head.length }
+            report { [http = head.http] in $0.emit(.headReceived(http)) }
         }
         update { $0.receive(response) }
     }
 
     func receive(_ data: Data) {
         update { $0.receive(data) }
+        checkDecompression()
         reportProgress()
     }
 
@@ -184,6 +193,13 @@ extension URLSessionExchange {
     }
 
     func complete(with error: (any Error)?) {
+        if error != nil {
+            // Tells a body that ended early from one that could not be decoded.
+            state.withLock { state in
+                guard state.isDecoded else { return }
+                state.encodedReceived = state.task?.countOfEncodedBytesReceived
+            }
+        }
         end(with: .completed(error))
     }
 
@@ -202,6 +218,15 @@ extension URLSessionExchange {
             end(with: .tooLong)
         }
         resume(waiter)
+    }
+
+    /// Ends the exchange when its body unfolds too far.
+    private func checkDecompression() {
+        guard let (task, received) = state.withLock({ $0.suspectedOfUnfolding }) else { return }
+        let limit = request.decompressionLimit
+        if limit.isExceeded(decoded: received, encoded: task.countOfEncodedBytesReceived) {
+            end(with: .unfoldedTooFar)
+        }
     }
 
     private func reportProgress() {
@@ -230,6 +255,8 @@ extension URLSessionExchange {
         case cancelled
         /// The body is longer than its limit.
         case tooLong
+        /// The body is longer than its compressed form may become.
+        case unfoldedTooFar
         /// A challenge was refused, so that what had arrived is the answer.
         case refusedChallenge
         /// URLSession is done.
@@ -265,11 +292,11 @@ extension URLSessionExchange {
         switch outcome {
         case .cancelled:
             waiter?.resume()
-        case .tooLong, .refusedChallenge, .completed:
+        case .tooLong, .unfoldedTooFar, .refusedChallenge, .completed:
             resume(waiter)
         }
         switch outcome {
-        case .cancelled, .tooLong:
+        case .cancelled, .tooLong, .unfoldedTooFar:
             if let task {
                 Self.cancel(task)
             }
@@ -304,12 +331,30 @@ extension URLSessionExchange {
         private var body = Data()
         /// How many bytes have arrived, also when they have been taken since.
         private(set) var received: Int64 = 0
+        /// How many of them there were on the wire, for a body that was decoded and did not end well.
+        var encodedReceived: Int64?
         private(set) var limit: Int64
+        /// The length from which on a decoded body is looked at.
+        private let suspiciousLength: Int64
         var progress = TransferProgress()
         var outcome: Outcome?
 
-        init(limit: Int64) {
+        init(limit: Int64, decompressionLimit: DecompressionLimit) {
             self.limit = limit
+            let free = decompressionLimit.ratio == nil ? .max : DecompressionLimit.freeBytes
+            suspiciousLength = min(free, decompressionLimit.size ?? .max)
+        }
+
+        /// Whether URLSession decodes the body.
+        var isDecoded: Bool {
+            let coding = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Encoding")
+            return coding.map { ReceivedHead.isDecoded($0) } ?? false
+        }
+
+        /// The task and how much it has decoded, when that is enough to ask how much it was on the wire.
+        var suspectedOfUnfolding: (URLSessionTask, Int64)? {
+            guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
+            return (task, received)
         }
 
         var isTooLong: Bool {
@@ -361,14 +406,4 @@ extension URLSessionExchange {
     }
 }
 
-extension HTTPResponse {
-    /// How many bytes of body will arrive, if the head says so (RFC 9112 section 6.3).
-    ///
-    /// It does not when URLSession decodes the body: the fields then count what is on the wire, and are taken off.
-    fileprivate func bodyLength(of method: HTTPRequest.Method) -> Int64? {
-        guard method != .head, status.code >= 200, status.code != 204, status.code != 304 else { return nil }
-        guard !headerFields.contains(.contentEncoding) else { return nil }
-        return headerFields[.contentLength].flatMap { Int64($0) }
-    }
-}
 #endif

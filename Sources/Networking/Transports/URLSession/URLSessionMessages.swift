@@ -21,6 +21,10 @@ extension URLRequest {
         // As one dictionary: setting fields one by one searches them anew for each, which costs five times as much.
         if !request.headerFields.isEmpty {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
+            if request.headerFields.contains(.range), !request.headerFields.contains(.acceptEncoding) {
+                // Else it would be a range of the compressed bytes, which nobody can decode.
+                setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+            }
         }
         httpBody = request.body?.data
         let patience = request.transportPatience
@@ -46,32 +50,60 @@ extension URLRequest {
     }
 }
 
-extension HTTPResponse {
-    /// The head of a response; nil when it is not HTTP.
-    init?(_ response: HTTPURLResponse) {
-        guard (100...999).contains(response.statusCode) else { return nil }
-        self.init(status: Status(standard: response.statusCode))
-        headerFields.reserveCapacity(response.allHeaderFields.count)
+/// The head of a response, and what URLSession did to the body that follows.
+struct ReceivedHead {
+    var http: HTTPResponse
+    /// The codings that URLSession undoes; nil when it hands out what is on the wire.
+    private(set) var decodedCoding: String?
+    /// How many bytes of body there will be on the wire, if the head says so (RFC 9112 section 6.3).
+    let encodedLength: Int64?
+
+    /// Reads the head of an answer to a method; nil when it is not HTTP.
+    init?(_ response: URLResponse, to method: HTTPRequest.Method) {
+        guard let response = response as? HTTPURLResponse, (100...999).contains(response.statusCode) else { return nil }
+        http = HTTPResponse(status: HTTPResponse.Status(standard: response.statusCode))
+        http.headerFields.reserveCapacity(response.allHeaderFields.count)
         for (name, value) in response.allHeaderFields {
             // `base as?` is a plain cast, where `name as?` goes through the bridge.
             guard let name = name.base as? String, let value = value as? String, let name = HTTPField.Name(name) else {
                 continue
             }
-            headerFields.append(HTTPField(name: name, value: value))
+            http.headerFields.append(HTTPField(name: name, value: value))
         }
-        removeDecodedCoding()
+        guard http.hasBody(inAnswerTo: method) else {
+            encodedLength = nil
+            return
+        }
+        encodedLength = http.headerFields[.contentLength].flatMap { Int64($0) }
+        if let coding = http.headerFields[.contentEncoding], Self.isDecoded(coding) {
+            decodedCoding = coding
+            // They describe the bytes on the wire, which nobody gets to see.
+            http.headerFields[.contentEncoding] = nil
+            http.headerFields[.contentLength] = nil
+        }
     }
 
-    /// Takes off the fields that describe the bytes on the wire, when URLSession hands out decoded ones.
-    private mutating func removeDecodedCoding() {
-        guard let coding = headerFields[.contentEncoding]?.lowercased() else { return }
-        switch coding {
-        case "gzip", "x-gzip", "deflate", "br", "zstd":
-            headerFields[.contentEncoding] = nil
-            headerFields[.contentLength] = nil
-        default:
-            break
-        }
+    /// How many bytes of body the request's sink or memory will get, if that is known.
+    var length: Int64? {
+        decodedCoding == nil ? encodedLength : nil
+    }
+
+    /// Whether URLSession undoes these codings, all of them: more than one are listed in the order they were applied.
+    static func isDecoded(_ contentEncoding: String) -> Bool {
+        contentEncoding.split(separator: ",")
+            .allSatisfy { coding in
+                switch coding.trimmingCharacters(in: .whitespaces).lowercased() {
+                case "gzip", "x-gzip", "deflate", "br", "zstd": true
+                default: false
+                }
+            }
+    }
+}
+
+extension HTTPResponse {
+    /// Whether a body may follow this head (RFC 9112 section 6.3).
+    fileprivate func hasBody(inAnswerTo method: HTTPRequest.Method) -> Bool {
+        method != .head && status.code >= 200 && status.code != 204 && status.code != 304
     }
 }
 #endif

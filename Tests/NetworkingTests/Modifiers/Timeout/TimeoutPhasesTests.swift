@@ -272,7 +272,11 @@ extension TimeoutPhasesTests {
             try await arrivals.wait(for: index + 1)
             clock.advance(by: step)
         }
-        return await withTaskCancellationHandler { await call.result } onCancel: { call.cancel() }
+        return await withTaskCancellationHandler {
+            await call.result
+        } onCancel: {
+            call.cancel()
+        }
     }
 
     private func transport(_ script: @escaping @Sendable (ScriptedCall) async throws -> Void) -> ScriptedTransport {
