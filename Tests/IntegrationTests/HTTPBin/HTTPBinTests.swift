@@ -12,7 +12,7 @@ import Testing
         await HTTPBinServer.isAvailable
     },
     .httpBin,
-    .timeLimit(.minutes(1))
+    .timeLimit(.minutes(2))
 )
 struct HTTPBinTests {
     private let url: URL
@@ -20,7 +20,7 @@ struct HTTPBinTests {
 
     init() throws {
         url = try #require(HTTPBinServer.url)
-        network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(20)).server(baseURL: url)
+        network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(40)).server(baseURL: url)
     }
 
     /// What httpbin tells of a request.
@@ -501,13 +501,15 @@ struct HTTPBinTests {
         #expect(echo.args == ["a": "1"])
     }
 
+    // A machine that is busy with other tests may take seconds for anything, so what is waited for takes a minute.
+
     @Test func doesNotWaitLongerThanTheTimeout() async throws {
-        var request = HTTPRequestData(path: "delay/5")
+        var request = HTTPRequestData(path: "drip?delay=60")
         request.timeout = .milliseconds(20)
         let start = ContinuousClock.now
         let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
         #expect(error?.kind == .timeout)
-        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(ContinuousClock.now - start < .seconds(30))
     }
 
     @Test(arguments: [200, 206, 404])
@@ -535,19 +537,19 @@ struct HTTPBinTests {
     }
 
     @Test func aTimeoutEndsABodyThatDrips() async throws {
-        var request = HTTPRequestData(path: "drip?duration=10&numbytes=100")
+        var request = HTTPRequestData(path: "drip?duration=60&numbytes=600")
         request.timeout = .milliseconds(300)
         let start = ContinuousClock.now
         let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
         #expect(error?.kind == .timeout)
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(ContinuousClock.now - start < .seconds(30))
     }
 
     @Test func aCallerWhoIsCancelledWhileABodyDripsLeavesAtOnce() async throws {
         let (firstByte, arrival) = AsyncStream.makeStream(of: Void.self)
         let start = ContinuousClock.now
         let call = Task { [network] in
-            try await network.data(HTTPRequestData(path: "drip?duration=10&numbytes=100")) { progress in
+            try await network.data(HTTPRequestData(path: "drip?duration=60&numbytes=600")) { progress in
                 if progress.received.count > 0 {
                     arrival.finish()
                 }
@@ -557,7 +559,7 @@ struct HTTPBinTests {
         call.cancel()
         let result = await call.result
         #expect(throws: CancellationError.self) { try result.get() }
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(ContinuousClock.now - start < .seconds(30))
         let after = try await network.data(HTTPRequestData(path: "get"))
         #expect(after.status == .ok)
     }
