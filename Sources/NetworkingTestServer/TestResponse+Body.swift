@@ -20,6 +20,9 @@ extension TestResponse {
         /// Sends nothing at all, not even the head, and closes the connection.
         case hangUp
 
+        /// Sends bytes of the test's choice and nothing else, in place of head and body: ``TestResponse/raw(_:)``.
+        case raw([RawStep])
+
         /// Sends no bytes and `Content-Length: 0`.
         public static var empty: Body {
             .data(Data())

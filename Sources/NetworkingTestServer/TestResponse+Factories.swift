@@ -17,6 +17,29 @@ extension TestResponse {
         TestResponse(body: .hangUp)
     }
 
+    /// Resets the connection without an answer: the client gets a reset and not an end.
+    public static var reset: TestResponse {
+        .raw(.reset)
+    }
+
+    /// Returns bytes of the test's choice, in place of head and body: what a broken or hostile server sends.
+    ///
+    /// ```swift
+    /// .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly these", .gate(gate), .reset)
+    /// ```
+    ///
+    /// Behind the last step the connection is closed, unless that step says what else becomes of it.
+    ///
+    /// - Parameter steps: What is done, in order.
+    /// - Returns: The response; its status, its fields and its delay are not used.
+    /// - Precondition: A step that ends the answer is the last one.
+    public static func raw(_ steps: RawStep...) -> TestResponse {
+        for step in steps.dropLast() {
+            precondition(step.ending == nil, "\(step) must be the last step of a raw answer")
+        }
+        return TestResponse(body: .raw(steps))
+    }
+
     /// Returns an empty answer with a status.
     ///
     /// - Parameter status: The status.

@@ -21,11 +21,12 @@ struct Connection: Sendable {
                 isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
             }
         } catch let error as MalformedRequest {
-            try? await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true))
+            _ = try? await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true))
         } catch {
             // The client has gone or the server stops: nobody is left to tell.
         }
         await socket.close()
+        switchboard.removeConnection(number)
     }
 
     /// Answers one request while it reads ahead, which is how it notices a client that hangs up.
@@ -59,10 +60,24 @@ struct Connection: Sendable {
         do {
             let response = EncodedResponse(await exchange.response(), to: exchange.request)
             try await send(response) { switchboard.finish(exchange) }
-            return !response.closesConnection
+            return try await end(response.ending)
         } catch {
             return false
         }
+    }
+
+    /// Does what is to become of the connection, and answers whether it can take another request.
+    private func end(_ ending: EncodedResponse.Ending) async throws -> Bool {
+        switch ending {
+        case .next: return true
+        case .close: return false
+        case .reset: socket.resetAtClose()
+        case .stall: try await Gate().wait()
+        case .halfClose:
+            socket.closeForWriting()
+            try await Gate().wait()
+        }
+        return false
     }
 
     /// Sends the pieces in turn; `willEnd` runs before the last one, since the client may act as soon as it has that.

@@ -11,8 +11,21 @@ struct EncodedResponse: Sendable {
     /// What is sent, the head first; each piece says what has to happen before it.
     let pieces: [TestResponse.Chunk]
 
-    /// Whether the connection ends behind the last piece.
-    let closesConnection: Bool
+    /// What becomes of the connection behind the last piece.
+    let ending: Ending
+
+    enum Ending: Sendable {
+        /// It takes the next request.
+        case next
+        /// Both sides are closed.
+        case close
+        /// It is reset.
+        case reset
+        /// Nothing more is sent until the client hangs up.
+        case stall
+        /// This side is closed, and the client's is waited for.
+        case halfClose
+    }
 
     /// Encodes the answer to a request.
     init(_ response: TestResponse, to request: RecordedRequest) {
@@ -24,7 +37,12 @@ struct EncodedResponse: Sendable {
         if case .hangUp = response.body {
             // The empty piece carries the delay of the head that is not sent.
             pieces = [TestResponse.Chunk(Data(), delay: response.delay)]
-            closesConnection = true
+            ending = .close
+            return
+        }
+        if case .raw(let steps) = response.body {
+            pieces = steps.flatMap(\.pieces)
+            ending = steps.last?.ending ?? .close
             return
         }
         let hasNoBody = response.status.hasNoBody
@@ -33,9 +51,10 @@ struct EncodedResponse: Sendable {
 
         let sendsBody = !isHead && !hasNoBody
         let isTruncated = sendsBody && fields.isContentLengthWrong(for: response.body)
-        closesConnection = isLast || isTruncated || fields.closesConnection
+        let closesConnection = isLast || isTruncated || fields.closesConnection
         if closesConnection, fields[.connection] == nil { fields[.connection] = "close" }
 
+        ending = closesConnection ? .close : .next
         let head = TestResponse.Chunk(fields.head(with: response.status), delay: response.delay)
         pieces = sendsBody ? [head] + response.body.pieces : [head]
     }
@@ -45,7 +64,7 @@ extension TestResponse.Body {
     /// What is sent behind the head.
     fileprivate var pieces: [TestResponse.Chunk] {
         switch self {
-        case .hangUp: []
+        case .hangUp, .raw: []
         case .data(let data): data.isEmpty ? [] : [TestResponse.Chunk(data)]
         case .sized(let chunks): chunks
         case .chunks(let chunks): chunks.map(\.chunked) + [TestResponse.Chunk("0\r\n\r\n")]
@@ -55,7 +74,7 @@ extension TestResponse.Body {
     /// The number of bytes sent without a transfer coding, nil with one.
     fileprivate var count: Int? {
         switch self {
-        case .hangUp: 0
+        case .hangUp, .raw: 0
         case .data(let data): data.count
         case .sized(let chunks): chunks.reduce(0) { $0 + $1.data.count }
         case .chunks: nil

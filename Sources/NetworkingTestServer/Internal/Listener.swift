@@ -28,7 +28,7 @@ struct Listener: Sendable {
                 guard let peer = try? await socket.accept() else { continue }
                 let connection = Connection(
                     socket: LoopbackSocket(peer, pool: pool),
-                    number: switchboard.makeConnectionNumber(),
+                    number: switchboard.addConnection(),
                     switchboard: switchboard
                 )
                 connections.addTask { await connection.serve() }

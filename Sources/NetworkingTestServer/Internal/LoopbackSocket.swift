@@ -41,20 +41,53 @@ package struct LoopbackSocket: Sendable {
         try await socket.write(data)
     }
 
+    /// Has the peer get a reset when the connection is closed.
+    package func resetAtClose() {
+        // With a lingering time of zero, closing drops what is unsent and resets. It fails on a connection that broke.
+        try? socket.socket.setValue(linger(l_onoff: 1, l_linger: 0), for: LingerOption())
+    }
+
+    /// Closes this side for writing, so that the peer reads an end.
+    package func closeForWriting() {
+        shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
+    }
+
     /// Closes the connection, which nobody may be using any more.
     package func close() async {
-        await socket.end(in: pool)
+        await socket.end(in: pool, isReset: LingerOption().isSet(for: socket.socket))
+    }
+}
+
+private struct LingerOption: SocketOption {
+    typealias Value = linger
+    typealias SocketValue = linger
+
+    let name = Int32(SO_LINGER)
+
+    func makeValue(from socketValue: linger) -> linger {
+        socketValue
+    }
+
+    func makeSocketValue(from value: linger) -> linger {
+        value
+    }
+
+    func isSet(for socket: Socket) -> Bool {
+        (try? socket.getValue(for: self))?.l_onoff == 1
     }
 }
 
 extension AsyncSocket {
     /// Ends the socket for everybody and closes it; nobody may be waiting for it any more.
-    package func end(in pool: EventLoop.Pool) async {
+    package func end(in pool: EventLoop.Pool, isReset: Bool = false) async {
         // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
         // between would leave its number on the list, and the next socket with that number would never be woken.
         await pool.finishCurrentJob()
-        // A process that a test starts inherits the socket and would keep the port open; closing is not enough.
-        shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
+        // A process that a test starts inherits the socket and would keep the port open; closing is not enough. Before a
+        // reset it would be too much: it sends an end.
+        if !isReset {
+            shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
+        }
         try? close()
     }
 }

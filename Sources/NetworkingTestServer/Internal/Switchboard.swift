@@ -17,8 +17,14 @@ final class Switchboard: Sendable {
         state.withLock { $0.finish(exchange.id) }
     }
 
-    func makeConnectionNumber() -> Int {
-        state.withLock { $0.makeConnectionNumber() }
+    /// Counts a new connection, and answers its number.
+    func addConnection() -> Int {
+        state.withLock { $0.addConnection() }
+    }
+
+    /// Counts a connection as closed.
+    func removeConnection(_ number: Int) {
+        for departure in state.withLock({ $0.removeConnection(number) }) { departure.open() }
     }
 
     /// Lets everybody go who waits for requests: none will come any more.
@@ -50,6 +56,19 @@ extension Switchboard {
         state.withLock { $0.peak }
     }
 
+    var acceptedConnections: Int {
+        state.withLock { $0.acceptedConnections }
+    }
+
+    var openConnections: Int {
+        state.withLock { $0.openConnections.count }
+    }
+
+    /// Opens a gate when no more than a number of connections are open, at once if that is so.
+    func open(_ departure: Gate, atOpenConnections count: Int) {
+        if state.withLock({ $0.expectDepartures(to: count, departure) }) { departure.open() }
+    }
+
     /// Opens a gate when a number of requests have arrived, at once if they have.
     func open(_ arrival: Gate, afterRequests count: Int) {
         if state.withLock({ $0.expect(count, arrival) }) { arrival.open() }
@@ -67,13 +86,31 @@ extension Switchboard {
         private(set) var requests: [RecordedRequest] = []
         private(set) var active: Set<Int> = []
         private(set) var peak = 0
-        private var connections = 0
+        private(set) var acceptedConnections = 0
+        private(set) var openConnections: Set<Int> = []
+        private var departures: [(count: Int, gate: Gate)] = []
         private var arrivals: [(count: Int, gate: Gate)] = []
         private var isClosed = false
 
-        mutating func makeConnectionNumber() -> Int {
-            connections += 1
-            return connections
+        mutating func addConnection() -> Int {
+            acceptedConnections += 1
+            openConnections.insert(acceptedConnections)
+            return acceptedConnections
+        }
+
+        /// Returns the gates that have to be opened.
+        mutating func removeConnection(_ number: Int) -> [Gate] {
+            openConnections.remove(number)
+            let due = departures.filter { openConnections.count <= $0.count }
+            departures.removeAll { openConnections.count <= $0.count }
+            return due.map(\.gate)
+        }
+
+        /// Answers whether the gate may open now.
+        mutating func expectDepartures(to count: Int, _ gate: Gate) -> Bool {
+            if openConnections.count <= count { return true }
+            departures.append((count, gate))
+            return false
         }
 
         /// Records a request; returns its exchange and the gates that have to be opened.
@@ -105,6 +142,7 @@ extension Switchboard {
 
         mutating func forget(_ gate: Gate) {
             arrivals.removeAll { $0.gate === gate }
+            departures.removeAll { $0.gate === gate }
         }
 
         mutating func close() -> [Gate] {

@@ -41,6 +41,19 @@ struct RawClient: Sendable {
         return take(received.count)
     }
 
+    /// Returns everything until the server ends or resets the connection, and which of both it did.
+    ///
+    /// FlyingSocks reads an end in either case, but there is no sending any more on a connection that was reset.
+    mutating func receiveToTheVeryEnd() async throws -> (String, isReset: Bool) {
+        let text = try await receiveToEnd()
+        do {
+            try await send("x")
+            return (text, false)
+        } catch {
+            return (text, true)
+        }
+    }
+
     /// Returns one response, head and body as they are on the wire.
     mutating func receiveResponse() async throws -> String {
         let head = try await receive(through: "\r\n\r\n")
@@ -66,6 +79,27 @@ struct RawClient: Sendable {
 }
 
 extension RawClient {
+    /// Whether a connection comes about in time.
+    static func connects(toPort port: UInt16, within time: Duration) async throws -> Bool {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                do {
+                    let socket = try await LoopbackSocket.connected(to: .inet(ip4: "127.0.0.1", port: port))
+                    await socket.close()
+                    return true
+                } catch is CancellationError {
+                    return false
+                }
+            }
+            group.addTask {
+                try await Task.sleep(for: time)
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+
     struct EndOfConnection: Error {}
 }
 

@@ -172,7 +172,7 @@ struct BeginTests {
     @Test(
         arguments: [
             (.ok, "sink"), (.notFound, "memory 1048576"), (.serviceUnavailable, "memory 1048576"),
-            (.found, "nowhere"), (.permanentRedirect, "nowhere"), (.notModified, "memory 1048576"),
+            (.found, "memory 67108864"), (.permanentRedirect, "memory 67108864"), (.notModified, "memory 1048576"),
         ] as [(HTTPResponse.Status, String)]
     )
     func aBodyWithASinkGoesWhereTheSinkSays(status: HTTPResponse.Status, destination: String) async throws {

@@ -1,0 +1,104 @@
+#if TestServer
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension TestResponse {
+    /// Describes one step of a raw answer: bytes to send, something to wait for, or how it ends.
+    ///
+    /// A string literal is sent as it is, in UTF-8; the test writes the line ends: `"HTTP/1.1 200 OK\r\n\r\n"`.
+    public struct RawStep: Sendable {
+        let pieces: [Chunk]
+        let ending: EncodedResponse.Ending?
+
+        private init(pieces: [Chunk] = [], ending: EncodedResponse.Ending? = nil) {
+            self.pieces = pieces
+            self.ending = ending
+        }
+
+        /// Sends bytes.
+        ///
+        /// - Parameter data: The bytes.
+        /// - Returns: The step.
+        public static func bytes(_ data: Data) -> RawStep {
+            RawStep(pieces: [Chunk(data)])
+        }
+
+        /// Sends a text in UTF-8, as it is.
+        ///
+        /// - Parameter text: The text.
+        /// - Returns: The step.
+        public static func text(_ text: String) -> RawStep {
+            .bytes(Data(text.utf8))
+        }
+
+        /// Sends bytes in small pieces, each in a packet of its own.
+        ///
+        /// - Parameters:
+        ///   - data: The bytes.
+        ///   - count: How many bytes a piece has.
+        ///   - delay: The time to wait before each piece.
+        /// - Returns: The step.
+        /// - Precondition: `count` is greater than zero.
+        public static func drip(_ data: Data, by count: Int = 1, every delay: Duration = .zero) -> RawStep {
+            precondition(count > 0, "count must be greater than zero (is \(count))")
+            let starts = stride(from: data.startIndex, to: data.endIndex, by: count)
+            return RawStep(pieces: starts.map { Chunk(data[$0...].prefix(count), delay: delay) })
+        }
+
+        /// Sends a text in small pieces, each in a packet of its own.
+        ///
+        /// - Parameters:
+        ///   - text: The text, sent in UTF-8.
+        ///   - count: How many bytes a piece has.
+        ///   - delay: The time to wait before each piece.
+        /// - Returns: The step.
+        /// - Precondition: `count` is greater than zero.
+        public static func drip(_ text: String, by count: Int = 1, every delay: Duration = .zero) -> RawStep {
+            drip(Data(text.utf8), by: count, every: delay)
+        }
+
+        /// Waits a while.
+        ///
+        /// - Parameter duration: How long.
+        /// - Returns: The step.
+        public static func delay(_ duration: Duration) -> RawStep {
+            RawStep(pieces: [Chunk(Data(), delay: duration)])
+        }
+
+        /// Waits until a gate is open.
+        ///
+        /// - Parameter gate: The gate.
+        /// - Returns: The step.
+        public static func gate(_ gate: Gate) -> RawStep {
+            RawStep(pieces: [Chunk(Data(), gate: gate)])
+        }
+
+        /// Ends the answer and closes the connection, which is what happens without a step that says otherwise.
+        public static let close = RawStep(ending: .close)
+
+        /// Ends the answer with a reset of the connection.
+        public static let reset = RawStep(ending: .reset)
+
+        /// Sends nothing more and keeps the connection open, until the client hangs up or the server stops.
+        public static let stall = RawStep(ending: .stall)
+
+        /// Closes the server's side alone, and waits until the client hangs up or the server stops.
+        public static let halfClose = RawStep(ending: .halfClose)
+
+        /// Ends the answer and takes the next request of the connection.
+        public static let keepAlive = RawStep(ending: .next)
+    }
+}
+
+extension TestResponse.RawStep: ExpressibleByStringLiteral {
+    /// Creates a step that sends a text, in UTF-8, as it is.
+    ///
+    /// - Parameter value: The text.
+    public init(stringLiteral value: String) {
+        self = .text(value)
+    }
+}
+#endif

@@ -1,0 +1,143 @@
+#if TestServer
+import Foundation
+import NetworkingTestServer
+import Testing
+
+/// Answers in bytes of the test's choice, as they arrive.
+@Suite(.timeLimit(.minutes(1)))
+struct RawResponseTests {
+    private func answer(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
+        var response = TestResponse.raw()
+        response.body = .raw(steps)
+        return try await withTestServer { [response] server in
+            server.enqueue(response)
+            var client = try await RawClient(to: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            let result = try await client.receiveToTheVeryEnd()
+            await client.close()
+            return result
+        }
+    }
+
+    @Test func bytesAreSentAsTheyAre() async throws {
+        let (text, isReset) = try await answer("HTTP/9.9 teapot\r\nX:y\r\n\r\n", .bytes(Data([0x68, 0x69])), .text("!\n"))
+        #expect(text == "HTTP/9.9 teapot\r\nX:y\r\n\r\nhi!\n")
+        #expect(!isReset)
+    }
+
+    @Test func nothingAtAllIsAnAnswerToo() async throws {
+        let (text, isReset) = try await answer()
+        #expect(text.isEmpty)
+        #expect(!isReset)
+    }
+
+    @Test func aResetIsNoEnd() async throws {
+        let (text, isReset) = try await answer(.reset)
+        #expect(text.isEmpty)
+        #expect(isReset)
+    }
+
+    @Test func aResetMayComeWithinTheBody() async throws {
+        try await withTestServer { server in
+            let gate = Gate()
+            server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .gate(gate), .reset))
+            var client = try await RawClient(to: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            let half = try await client.receive(through: "half")
+            #expect(half.hasSuffix("half"))
+            gate.open()
+            let (rest, isReset) = try await client.receiveToTheVeryEnd()
+            #expect(rest.isEmpty)
+            #expect(isReset)
+            await client.close()
+        }
+    }
+
+    @Test func aDripComesInPieces() async throws {
+        let (text, _) = try await answer(.drip("HTTP/1.1 200 OK\r\n\r\n", by: 3), .drip(Data("abc".utf8)))
+        #expect(text == "HTTP/1.1 200 OK\r\n\r\nabc")
+    }
+
+    @Test func aStallLastsUntilTheClientHangsUp() async throws {
+        try await withTestServer { server in
+            server.enqueue(.raw("HTTP/1.1 200 OK\r\n", .stall))
+            var client = try await RawClient(to: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            _ = try await client.receive(through: "OK\r\n")
+            #expect(server.openConnections == 1)
+            await client.close()
+            try await server.waitForOpenConnections(0)
+            #expect(server.acceptedConnections == 1)
+        }
+    }
+
+    @Test func aStallDoesNotKeepTheServerFromStopping() async throws {
+        let server = try await TestServer.start()
+        server.enqueue(.raw(.stall))
+        let client = try await RawClient(to: server)
+        try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        _ = try await server.waitForRequests(1)
+        await server.stop()
+        #expect(server.openConnections == 0)
+        await client.close()
+    }
+
+    @Test func aHalfClosedConnectionIsAnEndForTheClientAlone() async throws {
+        try await withTestServer { server in
+            server.enqueue(.raw("bye", .halfClose))
+            var client = try await RawClient(to: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            let (text, isReset) = try await client.receiveToTheVeryEnd()
+            #expect(text == "bye")
+            #expect(!isReset)
+            #expect(server.openConnections == 1)
+            await client.close()
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test func aConnectionCanGoOn() async throws {
+        try await withTestServer { server in
+            server.enqueue(.raw("HTTP/1.1 204 No Content\r\n\r\n", .keepAlive), .text("second"))
+            var client = try await RawClient(to: server)
+            for answer in ["HTTP/1.1 204 No Content\r\n\r\n", "second"] {
+                try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                _ = try await client.receive(through: answer)
+            }
+            #expect(server.requests.map(\.connection) == [1, 1])
+            await client.close()
+        }
+    }
+
+    @Test func theEndComesLast() async {
+        await #expect(processExitsWith: .failure) { _ = TestResponse.raw(.reset, "more") }
+        await #expect(processExitsWith: .failure) { _ = TestResponse.RawStep.drip("x", by: 0) }
+    }
+
+    @Test func connectionsAreCounted() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            let clients = [try await RawClient(to: server), try await RawClient(to: server)]
+            for var client in clients {
+                try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                _ = try await client.receiveResponse()
+            }
+            #expect(server.openConnections == 2)
+            try await server.waitForOpenConnections(2)
+            await clients[0].close()
+            try await server.waitForOpenConnections(1)
+            await clients[1].close()
+            try await server.waitForOpenConnections()
+            #expect(server.acceptedConnections == 2)
+        }
+    }
+
+    @Test func connectingToAnUnresponsiveServerNeverEnds() async throws {
+        try await withUnresponsiveServer { url in
+            let port = UInt16(try #require(url.port))
+            let isConnected = try await RawClient.connects(toPort: port, within: .milliseconds(200))
+            #expect(!isConnected)
+        }
+    }
+}
+#endif
