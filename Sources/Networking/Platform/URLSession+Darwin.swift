@@ -42,14 +42,9 @@ extension URLSessionTask {
 }
 
 extension Error {
-    /// Whether URLSession could not decode the body.
-    var isAboutDecoding: Bool {
-        (self as? URLError)?.code == .cannotDecodeContentData
-    }
-
-    /// Whether there could be no secure connection, beyond what the codes say.
-    var isAboutTLS: Bool {
-        false
+    /// What is known beyond the code: here the codes tell nearly everything.
+    var transferFault: TransferFault? {
+        (self as? URLError)?.code == .cannotDecodeContentData ? .undecodable : nil
     }
 }
 #endif

@@ -57,24 +57,29 @@ extension URLSessionTask {
 }
 
 extension Error {
-    /// Whether libcurl could not decode the body.
+    /// What libcurl says beyond its code.
     ///
-    /// swift-corelibs-foundation has no code for it, and only its text tells.
-    var isAboutDecoding: Bool {
-        hasNoCode && ["ncoding", "Failed writing received data"].contains { curlText.contains($0) }
-    }
-
-    /// Whether there could be no secure connection.
-    var isAboutTLS: Bool {
-        hasNoCode && ["SSL", "TLS", "certificate"].contains { curlText.contains($0) }
-    }
-
-    private var hasNoCode: Bool {
-        (self as? URLError)?.code == .unknown
-    }
-
-    private var curlText: String {
-        localizedDescription
+    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the text
+    /// tells what it was. A text that nobody knows leaves it at the code.
+    var transferFault: TransferFault? {
+        guard let code = (self as? URLError)?.code else { return nil }
+        switch code {
+        case .badServerResponse:
+            return .emptyReply
+        case .unknown, .unsupportedURL:
+            let text = localizedDescription
+            func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
+            if mentions("SSL", "TLS", "certificate") { return .untrusted }
+            if mentions("transfer closed") { return .truncated }
+            if mentions("hexadecimal", "hunk") { return .invalidBody(text) }
+            if mentions("ncoding", "Failed writing received data") { return .undecodable }
+            if mentions("eader", "HTTP version", "HTTP/0.9", "response code", "Content-Length", "Out of memory") {
+                return .invalidHead(text)
+            }
+            return nil
+        default:
+            return nil
+        }
     }
 }
 

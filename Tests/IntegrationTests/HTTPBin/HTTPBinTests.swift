@@ -367,15 +367,7 @@ struct HTTPBinTests {
         try await network.data(HTTPRequestData(path: "cookies/set?a=1&b=2"))
         let request = HTTPRequestData(path: "cookies/delete?\(query)")
         let cookies = try await network.request(request, as: Cookies.self).cookies
-        withKnownIssue("swift-corelibs-foundation's HTTPCookie ignores Max-Age, and Expires beside it") {
-            #expect(cookies == ["b": "2"])
-        } when: {
-            #if canImport(FoundationNetworking)
-            true
-            #else
-            false
-            #endif
-        }
+        #expect(cookies == ["b": "2"])
     }
 
     @Test func sendsTheCookiesOfARequest() async throws {

@@ -21,7 +21,7 @@ struct URLSessionErrorsTests {
             (.networkConnectionLost, .connectionLost),
             (.secureConnectionFailed, .tls),
             (.serverCertificateUntrusted, .tls),
-            (.badServerResponse, .invalidResponse),
+            (.cannotParseResponse, .invalidResponse),
             (.unsupportedURL, .invalidRequest),
             (.dataLengthExceedsMaximum, .invalidRequest),
             (.unknown, .connection),

@@ -35,9 +35,29 @@ struct URLSessionCookies: Sendable {
 
     /// Stores the cookies that a response sets.
     func store(from response: HTTPURLResponse, _ head: HTTPResponse) {
-        guard storesFromResponses, let url = response.url, let value = head.headerFields[.setCookie] else { return }
-        let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
-        storage.setCookies(cookies, for: url, mainDocumentURL: nil)
+        guard storesFromResponses, let url = response.url, head.headerFields.contains(.setCookie) else { return }
+        for value in head.headerFields[values: .setCookie] {
+            let fields = ["Set-Cookie": Self.withoutMaxAge(value)]
+            storage.setCookies(
+                HTTPCookie.cookies(withResponseHeaderFields: fields, for: url),
+                for: url,
+                mainDocumentURL: nil
+            )
+        }
+    }
+
+    /// A cookie with the date that its `Max-Age` means, which comes before `Expires` (RFC 6265 section 5.3).
+    ///
+    /// swift-corelibs-foundation ignores `Max-Age`, and an `Expires` beside it.
+    private static func withoutMaxAge(_ value: String) -> String {
+        let parts = value.split(separator: ";", omittingEmptySubsequences: false)
+        let attributes = parts.map { $0.prefix { $0 != "=" }.trimmingCharacters(in: .whitespaces).lowercased() }
+        guard let index = attributes.dropFirst().lastIndex(of: "max-age"),
+            let seconds = Double(parts[index].drop { $0 != "=" }.dropFirst().trimmingCharacters(in: .whitespaces))
+        else { return value }
+        let date = seconds > 0 ? Date(timeIntervalSinceNow: seconds) : Date(timeIntervalSince1970: 0)
+        let kept = parts.indices.filter { $0 == 0 || attributes[$0] != "max-age" && attributes[$0] != "expires" }
+        return kept.map { String(parts[$0]) }.joined(separator: ";") + "; Expires=\(date.httpDate)"
     }
 }
 #endif

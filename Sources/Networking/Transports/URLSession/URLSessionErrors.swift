@@ -46,29 +46,60 @@ extension HTTPRequestData {
     ///   - received: How many bytes of body had come, as they are on the wire.
     func error(for error: any Error, after head: ReceivedHead?, received: Int64) -> NetworkingError {
         let code = (error as? URLError)?.code ?? .unknown
-        let response = head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) }
-        if let coding = head?.decodedCoding ?? head?.http.headerFields[.contentEncoding], error.isAboutDecoding {
-            return NetworkingError(
-                .invalidResponse,
-                request: self,
-                response: response,
-                underlying: error,
-                reason: "The body is not valid in its Content-Encoding, \(coding), or this platform cannot decode that."
-            )
-        }
-        let isUnclear = code == .unknown || code == .networkConnectionLost || code == .cannotDecodeContentData
-        if isUnclear, let head, let expected = head.encodedLength, received < expected {
+        let fault = error.transferFault
+        let isCutOff = fault == .truncated || fault == nil && code == .unknown
+        if isCutOff, let head, let expected = head.encodedLength, received < expected {
             return truncated(head, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
-            error.isAboutTLS ? .tls : NetworkingError.Kind(code, isAfterHead: head != nil),
+            fault?.kind ?? NetworkingError.Kind(code, isAfterHead: head != nil),
             request: self,
-            response: response,
+            response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
             underlying: error,
-            reason: code == .dataLengthExceedsMaximum
-                ? "This platform's URLSession sends no body with \(method). Use another method, or another transport."
-                : nil
+            reason: reason(for: fault, code, head)
         )
+    }
+
+    private func reason(for fault: TransferFault?, _ code: URLError.Code, _ head: ReceivedHead?) -> String? {
+        switch fault {
+        case .undecodable:
+            let coding = head.flatMap { $0.decodedCoding ?? $0.http.headerFields[.contentEncoding] } ?? "unknown"
+            return "The body is not valid in its Content-Encoding, \(coding), or this platform cannot decode that."
+        case .invalidHead(let detail), .invalidBody(let detail):
+            return "The answer is not valid HTTP, or not such as this platform's URLSession reads (\(detail)). "
+                + "Check the server, or use another transport."
+        case .truncated:
+            return "The body ended before the last of its chunks. Try again if the request may be repeated."
+        case .emptyReply, .untrusted, nil:
+            break
+        }
+        guard code == .dataLengthExceedsMaximum else { return nil }
+        return "This platform's URLSession sends no body with \(method). Use another method, or another transport."
+    }
+}
+
+/// What went wrong with a transfer, where URLSession's codes do not tell.
+enum TransferFault: Equatable {
+    /// The connection ended where an answer was due.
+    case emptyReply
+    /// The head breaks a rule; which one, in libcurl's words, which hold nothing of the head.
+    case invalidHead(String)
+    /// The framing of the body breaks a rule; likewise.
+    case invalidBody(String)
+    /// The body ended early.
+    case truncated
+    /// The body cannot be decoded.
+    case undecodable
+    /// There could be no secure connection.
+    case untrusted
+
+    fileprivate var kind: NetworkingError.Kind {
+        switch self {
+        case .emptyReply: .connectionLost
+        case .invalidHead, .invalidBody, .undecodable: .invalidResponse
+        case .truncated: .truncated
+        case .untrusted: .tls
+        }
     }
 }
 

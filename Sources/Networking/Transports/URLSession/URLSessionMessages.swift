@@ -58,7 +58,7 @@ struct ReceivedHead {
     /// How many bytes of body there will be on the wire, if the head says so (RFC 9112 section 6.3).
     let encodedLength: Int64?
 
-    /// Reads the head of an answer to a method; nil when it is not HTTP.
+    /// Reads the head of an answer to a method; nil when it is not valid HTTP.
     init?(_ response: URLResponse, to method: HTTPRequest.Method) {
         guard let response = response as? HTTPURLResponse, (100...999).contains(response.statusCode) else { return nil }
         http = HTTPResponse(status: HTTPResponse.Status(standard: response.statusCode))
@@ -68,13 +68,25 @@ struct ReceivedHead {
             guard let name = name.base as? String, let value = value as? String, let name = HTTPField.Name(name) else {
                 continue
             }
-            http.headerFields.append(HTTPField(name: name, value: value))
+            if name == .setCookie {
+                http.headerFields.append(contentsOf: Self.cookies(in: value).map { HTTPField(name: name, value: $0) })
+            } else {
+                http.headerFields.append(HTTPField(name: name, value: value))
+            }
         }
         guard http.hasBody(inAnswerTo: method) else {
             encodedLength = nil
             return
         }
-        encodedLength = http.headerFields[.contentLength].flatMap { Int64($0) }
+        if http.headerFields.contains(.transferEncoding) {
+            // It frames the body, whatever length is claimed.
+            encodedLength = nil
+        } else if let lengths = http.headerFields[.contentLength] {
+            guard let length = Self.length(in: lengths) else { return nil }
+            encodedLength = length
+        } else {
+            encodedLength = nil
+        }
         if let coding = http.headerFields[.contentEncoding], Self.isDecoded(coding) {
             decodedCoding = coding
             // They describe the bytes on the wire, which nobody gets to see.
@@ -86,6 +98,32 @@ struct ReceivedHead {
     /// How many bytes of body the request's sink or memory will get, if that is known.
     var length: Int64? {
         decodedCoding == nil ? encodedLength : nil
+    }
+
+    /// The length that a field claims, once or several times alike; nil when it claims none that can be.
+    private static func length(in field: String) -> Int64? {
+        if let length = Int64(field), length >= 0 { return length }
+        let lengths = Set(field.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+        guard lengths.count == 1, let length = lengths.first.flatMap({ Int64($0) }), length >= 0 else { return nil }
+        return length
+    }
+
+    /// The cookies of a field that URLSession has joined.
+    ///
+    /// A comma ends a cookie where a name and an equals sign follow; the one in a date is followed by neither.
+    private static func cookies(in field: String) -> [String] {
+        let pieces = field.split(separator: ",", omittingEmptySubsequences: false)
+        var cookies: [Substring] = []
+        for piece in pieces {
+            let name = piece.drop { $0 == " " }.prefix { $0 != "=" && $0 != ";" && $0 != " " }
+            let begins = !name.isEmpty && piece[name.endIndex...].first == "="
+            if begins || cookies.isEmpty {
+                cookies.append(piece)
+            } else {
+                cookies[cookies.count - 1] = field[cookies[cookies.count - 1].startIndex..<piece.endIndex]
+            }
+        }
+        return cookies.map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
     /// Whether URLSession undoes these codings, all of them: more than one are listed in the order they were applied.
