@@ -74,17 +74,6 @@ struct URLSessionOnLinuxTests {
         }
     }
 
-    @Test func trapL11ATimeoutOfTheConfigurationBelowASecondIsASecond() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .raw(.delay(.milliseconds(100)), "HTTP/1.1 204 No Content\r\n\r\n") }
-            let configuration = URLSessionConfiguration.ephemeral
-            configuration.timeoutIntervalForRequest = 0.5
-            let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
-            let response = try await network.data(HTTPRequestData())
-            #expect(response.status == .noContent)
-        }
-    }
-
     @Test func trapL12URLSessionCachesNothing() async throws {
         try await withTestServer { server in
             server.route("/") { _ in
