@@ -1,0 +1,6 @@
+// Foundation, Dispatch and URLSession are one import on Apple's platforms. What Apple's Foundation has and
+// swift-corelibs-foundation lacks is declared here when the library uses it, with Apple's documented signature.
+
+@_exported public import Dispatch
+@_exported public import Foundation
+@_exported public import FoundationNetworking
