@@ -21,6 +21,13 @@ extension TestServer {
         return requests.filter { $0.method == method && path.parameters(in: $0.path) != nil }
     }
 
+    /// Forgets the requests that have arrived, so that a long test does not keep them all.
+    ///
+    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew.
+    public func forgetRequests() {
+        switchboard.forgetRequests()
+    }
+
     /// Waits until a number of requests have arrived since the start.
     ///
     /// Together with a ``Gate`` this shows that requests are in flight at the same time:

@@ -40,7 +40,11 @@ public func withUnresponsiveServer<Result>(
     try listener.listen(maxPendingConnection: 0)
 
     var fillers: [Socket] = []
-    defer { fillers.forEach { try? $0.close() } }
+    defer {
+        for filler in fillers {
+            try? filler.close()
+        }
+    }
     for _ in 1...8 {
         let filler = try Socket(domain: Int32(AF_INET), type: .stream)
         fillers.append(filler)

@@ -303,7 +303,8 @@ struct HostileServerTests {
             }
             let elapsed = start.duration(to: clock.now)
             #expect(elapsed >= .milliseconds(150))
-            #expect(elapsed < .seconds(15))
+            // URLSession's own timeout would be 60 s; a busy machine may take long for three times 50 ms.
+            #expect(elapsed < .seconds(45))
         }
     }
 

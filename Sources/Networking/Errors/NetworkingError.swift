@@ -85,6 +85,9 @@ public struct NetworkingError: Error {
     /// What happened and what to do about it, in one or two sentences, without secrets.
     public let reason: String
 
+    /// How long to wait before another try makes sense, where that is known: a limit that refused a request says so.
+    public let retryAfter: Duration?
+
     /// Creates an error.
     ///
     /// - Parameters:
@@ -93,14 +96,17 @@ public struct NetworkingError: Error {
     ///   - response: The response, if one arrived.
     ///   - underlying: The error beneath, if there is one.
     ///   - reason: What happened and what to do about it; nil for the sentence of the kind. Must not hold a secret.
+    ///   - retryAfter: How long to wait before another try makes sense, where that is known.
     public init(
         _ kind: Kind,
         request: HTTPRequestData,
         response: HTTPResponseData? = nil,
         underlying: (any Error)? = nil,
-        reason: String? = nil
+        reason: String? = nil,
+        retryAfter: Duration? = nil
     ) {
         self.kind = kind
+        self.retryAfter = retryAfter
         self.request = request.landed
         self.response = response
         self.underlying = underlying

@@ -24,6 +24,10 @@ public enum NetworkEvent: Sendable {
     case attemptEnded(byteCount: Int64)
     /// A transport's exchange failed, or its caller was cancelled.
     case attemptFailed(any Error)
+    /// A modifier waited, so long, and goes on.
+    case waited(Wait, Duration)
+    /// A request shares the exchange of an identical one that is under way.
+    case shared
     /// An attempt was given up because its time ran out.
     case timedOut(after: Duration)
     /// The call was given up because its time ran out.
@@ -50,6 +54,12 @@ public enum NetworkEvent: Sendable {
     public enum Wait: String, Sendable, Hashable {
         /// `delayed` says so.
         case delay
+        /// `retry` waits before the next attempt.
+        case backoff
+        /// `throttled` has no slot free.
+        case slot
+        /// `rateLimited` has no permit yet.
+        case permit
     }
 }
 
@@ -58,6 +68,8 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
     public var description: String {
         switch self {
         case .waiting(let wait, let duration): "waiting(\(wait), \(duration))"
+        case .waited(let wait, let duration): "waited(\(wait), \(duration))"
+        case .shared: "shared"
         case .attemptStarted: "attemptStarted"
         case .connecting: "connecting"
         case .connected: "connected"

@@ -14,6 +14,8 @@ extension URLSession {
         // With a cache, a task that is cancelled early crashes the process; and both would act behind the stack's back.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
+        // It is cut to whole seconds, and what is below one ends at once.
+        configuration.timeoutIntervalForRequest = max(1, configuration.timeoutIntervalForRequest.rounded(.up))
         let relay = URLSessionRelay(cookies: URLSessionCookies(configuration))
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false

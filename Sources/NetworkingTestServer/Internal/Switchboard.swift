@@ -48,6 +48,10 @@ extension Switchboard {
         state.withLock { $0.requests }
     }
 
+    func forgetRequests() {
+        state.withLock { $0.forgetRequests() }
+    }
+
     var activeRequests: Int {
         state.withLock { $0.active.count }
     }
@@ -84,6 +88,7 @@ extension Switchboard {
         var routes: [Route] = []
         var queue: [TestResponse] = []
         private(set) var requests: [RecordedRequest] = []
+        private var lastID = 0
         private(set) var active: Set<Int> = []
         private(set) var peak = 0
         private(set) var acceptedConnections = 0
@@ -115,7 +120,8 @@ extension Switchboard {
 
         /// Records a request; returns its exchange and the gates that have to be opened.
         mutating func admit(_ request: RecordedRequest) -> (Exchange, [Gate]) {
-            var exchange = Exchange(id: requests.count, request: request, handler: Exchange.unscripted)
+            lastID += 1
+            var exchange = Exchange(id: lastID, request: request, handler: Exchange.unscripted)
             if !queue.isEmpty {
                 let response = queue.removeFirst()
                 exchange.handler = { _ in response }
@@ -127,6 +133,10 @@ extension Switchboard {
             active.insert(exchange.id)
             peak = max(peak, active.count)
             return (exchange, takeArrivals(upTo: requests.count))
+        }
+
+        mutating func forgetRequests() {
+            requests = []
         }
 
         mutating func finish(_ id: Int) {

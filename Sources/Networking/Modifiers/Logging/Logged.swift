@@ -136,6 +136,8 @@ private struct EventLog: NetworkEventObserver {
         let text: String? =
             switch event {
             case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
+            case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+            case .shared: "shares the exchange of an identical request"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .redirectRefused(let reason): "redirect not followed (\(reason))"
             case .timedOut(let limit): "gave up after \(limit)"

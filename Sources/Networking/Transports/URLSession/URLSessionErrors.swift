@@ -44,6 +44,7 @@ extension HTTPRequestData {
     ///   - error: URLSession's error.
     ///   - head: The head, if it had come.
     ///   - received: How many bytes of body had come, as they are on the wire.
+    /// - Returns: The error.
     func error(for error: any Error, after head: ReceivedHead?, received: Int64) -> NetworkingError {
         let code = (error as? URLError)?.code ?? .unknown
         let fault = error.transferFault
