@@ -52,6 +52,8 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
     static let onTheCallersActor: [LawfulModifier] = [
         LawfulModifier("delayed") { $0.delayed(by: .seconds(3)) },
         LawfulModifier("numbered") { $0.numbered() },
+        LawfulModifier("retry") { $0.retry() },
+        LawfulModifier("intercepted") { $0.intercepted(by: Untouched()) },
         LawfulModifier("redirected") { $0.redirected() },
         LawfulModifier("checkedStatusCode") { $0.checkedStatusCode() },
         LawfulModifier("environment") { $0.environment(\.random, .seeded(1)) },
@@ -74,3 +76,5 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("AnyNetworkingComponent") { AnyNetworkingComponent($0) },
     ]
 }
+
+private struct Untouched: RequestInterceptor {}

@@ -88,6 +88,12 @@ public struct NetworkingError: Error {
     /// How long to wait before another try makes sense, where that is known: a limit that refused a request says so.
     public let retryAfter: Duration?
 
+    /// The attempts before the one that failed with this, oldest first; empty when it was the first.
+    public internal(set) var attempts: [Attempt] = []
+
+    /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
+    public internal(set) var retryRefusal: RetryRefusal?
+
     /// Creates an error.
     ///
     /// - Parameters:

@@ -24,6 +24,10 @@ public enum NetworkEvent: Sendable {
     case attemptEnded(byteCount: Int64)
     /// A transport's exchange failed, or its caller was cancelled.
     case attemptFailed(any Error)
+    /// An attempt failed, and another will be made after its backoff.
+    case retrying(Attempt)
+    /// An attempt failed in a way that may pass, and no other will be made.
+    case retryRefused(RetryRefusal)
     /// A modifier waited, so long, and goes on.
     case waited(Wait, Duration)
     /// A request shares the exchange of an identical one that is under way.
@@ -69,6 +73,8 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         switch self {
         case .waiting(let wait, let duration): "waiting(\(wait), \(duration))"
         case .waited(let wait, let duration): "waited(\(wait), \(duration))"
+        case .retrying(let attempt): "retrying(\(attempt))"
+        case .retryRefused(let refusal): "retryRefused(\(refusal))"
         case .shared: "shared"
         case .attemptStarted: "attemptStarted"
         case .connecting: "connecting"

@@ -13,6 +13,9 @@ struct RequestSettings: Sendable {
     var deadline: Duration?
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
+    var retryPolicy: RetryPolicy?
+    var isIdempotent: Bool?
+    var attempt = 1
     var decompressionLimit = DecompressionLimit.standard
     var redirects: RedirectPolicy?
     var serverMutations = ServerMutations.enabled

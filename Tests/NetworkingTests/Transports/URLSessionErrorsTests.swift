@@ -24,7 +24,7 @@ struct URLSessionErrorsTests {
             (.cannotParseResponse, .invalidResponse),
             (.unsupportedURL, .invalidRequest),
             (.dataLengthExceedsMaximum, .invalidRequest),
-            (.unknown, .connection),
+            (.unknown, .connectionLost),
         ] as [(URLError.Code, NetworkingError.Kind)]
     )
     func eachCodeHasItsKind(code: URLError.Code, kind: NetworkingError.Kind) {

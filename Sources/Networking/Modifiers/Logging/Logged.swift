@@ -137,6 +137,8 @@ private struct EventLog: NetworkEventObserver {
             switch event {
             case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
             case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+            case .retrying(let attempt): "tries again (attempt \(attempt))"
+            case .retryRefused(let refusal): "does not try again (\(refusal))"
             case .shared: "shares the exchange of an identical request"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .redirectRefused(let reason): "redirect not followed (\(reason))"

@@ -53,7 +53,7 @@ extension HTTPRequestData {
             return truncated(head, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
-            fault?.kind ?? NetworkingError.Kind(code, isAfterHead: head != nil),
+            fault?.kind ?? NetworkingError.Kind(code),
             request: self,
             response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
             underlying: error,
@@ -105,7 +105,7 @@ enum TransferFault: Equatable {
 }
 
 extension NetworkingError.Kind {
-    fileprivate init(_ code: URLError.Code, isAfterHead: Bool) {
+    fileprivate init(_ code: URLError.Code) {
         switch code {
         case .timedOut:
             self = .timeout
@@ -129,8 +129,8 @@ extension NetworkingError.Kind {
         case .networkConnectionLost:
             self = .connectionLost
         default:
-            // Whatever else breaks before a head was a connection that did not come about.
-            self = isAfterHead ? .connectionLost : .connection
+            // The server may have seen the request, for all that is known; `connection` would say that it has not.
+            self = .connectionLost
         }
     }
 }

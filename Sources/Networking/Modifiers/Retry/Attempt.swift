@@ -1,0 +1,94 @@
+import HTTPTypes
+
+/// One try of a request that was tried again, or is to be decided about.
+public struct Attempt: Sendable {
+    /// Which one it was, from 1.
+    public let number: Int
+
+    /// What it brought: a response, or the error that was thrown.
+    public let result: Result<HTTPResponseData, any Error>
+
+    /// How long it took.
+    public let elapsed: Duration
+
+    /// How long was waited after it; nil as long as nobody has decided to.
+    public internal(set) var backoff: Duration?
+
+    /// The response; nil when there was none. A `NetworkingError` may have one, too.
+    public var response: HTTPResponseData? {
+        switch result {
+        case .success(let response): response
+        case .failure(let error): (error as? NetworkingError)?.response
+        }
+    }
+
+    /// The error; nil when a response was returned.
+    public var error: (any Error)? {
+        switch result {
+        case .success: nil
+        case .failure(let error): error
+        }
+    }
+}
+
+extension Attempt: CustomStringConvertible, CustomReflectable {
+    /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 seconds, waited 0.4 seconds`.
+    public var description: String {
+        let outcome =
+            switch result {
+            case .success(let response): "\(response.status.code)"
+            case .failure(let error as NetworkingError):
+                error.kind.rawValue + (error.response.map { " \($0.status.code)" } ?? "")
+            case .failure(let error): "\(type(of: error))"
+            }
+        return "\(number): \(outcome) after \(elapsed)" + (backoff.map { ", waited \($0)" } ?? "")
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["attempt": description])
+    }
+}
+
+/// Why a request that failed was not tried again, or not any more.
+@nonexhaustive
+public enum RetryRefusal: String, Sendable, Hashable {
+    /// It was tried as often as the policy allows.
+    case exhausted
+    /// It must not be sent twice, as far as anybody knows.
+    case notIdempotent
+    /// Its body can be sent only once.
+    case bodyNotReplayable
+    /// Its sink has received bytes and cannot start over.
+    case sinkNotRestartable
+    /// The budget for retries is spent.
+    case budget
+    /// The server wants to be left alone for longer than the policy waits.
+    case retryAfter
+    /// The deadline would have come first.
+    case deadline
+    /// The policy's strategy, or an interceptor, gave up.
+    case decision
+}
+
+extension HTTPResponseData {
+    /// The attempts before the one that brought this response, oldest first; empty when it was the first.
+    public internal(set) var attempts: [Attempt] {
+        get { self[metadata: AttemptsKey.self] }
+        set { self[metadata: AttemptsKey.self] = newValue }
+    }
+
+    /// Why a response that would have been tried again was given out; nil for any other.
+    public internal(set) var retryRefusal: RetryRefusal? {
+        get { self[metadata: RetryRefusalKey.self] }
+        set { self[metadata: RetryRefusalKey.self] = newValue }
+    }
+
+    private enum AttemptsKey: ResponseMetadata {
+        static let defaultValue: [Attempt] = []
+    }
+
+    private enum RetryRefusalKey: ResponseMetadata {
+        static let defaultValue: RetryRefusal? = nil
+    }
+}

@@ -1,0 +1,50 @@
+public import HTTPTypes
+
+extension HTTPRequestData {
+    /// Whether the request may be sent twice with the effect of once; nil leaves that to its method.
+    ///
+    /// Retries and what else repeats requests ask this.
+    public var isIdempotent: Bool? {
+        get { box?.value.isIdempotent }
+        set { settings.isIdempotent = newValue }
+    }
+
+    /// How `retry` treats this request; nil leaves it to the stack.
+    public var retryPolicy: RetryPolicy? {
+        get { box?.value.retryPolicy }
+        set { settings.retryPolicy = newValue }
+    }
+
+    /// Which attempt this is, from 1; `retry` counts.
+    public internal(set) var attempt: Int {
+        get { box?.value.attempt ?? 1 }
+        set { settings.attempt = newValue }
+    }
+
+    /// Whether it may be sent again, as far as its method, its fields and its caller say.
+    var mayBeSentTwice: Bool {
+        if let isIdempotent { return isIdempotent }
+        switch method {
+        case .get, .head, .options, .trace, .put, .delete: return true
+        default: return method.rawValue == "QUERY" || headerFields.contains(.idempotencyKey)
+        }
+    }
+}
+
+extension HTTPField.Name {
+    /// `Idempotency-Key`: the label by which a server tells a repeated request from a new one.
+    // A valid name, so there is a value.
+    public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
+}
+
+extension String {
+    /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
+    static func idempotencyKey(from random: SecureRandomSource) -> String {
+        let digits = random.bytes(16)
+            .map { byte in
+                let digits = String(byte, radix: 16)
+                return digits.count == 1 ? "0\(digits)" : digits
+            }
+        return "\"\(digits.joined())\""
+    }
+}

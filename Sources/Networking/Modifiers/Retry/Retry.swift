@@ -1,0 +1,345 @@
+import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
+    ///
+    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits its turn, is signed and has
+    /// its time, and inside `deduplicated`, `cached` and `deadline`. What is tried again, and what never, is
+    /// ``RetryPolicy``'s business.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .timeout(.seconds(10))
+    ///     .retry()
+    ///     .deadline(.seconds(30))
+    /// ```
+    ///
+    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer. A wait that ends
+    /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the budget
+    /// are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
+    /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are. The
+    /// body of a response that is discarded has been read, so its connection can serve the next attempt. Progress begins at
+    /// zero with each attempt.
+    ///
+    /// A cancelled caller gets `CancellationError` at once, also within a wait, and no further attempt is made.
+    ///
+    /// - Parameters:
+    ///   - policy: Whether, when and how often; ``HTTPRequestData/retryPolicy`` replaces it for one request.
+    ///   - budget: How much of what goes to a server may be retries; ``RetryBudget/unlimited`` for no limit. By default
+    ///     each stack has one of its own: 20 % of the calls of 10 s, and 100 besides, for each authority.
+    /// - Returns: A component that tries again.
+    public func retry(
+        _ policy: RetryPolicy = .exponential(),
+        budget: RetryBudget = RetryBudget()
+    ) -> some NetworkingComponent {
+        modified(Retry(policy: policy, budget: budget))
+    }
+}
+
+struct Retry: NetworkingModifier, CustomStringConvertible {
+    let policy: RetryPolicy
+    let budget: RetryBudget
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let policy = request.retryPolicy ?? policy
+        guard policy.maximumRetries > 0 else { return try await upstream.send(request) }
+        let environment = NetworkEnvironment.current
+        switch environment.retries {
+        case .off: return try await upstream.send(request)
+        case .enabled, .withoutWaiting: break
+        }
+        var call = RetriedCall(request, policy: policy, budget: budget, environment: environment)
+        defer { call.end() }
+        while true {
+            if let response = try await call.attempt(over: upstream) { return response }
+            try await call.wait()
+        }
+    }
+
+    var description: String {
+        "retry(\(policy), budget: \(budget))"
+    }
+}
+
+/// One call on its way through its attempts.
+private struct RetriedCall {
+    private let policy: RetryPolicy
+    private let budget: RetryBudget
+    private let environment: NetworkEnvironment
+    private let authority: String?
+
+    private var request: HTTPRequestData
+    private let sinkUse: SinkUse?
+    private var attempts: [Attempt] = []
+    /// The retries since the server last said when to come back: those by which the backoff grows.
+    private var growth = 0
+    private var previousDelay: Duration?
+    private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+
+    init(
+        _ request: HTTPRequestData,
+        policy: RetryPolicy,
+        budget: RetryBudget,
+        environment: NetworkEnvironment
+    ) {
+        self.request = request
+        self.policy = policy
+        self.budget = budget
+        self.environment = environment
+        authority = request.authority
+        sinkUse = request.sink.map { SinkUse($0) }
+        if let sinkUse {
+            self.request.sink = sinkUse
+        }
+        if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
+            self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
+        }
+        budget.begin(authority, at: environment.clock.now)
+    }
+
+    func end() {
+        budget.end(authority, outcome, at: environment.clock.now)
+    }
+
+    /// Makes an attempt: returns its response or throws its error if that is the last word, and nil to try again.
+    mutating func attempt(over upstream: some NetworkingComponent) async throws -> HTTPResponseData? {
+        let start = environment.clock.now
+        let result: Result<HTTPResponseData, any Error>
+        do {
+            let response = try await upstream.send(request)
+            guard policy.concerns(response.status) else {
+                outcome.isSuccess = !response.status.isServerError
+                return response.after(attempts, refusal: nil)
+            }
+            result = .success(response)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            result = .failure(error)
+        }
+        let elapsed = environment.clock.now - start
+        let attempt = Attempt(number: attempts.count + 1, result: result, elapsed: elapsed)
+        guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
+        // Only what may pass is told to have been refused.
+        let told = policy.isTransient(attempt, after: attempts[...]) ? refusal : nil
+        switch result {
+        case .success(let response):
+            outcome.isSuccess = told == nil && !response.status.isServerError
+            guard policy.throwsOnExhaustion, told != nil else { return response.after(attempts, refusal: told) }
+            throw NetworkingError(.status, request: request, response: response).after(attempts, refusal: told)
+        case .failure(let error as NetworkingError):
+            throw error.after(attempts, refusal: told)
+        case .failure(let error):
+            throw error
+        }
+    }
+
+    /// Decides about an attempt: nil, with everything ready for the next, or why there is no next.
+    private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
+        attempts.append(attempt)
+        defer {
+            // What is given out is told apart from what came before it.
+            if attempts.last?.backoff == nil {
+                attempts.removeLast()
+            }
+        }
+        var decision = RetryDecision.standard
+        if let strategy = policy.strategy {
+            decision = await strategy.decide(about: request, after: attempts)
+        }
+        let isStandard = decision == .standard
+        if isStandard {
+            // What a `retry` further in has given up is not tried again here: that would multiply the attempts.
+            if let refusal = attempt.refusalFurtherIn { return refusal }
+            guard policy.isTransient(attempt, after: attempts.dropLast()) else { return .decision }
+            guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
+        }
+        guard decision != .giveUp else { return refused(.decision) }
+        guard attempts.count <= policy.maximumRetries else { return refused(.exhausted) }
+        guard request.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
+        guard sinkUse?.canStartOver ?? true else { return refused(.sinkNotRestartable) }
+
+        let now = environment.clock.now
+        var delay = Duration.zero
+        if case .retry(let wanted) = decision {
+            delay = max(.zero, wanted)
+        } else {
+            growth += 1
+            var random = environment.random
+            delay = policy.backoff.delay(beforeRetry: growth, after: previousDelay, using: &random)
+            previousDelay = delay
+        }
+        if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), isStandard {
+            guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
+            if wanted > delay {
+                delay = wanted
+                // The server paces its clients now; when it stops, the backoff starts over.
+                (growth, previousDelay) = (0, nil)
+            }
+        }
+        if case .withoutWaiting = environment.retries {
+            delay = .zero
+        }
+        if let deadline = environment.deadline, now + delay >= deadline { return refused(.deadline) }
+        guard budget.withdraw(authority, after: attempt.budgetFailure, at: now) else { return refused(.budget) }
+
+        outcome.retries += 1
+        outcome.lastFailure = attempt.budgetFailure
+        attempts[attempts.count - 1].backoff = delay
+        return nil
+    }
+
+    private func refused(_ refusal: RetryRefusal) -> RetryRefusal {
+        request.emit(.retryRefused(refusal))
+        return refusal
+    }
+
+    /// Waits for the next attempt, and makes the request ready for it.
+    mutating func wait() async throws {
+        guard let last = attempts.last, let delay = last.backoff else { return }
+        request.emit(.retrying(last))
+        if delay > .zero {
+            request.emit(.waiting(.backoff, delay))
+            try await environment.clock.sleep(for: delay)
+        } else {
+            try Task.checkCancellation()
+        }
+        request.attempt = attempts.count + 1
+        if let name = policy.attemptHeaderField {
+            request.headerFields[name] = "attempt=\(attempts.count + 1); max=\(policy.maximumRetries + 1)"
+        }
+        let length = request.body?.length
+        request.progressHandler?(TransferProgress(sent: BytesSent(count: 0, expected: length)))
+    }
+}
+
+// MARK: - The rules
+
+extension RetryPolicy {
+    /// Whether anything has to be decided about a response.
+    fileprivate func concerns(_ status: HTTPResponse.Status) -> Bool {
+        statuses.contains(status) || Self.onceStatuses.contains(status)
+            || strategy != nil && !(200..<400).contains(status.code)
+    }
+
+    /// 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
+    private static let onceStatuses: StatusSet = [421, 425]
+
+    fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
+        if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
+            let isOnce =
+                Self.onceStatuses.contains(status) && !earlier.contains { $0.response?.status == status }
+            return statuses.contains(status) || isOnce
+        }
+        guard let error = attempt.error as? NetworkingError else { return false }
+        return isTransient(error)
+    }
+
+    fileprivate func isTransient(_ error: NetworkingError) -> Bool {
+        switch error.kind {
+        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: true
+        case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
+        default: false
+        }
+    }
+}
+
+extension Attempt {
+    /// Whether its error is about the status of the response in it.
+    fileprivate var isStatusError: Bool {
+        guard let error = error as? NetworkingError else { return false }
+        return error.kind == .status || error.kind == .unauthorized
+    }
+
+    /// Whether the server cannot have seen the request.
+    fileprivate var showsThatNothingWasSent: Bool {
+        switch (error as? NetworkingError)?.kind {
+        case .nameResolution, .connection, .offline: true
+        default: false
+        }
+    }
+
+    fileprivate var refusalFurtherIn: RetryRefusal? {
+        switch result {
+        case .success(let response): response.retryRefusal
+        case .failure(let error): (error as? NetworkingError)?.retryRefusal
+        }
+    }
+
+    fileprivate var budgetFailure: RetryBudget.Failure {
+        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
+    }
+}
+
+extension HTTPResponseData {
+    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
+        guard !attempts.isEmpty || refusal != nil else { return self }
+        var response = self
+        if !attempts.isEmpty {
+            response.attempts = attempts
+        }
+        response.retryRefusal = refusal
+        return response
+    }
+}
+
+extension NetworkingError {
+    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
+        var error = self
+        if !attempts.isEmpty {
+            error.attempts = attempts
+        }
+        error.retryRefusal = refusal
+        return error
+    }
+}
+
+/// A sink that remembers whether it took a body.
+private final class SinkUse: ResponseSink {
+    private let sink: any ResponseSink
+    private let hasTaken = Mutex(false)
+
+    init(_ sink: any ResponseSink) {
+        self.sink = sink
+    }
+
+    /// Whether an attempt may write into it from the start.
+    var canStartOver: Bool {
+        sink.canRestart || !hasTaken.withLock { $0 }
+    }
+
+    var canRestart: Bool {
+        sink.canRestart
+    }
+
+    var isReaderPaced: Bool {
+        sink.isReaderPaced
+    }
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        let answer = try await sink.offer(head)
+        if case .take = answer {
+            hasTaken.withLock { $0 = true }
+        }
+        return answer
+    }
+
+    func receive(_ chunk: Data) async throws {
+        try await sink.receive(chunk)
+    }
+
+    func finish() async throws {
+        try await sink.finish()
+    }
+
+    func fail(_ error: any Error) {
+        sink.fail(error)
+    }
+}

@@ -1,0 +1,108 @@
+import Networking
+import Testing
+
+@Suite
+struct BackoffTests {
+    private static let jitters: [Backoff.Jitter] = [
+        .none, .full, .equal, .decorrelated, .smooth, .proportional(0.25), .proportional(1), .stretched(0.99),
+        .additive(.seconds(1)),
+    ]
+
+    /// The delays of the first retries, each with the one before it.
+    private func delays(_ backoff: Backoff, _ count: Int, seed: UInt64 = 1) -> [Duration] {
+        var random = RandomSource.seeded(seed)
+        var delays: [Duration] = []
+        for retry in 1...count {
+            delays.append(backoff.delay(beforeRetry: retry, after: delays.last, using: &random))
+        }
+        return delays
+    }
+
+    @Test(arguments: jitters, [1, 2, 3, 10])
+    func aDelayIsBetweenZeroAndTheCapHoweverManyRetries(jitter: Backoff.Jitter, multiplier: Double) {
+        let backoff = Backoff.exponential(multiplier: multiplier, cap: .seconds(20), jitter: jitter)
+        for delay in delays(backoff, 10_000) {
+            #expect(delay >= .zero)
+            #expect(delay <= .seconds(20))
+        }
+    }
+
+    @Test(arguments: jitters)
+    func absurdSettingsDoNotTrap(jitter: Backoff.Jitter) {
+        let backoff = Backoff.exponential(
+            base: .seconds(Int64.max / 4),
+            multiplier: 1e300,
+            cap: .seconds(Int64.max / 4),
+            jitter: jitter
+        )
+        for delay in delays(backoff, 2_000) {
+            #expect(delay >= .zero)
+            #expect(delay <= .seconds(Int64.max / 4))
+        }
+    }
+
+    @Test func doublesWithoutJitter() {
+        let backoff = Backoff.exponential(base: .milliseconds(200), cap: .seconds(3), jitter: .none)
+        #expect(
+            delays(backoff, 6) == [
+                .milliseconds(200), .milliseconds(400), .milliseconds(800), .milliseconds(1_600), .seconds(3),
+                .seconds(3),
+            ]
+        )
+    }
+
+    @Test func staysTheSameWhenConstant() {
+        #expect(delays(.constant(.seconds(3)), 3) == [.seconds(3), .seconds(3), .seconds(3)])
+        #expect(delays(.immediate, 3) == [.zero, .zero, .zero])
+    }
+
+    @Test(
+        arguments: [
+            (.full, 0, 1), (.equal, 0.5, 1), (.proportional(0.25), 0.75, 1.25), (.stretched(0.5), 1, 1.5),
+            (.additive(.milliseconds(500)), 1, 1.5),
+        ] as [(Backoff.Jitter, Double, Double)]
+    )
+    func spreadsOverItsRange(jitter: Backoff.Jitter, least: Double, most: Double) throws {
+        let backoff = Backoff.constant(.seconds(1), jitter: jitter)
+        let delays = delays(backoff, 10_000).map { $0 / .seconds(1) }
+        let (low, high) = (try #require(delays.min()), try #require(delays.max()))
+        #expect(low >= least && low < least + 0.01)
+        #expect(high <= most && high > most - 0.01)
+        let mean = delays.reduce(0, +) / 10_000
+        #expect(abs(mean - (least + most) / 2) < 0.02)
+    }
+
+    @Test func decorrelatedGrowsFromTheDelayBefore() {
+        let backoff = Backoff.exponential(base: .seconds(1), cap: .seconds(1_000), jitter: .decorrelated)
+        var previous = Duration.seconds(1)
+        for delay in delays(backoff, 1_000) {
+            #expect(delay >= .seconds(1))
+            #expect(delay <= min(.seconds(1_000), previous * 3 + .nanoseconds(1)))
+            previous = delay
+        }
+    }
+
+    @Test func smoothHasItsBaseAsTheMedianOfTheFirstDelay() {
+        let backoff = Backoff.exponential(base: .seconds(1), cap: .seconds(1_000), jitter: .smooth)
+        let firsts = (1...2_001).map { delays(backoff, 1, seed: $0)[0] }.sorted()
+        #expect(abs(firsts[1_000] / .seconds(1) - 1) < 0.3)
+        let fourths = (1...2_001).map { delays(backoff, 4, seed: $0)[3] }.sorted()
+        #expect(fourths[1_000] > .seconds(3) && fourths[1_000] < .seconds(6))
+    }
+
+    @Test func aSeedRepeatsTheDelays() {
+        let backoff = Backoff.exponential()
+        #expect(delays(backoff, 5, seed: 7) == delays(backoff, 5, seed: 7))
+        #expect(delays(backoff, 5, seed: 7) != delays(backoff, 5, seed: 8))
+    }
+
+    @Test func settingsThatMakeNoSenseStopTheProgram() async {
+        await #expect(processExitsWith: .failure) { _ = Backoff.constant(.seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(base: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(multiplier: 0.5) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(cap: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(jitter: .proportional(1.1)) }
+        await #expect(processExitsWith: .failure) { _ = RetryPolicy.immediate(maximumRetries: -1) }
+        await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
+    }
+}

@@ -1,0 +1,100 @@
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RequestInterceptorTests {
+    private struct Stamp: RequestInterceptor {
+        let text: String
+
+        func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {
+            var request = request
+            request.headerFields[.accept] = (request.headerFields[.accept] ?? "") + text
+            return request
+        }
+    }
+
+    private struct Deciding: RequestInterceptor {
+        let name: String
+        let journal: Journal
+        let decide: @Sendable (Attempt) -> RetryDecision
+
+        func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
+            journal.note("\(name) \(attempt.number)")
+            return decide(attempt)
+        }
+    }
+
+    private let journal = Journal()
+
+    @Test func eachAdaptsWhatTheOneBeforeMadeOfIt() async throws {
+        let transport = MockTransport([.ok()])
+        try await transport.intercepted(by: Stamp(text: "a"), Stamp(text: "b")).data(.lawful)
+        #expect(transport.requests.map { $0.headerFields[.accept] } == ["ab"])
+    }
+
+    @Test func eachAttemptIsAdaptedAnew() async throws {
+        let transport = MockTransport([.status(.unauthorized), .ok()])
+        let retrying = Deciding(name: "x", journal: journal) { _ in .retry }
+        try await transport.intercepted(by: Stamp(text: "a"), retrying).data(.lawful)
+        #expect(transport.requests.map { $0.headerFields[.accept] } == ["a", "a"])
+    }
+
+    @Test func theFirstThatDecidesIsFollowed() async throws {
+        let transport = MockTransport([.status(.unauthorized), .status(.notFound), .ok()])
+        let first = Deciding(name: "first", journal: journal) { $0.response?.status == .notFound ? .giveUp : .standard }
+        let second = Deciding(name: "second", journal: journal) { _ in .retry(after: .seconds(2)) }
+        let network = transport.intercepted(by: first, second).environment(\.clock, .immediate())
+        let response = try await network.data(.lawful)
+        #expect(response.status == .notFound)
+        #expect(response.attempts.map(\.backoff) == [.seconds(2)])
+        #expect(journal.entries == ["first 1", "second 1", "first 2"])
+    }
+
+    @Test func whereNoneDecidesItIsNotTriedAgain() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let response = try await transport.intercepted(by: Stamp(text: "a")).data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func theyAreAskedAboutErrors() async throws {
+        struct Foreign: Error {}
+        let transport = MockTransport([.failure(Foreign()), .ok()])
+        let retrying = Deciding(name: "x", journal: journal) { $0.error is Foreign ? .retry : .standard }
+        #expect(try await transport.intercepted(by: retrying).data(.lawful).status == .ok)
+    }
+
+    @Test func theyAreNotAskedAboutACancellation() async throws {
+        let transport = HeldTransport()
+        let network = transport.intercepted(by: Deciding(name: "x", journal: journal) { _ in .retry })
+        let call = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(journal.entries.isEmpty)
+    }
+
+    @Test func theyCannotRetryForEver() async throws {
+        let transport = MockTransport { _ in .status(.unauthorized) }
+        let network = transport.intercepted(
+            by: Deciding(name: "x", journal: journal) { _ in .retry },
+            policy: .immediate(maximumRetries: 2)
+        )
+        #expect(try await network.data(.lawful).status == .unauthorized)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func whatOneThrowsIsTheEnd() async {
+        struct NoToken: Error {}
+        struct Failing: RequestInterceptor {
+            func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {
+                throw NoToken()
+            }
+        }
+        let transport = MockTransport()
+        await #expect(throws: NoToken.self) { try await transport.intercepted(by: Failing()).data(.lawful) }
+        #expect(transport.requests.isEmpty)
+    }
+}

@@ -1,0 +1,606 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct RetryTests {
+    private let clock = ManualClock()
+
+    /// A stack whose waits take no time.
+    private func network(
+        _ transport: some NetworkingComponent,
+        _ policy: RetryPolicy = .exponential(),
+        budget: RetryBudget = RetryBudget()
+    ) -> some NetworkingComponent {
+        transport.retry(policy, budget: budget)
+            .environment(\.clock, .immediate())
+            .environment(\.random, .seeded(1))
+    }
+
+    // MARK: What is tried again
+
+    @Test(arguments: [408, 429, 500, 502, 503, 504, 421, 425])
+    func statusesThatMayPassAreTriedAgain(code: Int) async throws {
+        let transport = MockTransport([.status(.init(code: code)), .text("there")])
+        let response = try await network(transport).data(.lawful)
+        #expect(response.data == Data("there".utf8))
+        #expect(response.attempts.map { $0.response?.status.code } == [code])
+        #expect(response.retryRefusal == nil)
+        #expect(transport.requests.map(\.attempt) == [1, 2])
+    }
+
+    @Test(arguments: [200, 201, 204, 206, 301, 304, 400, 401, 403, 404, 409, 410, 413, 422, 501, 505, 511])
+    func otherStatusesAreNot(code: Int) async throws {
+        let transport = MockTransport([.status(.init(code: code))])
+        let response = try await network(transport).data(.lawful)
+        #expect(response.status.code == code)
+        #expect(response.attempts.isEmpty)
+        #expect(response.retryRefusal == nil)
+    }
+
+    @Test(arguments: [421, 425])
+    func someAreTriedAgainOnce(code: Int) async throws {
+        let transport = MockTransport([.status(.init(code: code)), .status(.init(code: code)), .ok()])
+        let response = try await network(transport).data(.lawful)
+        #expect(response.status.code == code)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        arguments: [.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated]
+            as [NetworkingError.Kind]
+    )
+    func failuresOfTheNetworkAreTriedAgain(kind: NetworkingError.Kind) async throws {
+        let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
+        let response = try await network(transport).data(.lawful)
+        #expect(response.status == .ok)
+        #expect((response.attempts.first?.error as? NetworkingError)?.kind == kind)
+    }
+
+    @Test(
+        arguments: NetworkingError.Kind.allCases.filter { kind in
+            ![.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated].contains(kind)
+        }
+    )
+    func otherFailuresAreNot(kind: NetworkingError.Kind) async {
+        let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
+        let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(.lawful) }
+        #expect(error?.kind == kind)
+        #expect(error?.retryRefusal == nil)
+        #expect(transport.unusedAnswers == 1)
+    }
+
+    @Test func otherPeoplesErrorsPassAsTheyAre() async {
+        struct Foreign: Error {}
+        let transport = MockTransport([.failure(Foreign()), .ok()])
+        await #expect(throws: Foreign.self) { try await network(transport).data(.lawful) }
+        #expect(transport.unusedAnswers == 1)
+    }
+
+    @Test func aStatusThatWasThrownFurtherInIsReadInTheError() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.notFound)])
+        let network = network(transport.checkedStatusCode())
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.response?.status == .notFound)
+        #expect(error?.attempts.map { $0.response?.status } == [.serviceUnavailable])
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Methods
+
+    @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"])
+    func methodsThatMayBeSentTwiceAre(method: String) async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
+        #expect(try await network(transport).data(request).status == .ok)
+    }
+
+    @Test(arguments: ["POST", "PATCH", "CONNECT", "LOCK", "get"])
+    func othersAreNot(method: String) async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
+        let response = try await network(transport).data(request)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.retryRefusal == .notIdempotent)
+    }
+
+    @Test func aKeyMakesThemSo() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let request = HTTPRequestData.lawful.with {
+            $0.method = .post
+            $0.headerFields[.idempotencyKey] = "\"order-7\""
+        }
+        #expect(try await network(transport).data(request).status == .ok)
+        #expect(transport.requests.map { $0.headerFields[.idempotencyKey] } == ["\"order-7\"", "\"order-7\""])
+    }
+
+    @Test func theCallerKnowsBest() async throws {
+        let twice = MockTransport([.status(.serviceUnavailable), .ok()])
+        let post = HTTPRequestData.lawful.with {
+            $0.method = .post
+            $0.isIdempotent = true
+        }
+        #expect(try await network(twice).data(post).status == .ok)
+        let once = MockTransport([.status(.serviceUnavailable), .ok()])
+        let get = HTTPRequestData.lawful.with { $0.isIdempotent = false }
+        #expect(try await network(once).data(get).retryRefusal == .notIdempotent)
+    }
+
+    @Test(arguments: [.nameResolution, .connection, .offline] as [NetworkingError.Kind])
+    func whatWasNeverSentMayBeSent(kind: NetworkingError.Kind) async throws {
+        let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
+        let request = HTTPRequestData.lawful.with { $0.method = .post }
+        #expect(try await network(transport).data(request).status == .ok)
+    }
+
+    @Test(arguments: [.timeout, .connectionLost, .truncated] as [NetworkingError.Kind])
+    func whatMayHaveArrivedMayNot(kind: NetworkingError.Kind) async {
+        let transport = MockTransport([.failure(NetworkingError(kind, request: .lawful)), .ok()])
+        let request = HTTPRequestData.lawful.with { $0.method = .post }
+        let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(request) }
+        #expect(error?.kind == kind)
+        #expect(error?.retryRefusal == .notIdempotent)
+    }
+
+    @Test func aPolicyCanAddKeys() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok(), .ok(), .ok()])
+        var policy = RetryPolicy.immediate()
+        policy.addsIdempotencyKeys = true
+        let post = HTTPRequestData.lawful.with { $0.method = .post }
+        let network = network(transport, policy)
+        try await network.data(post)
+        try await network.data(post)
+        try await network.data(.lawful)
+        let keys = transport.requests.map { $0.headerFields[.idempotencyKey] }
+        #expect(keys[0]?.count == 34)
+        #expect(keys[0] == keys[1])
+        #expect(keys[2] != nil && keys[2] != keys[0])
+        #expect(keys[3] == nil)
+    }
+
+    // MARK: How often
+
+    @Test(arguments: [(0, 1), (1, 2), (3, 4), (7, 8)])
+    func isTriedAgainAsOftenAsThePolicySays(retries: Int, sent: Int) async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let response = try await network(transport, .immediate(maximumRetries: retries)).data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(transport.requests.count == sent)
+        #expect(response.attempts.count == retries)
+        #expect(response.retryRefusal == (retries == 0 ? nil : .exhausted))
+    }
+
+    @Test func anErrorTellsTheAttemptsBeforeIt() async {
+        let transport = MockTransport([
+            .status(.serviceUnavailable), .failure(NetworkingError(.connectionLost, request: .lawful)),
+            .failure(NetworkingError(.timeout, request: .lawful)),
+        ])
+        let network = network(transport, .immediate(maximumRetries: 2))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .timeout)
+        #expect(error?.retryRefusal == .exhausted)
+        #expect(error?.attempts.map(\.number) == [1, 2])
+        #expect(error?.attempts.first?.response?.status == .serviceUnavailable)
+        #expect((error?.attempts.last?.error as? NetworkingError)?.kind == .connectionLost)
+    }
+
+    @Test func exhaustionCanBeAnError() async throws {
+        var policy = RetryPolicy.immediate(maximumRetries: 1)
+        policy.throwsOnExhaustion = true
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.badGateway), .status(.notFound)])
+        let network = network(transport, policy)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .status)
+        #expect(error?.response?.status == .badGateway)
+        #expect(error?.attempts.count == 1)
+        #expect(error?.retryRefusal == .exhausted)
+        #expect(try await network.data(.lawful).status == .notFound)
+    }
+
+    @Test func theRequestsOwnPolicyReplacesTheStacks() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = network(transport)
+        try await network.data(.lawful.with { $0.retryPolicy = .never })
+        #expect(transport.requests.count == 1)
+        try await network.data(.lawful.with { $0.retryPolicy = .immediate(maximumRetries: 5) })
+        #expect(transport.requests.count == 7)
+    }
+
+    @Test func anotherRetryFurtherOutDoesNotMultiplyTheAttempts() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let response = try await network(transport.retry(.immediate())).data(.lawful)
+        #expect(transport.requests.count == 4)
+        #expect(response.attempts.count == 3)
+        #expect(response.retryRefusal == .exhausted)
+    }
+
+    @Test(arguments: [(RetryMode.off, 1, 0), (.withoutWaiting, 4, 0), (.enabled, 4, 3)])
+    func theEnvironmentCanSwitchThemOff(mode: RetryMode, sent: Int, waits: Int) async throws {
+        let events = CapturedEvents()
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = network(transport, .constant(.seconds(1))).environment(\.retries, mode)
+        try await network.data(.lawful.with { $0.addObserver(events) })
+        #expect(transport.requests.count == sent)
+        #expect(events.names.count { $0 == "waiting" } == waits)
+    }
+
+    @Test func anAttemptSaysWhichItIs() async throws {
+        var policy = RetryPolicy.immediate(maximumRetries: 2)
+        let name = try #require(HTTPField.Name("X-Attempt"))
+        policy.attemptHeaderField = name
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        try await network(transport, policy).data(.lawful)
+        #expect(transport.requests.map { $0.headerFields[name] } == [nil, "attempt=2; max=3", "attempt=3; max=3"])
+    }
+
+    // MARK: Waiting
+
+    @Test func waitsAsLongAsTheBackoffSays() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
+        let network = transport.retry(.exponential(base: .seconds(1), jitter: .none))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(1))
+        #expect(transport.requests.count == 1)
+        clock.advance(by: .milliseconds(999))
+        #expect(clock.sleepers == 1)
+        clock.advance(by: .milliseconds(1))
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(3))
+        clock.advanceToNextDeadline()
+        let response = try await call.value
+        #expect(response.attempts.map(\.backoff) == [.seconds(1), .seconds(2)])
+    }
+
+    @Test func aCancellationWithinTheWaitIsPrompt() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = transport.retry(.constant(.seconds(60))).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.sleepers == 0)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aCancellationBetweenAttemptsWithoutAWaitToo() async {
+        let transport = MockTransport { _ in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return .status(.serviceUnavailable)
+        }
+        let call = Task { try await transport.retry(.immediate()).data(.lawful) }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aCancelledAttemptIsNotTriedAgain() async throws {
+        let transport = HeldTransport()
+        let call = Task { try await transport.retry().data(.lawful) }
+        try await transport.arrived()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.journal.entries == ["sent", "cancelled"])
+    }
+
+    // MARK: Retry-After
+
+    @Test(arguments: [
+        ("3", 3), ("0", 1), ("-5", 1), ("  7 ", 7), ("60", 60), ("garbage", 1), ("", 1), ("1.5", 1), ("3 days", 1),
+        ("Tue, 14 Nov 2023 22:13:30 GMT", 10), ("Tuesday, 14-Nov-23 22:13:30 GMT", 10),
+        ("Tue Nov 14 22:13:30 2023", 10),
+        ("Mon, 13 Nov 2023 22:13:20 GMT", 1),
+    ])
+    func theServerSaysWhenToComeBack(value: String, seconds: Int) async throws {
+        let transport = MockTransport([
+            .status(.serviceUnavailable, headerFields: [.retryAfter: value]), .ok(),
+        ])
+        // The clock stands at Tue, 14 Nov 2023 22:13:20 GMT.
+        let network = transport.retry(.constant(.seconds(1))).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == .seconds(seconds))
+        clock.advanceToNextDeadline()
+        #expect(try await call.value.status == .ok)
+    }
+
+    @Test func aDateCountsFromTheServersOwn() async throws {
+        let transport = MockTransport([
+            .status(
+                .tooManyRequests,
+                headerFields: [
+                    .retryAfter: "Fri, 01 Jan 2100 00:00:05 GMT", .date: "Fri, 01 Jan 2100 00:00:00 GMT",
+                ]
+            ), .ok(),
+        ])
+        let response = try await network(transport, .immediate()).data(.lawful)
+        #expect(response.attempts.map(\.backoff) == [.seconds(5)])
+    }
+
+    @Test(arguments: ["61", "31536000", "99999999999999999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
+    func aServerThatWantsTooMuchGetsNoRetry(value: String) async throws {
+        let transport = MockTransport([.status(.serviceUnavailable, headerFields: [.retryAfter: value]), .ok()])
+        let network = transport.retry().environment(\.clock, .manual(clock))
+        let response = try await network.data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.retryRefusal == .retryAfter)
+        #expect(clock.sleepers == 0)
+    }
+
+    @Test func aWaitThatEndsAfterTheDeadlineDoesNotBegin() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable, headerFields: [.retryAfter: "10"]), .ok()])
+        let network = transport.retry().deadline(.seconds(10)).environment(\.clock, .manual(clock))
+        let response = try await network.data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.retryRefusal == .deadline)
+        #expect(clock.now.offset == .zero)
+    }
+
+    @Test func theBackoffStartsOverWhenTheServerHasPacedTheRetries() async throws {
+        let slow = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "30"])
+        let busy = MockResponse.status(.serviceUnavailable)
+        let transport = MockTransport([busy, busy, slow, busy, .ok()])
+        let policy = RetryPolicy.exponential(base: .seconds(1), jitter: .none, maximumRetries: 9)
+        let response = try await network(transport, policy).data(.lawful)
+        #expect(response.attempts.map(\.backoff) == [.seconds(1), .seconds(2), .seconds(30), .seconds(1)])
+    }
+
+    // MARK: Time limits
+
+    @Test func anAttemptThatTimesOutIsTriedAgainAndADeadlineIsNot() async throws {
+        let transport = StuckTransport()
+        let network = transport.timeout(.seconds(10)).retry(.immediate(maximumRetries: 9)).deadline(.seconds(25))
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        for attempt in 1...2 {
+            try await transport.waitForRequests(attempt)
+            clock.advance(by: .seconds(10))
+        }
+        try await transport.waitForRequests(3)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .deadline)
+        #expect(transport.requests == 3)
+    }
+
+    // MARK: Bodies, sinks and progress
+
+    @Test func aSinkThatTookABodyIsNotFilledTwice() async {
+        let sink = CollectingSink { _ in .take }
+        let transport = CutOffTransport()
+        let request = HTTPRequestData.lawful.with { $0.sink = sink }
+        let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(request) }
+        #expect(error?.kind == .truncated)
+        #expect(error?.retryRefusal == .sinkNotRestartable)
+        #expect(sink.data == Data("half".utf8))
+    }
+
+    @Test func oneThatCanStartOverIs() async throws {
+        let sink = RestartingSink()
+        let transport = CutOffTransport(failures: 2)
+        let request = HTTPRequestData.lawful.with { $0.sink = sink }
+        let response = try await network(transport).data(request)
+        #expect(response.body == .delivered(byteCount: 5))
+        #expect(sink.bodies == ["half", "half", "whole"])
+    }
+
+    @Test func oneThatHasTakenNothingMayBeOfferedMore() async throws {
+        let sink = CollectingSink()
+        let transport = MockTransport([.status(.serviceUnavailable), .text("there")])
+        let response = try await network(transport).data(.lawful.with { $0.sink = sink })
+        #expect(response.body == .delivered(byteCount: 5))
+        #expect(sink.data == Data("there".utf8))
+    }
+
+    @Test func progressBeginsAtZeroWithEachAttempt() async throws {
+        let heard = Mutex<[Int64]>([])
+        let transport = MockTransport([
+            MockResponse(status: .serviceUnavailable, data: Data(count: 7), headerFields: [:]),
+            MockResponse(status: .ok, data: Data(count: 5), headerFields: [:]),
+        ])
+        try await network(transport).data(.lawful) { progress in heard.withLock { $0.append(progress.received.count) } }
+        #expect(heard.withLock { $0 } == [0, 7, 0, 0, 5])
+    }
+
+    // MARK: Strategies
+
+    @Test func aStrategySeesTheRequestAndAllAttempts() async throws {
+        struct Strategy: RetryStrategy {
+            let journal: Journal
+
+            func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision {
+                journal.note("\(request): \(attempts.compactMap { $0.response?.status.code })")
+                return attempts.count < 3 ? .retry(after: .seconds(attempts.count)) : .giveUp
+            }
+        }
+        let journal = Journal()
+        let transport = MockTransport([.status(.notFound), .status(.conflict), .status(.gone), .ok()])
+        let policy = RetryPolicy.exponential().deciding(by: Strategy(journal: journal))
+        let response = try await network(transport, policy).data(.lawful)
+        #expect(response.status == .gone)
+        #expect(response.attempts.map(\.backoff) == [.seconds(1), .seconds(2)])
+        #expect(
+            journal.entries == [
+                "\(HTTPRequestData.lawful): [404]", "\(HTTPRequestData.lawful): [404, 409]",
+                "\(HTTPRequestData.lawful): [404, 409, 410]",
+            ]
+        )
+    }
+
+    @Test func aClosureMayLeaveItToTheRules() async throws {
+        let transport = MockTransport([.status(.notFound), .status(.serviceUnavailable), .ok()])
+        let network = network(transport, .immediate().deciding { _ in .standard })
+        #expect(try await network.data(.lawful).status == .notFound)
+        #expect(try await network.data(.lawful).status == .ok)
+    }
+
+    @Test func aClosureMayRetryWhatTheRulesWouldNot() async throws {
+        struct Foreign: Error {}
+        let transport = MockTransport([.failure(Foreign()), .ok()])
+        let network = network(transport, .immediate().deciding { $0.last?.error is Foreign ? .retry : .standard })
+        let response = try await network.data(.lawful.with { $0.method = .post })
+        #expect(response.status == .ok)
+    }
+
+    @Test func theLimitHoldsForClosuresToo() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let response = try await network(transport, .immediate().deciding { _ in .retry }).data(.lawful)
+        #expect(transport.requests.count == 4)
+        #expect(response.retryRefusal == .exhausted)
+    }
+
+    // MARK: Under fire
+
+    @Test func thousandCallsToAServerThatIsDownReachItNoMoreThan1300Times() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        // All within a moment.
+        let network = network(transport).environment(\.retries, .withoutWaiting)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    for _ in 0..<100 {
+                        let response = try await network.data(.lawful)
+                        #expect(response.status == .serviceUnavailable)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect((1_200...1_300).contains(transport.requests.count))
+    }
+
+    @Test func withoutABudgetItWouldBe4000() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = network(transport, budget: .unlimited)
+        for _ in 0..<1_000 {
+            try await network.data(.lawful)
+        }
+        #expect(transport.requests.count == 4_000)
+    }
+
+    @Test func whereTheBudgetIsSpentTheFailureIsGivenOut() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = network(transport, budget: RetryBudget(.ratio(0, reserve: 1)))
+        #expect(try await network.data(.lawful).retryRefusal == .budget)
+        #expect(transport.requests.count == 2)
+        let elsewhere = HTTPRequestData.lawful.with { $0.authority = "other.example" }
+        try await network.data(elsewhere)
+        #expect(transport.requests.count == 4)
+    }
+
+    // MARK: Telling
+
+    @Test func tellsWhatItDoes() async throws {
+        let events = CapturedEvents()
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        try await network(transport, .immediate(maximumRetries: 1)).data(.lawful.with { $0.addObserver(events) })
+        let told = events.names.filter { $0.hasPrefix("retr") }
+        #expect(told == ["retrying", "retryRefused"])
+    }
+
+    @Test func itsLineInTheOutline() {
+        let network = MockTransport().retry(.immediate(maximumRetries: 2), budget: .unlimited)
+        #expect(network.outline.hasPrefix("retry(up to 2 times, budget: unlimited)\n"))
+    }
+
+    @Test func anAttemptTellsNoSecret() {
+        let request = HTTPRequestData.lawful.with { $0.headerFields[.authorization] = "Bearer hunter2" }
+        let attempt = Attempt(
+            number: 1,
+            result: .failure(NetworkingError(.timeout, request: request)),
+            elapsed: .seconds(1)
+        )
+        #expect("\(attempt)" == "1: timeout after 1.0 seconds")
+        var dumped = ""
+        dump(attempt, to: &dumped)
+        #expect(!dumped.contains("hunter2"))
+    }
+}
+
+// MARK: - Transports
+
+/// Never answers; ends when it is cancelled.
+private final class StuckTransport: NetworkingTransport {
+    private let state = Mutex((count: 0, waiters: [(count: Int, wait: Suspension<Void>)]()))
+
+    var requests: Int {
+        state.withLock { $0.count }
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let due = state.withLock { state in
+            state.count += 1
+            return state.waiters.filter { $0.count <= state.count }
+        }
+        for waiter in due {
+            waiter.wait.resume()
+        }
+        try await Suspension<Void>().value()
+        return HTTPResponseData(request: request)
+    }
+
+    func waitForRequests(_ count: Int) async throws {
+        let wait = Suspension<Void>()
+        let isThere = state.withLock { state in
+            if state.count >= count { return true }
+            state.waiters.append((count, wait))
+            return false
+        }
+        if !isThere {
+            try await wait.value()
+        }
+    }
+}
+
+/// Brings half a body, a number of times, and then the whole one.
+private final class CutOffTransport: NetworkingTransport {
+    private let failures: Mutex<Int>
+
+    init(failures: Int = .max) {
+        self.failures = Mutex(failures)
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let head = HTTPResponse(status: .ok)
+        guard case .sink(let sink) = try await request.bodyDestination(for: head) else {
+            return HTTPResponseData(request: request)
+        }
+        let isCutOff = failures.withLock { failures in
+            failures -= 1
+            return failures >= 0
+        }
+        guard isCutOff else {
+            try await sink.receive(Data("whole".utf8))
+            try await sink.finish()
+            var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 5))
+            response.wasOfferedToSink = true
+            return response
+        }
+        try await sink.receive(Data("half".utf8))
+        let error = NetworkingError(.truncated, request: request)
+        sink.fail(error)
+        throw error
+    }
+}
+
+private final class RestartingSink: ResponseSink {
+    let canRestart = true
+    private let state = Mutex<[String]>([])
+
+    var bodies: [String] {
+        state.withLock { $0 }
+    }
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        state.withLock { $0.append("") }
+        return .take
+    }
+
+    func receive(_ chunk: Data) async throws {
+        state.withLock { $0[$0.count - 1] += String(decoding: chunk, as: UTF8.self) }
+    }
+}
