@@ -1,4 +1,6 @@
-// Foundation as Apple's platforms have it, made of Linux's two modules, and of what those lack and this library uses.
+// Foundation, Dispatch and URLSession are one import on Apple's platforms. What Apple's Foundation has and
+// swift-corelibs-foundation lacks is declared here when the library uses it, with Apple's documented signature.
 
-@_exported import Foundation
-@_exported import FoundationNetworking
+@_exported public import Dispatch
+@_exported public import Foundation
+@_exported public import FoundationNetworking

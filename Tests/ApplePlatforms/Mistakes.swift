@@ -1,0 +1,23 @@
+// Mistakes that the check must find, each with the compiler's complaint: the check fails when one of them passes.
+
+import Darwin
+import FlyingSocks
+import Foundation
+
+#if canImport(FoundationNetworking) || canImport(FoundationEssentials) || canImport(Glibc)
+let linuxBranch: String = 1
+#else
+let appleBranch: String = 1  // expected-error {{cannot convert value of type 'Int' to specified type 'String'}}
+#endif
+
+#if canImport(Darwin)
+let darwinBranch: String = 1  // expected-error {{cannot convert value of type 'Int' to specified type 'String'}}
+#endif
+
+/// A wrong label, a wrong type and a missing member, in what Foundation has and in what a stub has.
+func misuse(_ session: URLSession, _ task: URLSessionTask) {
+    _ = session.dataTask(for: URLRequest(url: URL(filePath: "/")))  // expected-error {{incorrect argument label}}
+    task.delegate = 1  // expected-error {{cannot assign value of type 'Int'}}
+    _ = SocketPool<kQueue>.kQueue(maximumEvents: 1)  // expected-error {{incorrect argument label}}
+    _ = BoolSocketOption.noSIGTERM  // expected-error {{has no member 'noSIGTERM'}}
+}

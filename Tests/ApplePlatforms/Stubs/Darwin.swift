@@ -1,0 +1,4 @@
+// The C library. A declaration of its own would be ambiguous with Glibc's, which Foundation exports on Linux, so the
+// constants have Glibc's types here: `SHUT_RDWR` is an `Int` and on Apple's platforms an `Int32`.
+
+@_exported public import Glibc
