@@ -25,6 +25,7 @@ let package = Package(
         .target(
             name: "Networking",
             dependencies: [
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

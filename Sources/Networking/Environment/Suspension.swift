@@ -15,6 +15,14 @@ package final class Suspension<Value: Sendable>: Sendable {
 
     package init() {}
 
+    /// Whether it has not ended yet.
+    package var isPending: Bool {
+        state.withLock { state in
+            if case .over = state { return false }
+            return true
+        }
+    }
+
     /// Ends the wait; does nothing when it is over.
     ///
     /// - Returns: Whether this call ended it.

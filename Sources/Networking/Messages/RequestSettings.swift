@@ -14,6 +14,9 @@ struct RequestSettings: Sendable {
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
     var retryPolicy: RetryPolicy?
+    var priority = RequestPriority.normal
+    var isThrottled = true
+    var weight = 1
     var isIdempotent: Bool?
     var attempt = 1
     var decompressionLimit = DecompressionLimit.standard

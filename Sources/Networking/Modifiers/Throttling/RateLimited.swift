@@ -1,0 +1,109 @@
+extension NetworkingComponent {
+    /// Lets so many requests through in a while, evenly, with a few at once.
+    ///
+    /// It belongs inside `retry` and `cached`, so that what is sent is counted and nothing else, and outside `throttled`, so
+    /// that who waits here holds no slot.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.rateLimited(to: 10, per: .seconds(1), burst: 20)
+    /// ```
+    ///
+    /// Who waits goes in the order of ``HTTPRequestData/priority``, and in the order of arrival within one. A wait that
+    /// would take longer than `maximumWait`, or than the deadline leaves, does not begin: the request is refused at once,
+    /// takes nothing, and the error's ``NetworkingError/retryAfter`` says when to come back. A cancelled caller gets
+    /// `CancellationError` at once, and those behind it move up. ``HTTPRequestData/isThrottled`` lets one request pass
+    /// uncounted, and ``HTTPRequestData/rateLimitWeight`` makes one count as several.
+    ///
+    /// - Parameters:
+    ///   - count: How many.
+    ///   - period: In which while.
+    ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
+    ///   - maximumWait: How long one may wait; zero refuses instead of waiting, nil waits as long as it takes.
+    ///   - key: What is counted together; everything by default.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it refuses.
+    /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000 years, and
+    ///   `maximumWait` is not negative.
+    public func rateLimited(
+        to count: Int,
+        per period: Duration,
+        burst: Int? = nil,
+        maximumWait: Duration? = nil,
+        by key: RateLimiter.Key = .everything
+    ) -> some NetworkingComponent {
+        rateLimited(by: RateLimiter(count, per: period, burst: burst, key: key), maximumWait: maximumWait)
+    }
+
+    /// Lets as many requests through as a limiter allows, which several stacks may share.
+    ///
+    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``.
+    ///
+    /// - Parameters:
+    ///   - limiter: The limiter.
+    ///   - maximumWait: How long one may wait; zero refuses instead of waiting, nil waits as long as it takes.
+    /// - Returns: A component that refuses as that one does.
+    /// - Precondition: `maximumWait` is not negative.
+    public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        precondition(
+            maximumWait ?? .zero >= .zero,
+            "maximumWait must not be negative (is \(maximumWait ?? .zero))"
+        )
+        return modified(RateLimited(limiter: limiter, maximumWait: maximumWait))
+    }
+}
+
+extension HTTPRequestData {
+    /// How many requests this one counts as at a rate limit; 1 by default, and less is 1.
+    public var rateLimitWeight: Int {
+        get { box?.value.weight ?? 1 }
+        set { settings.weight = max(1, newValue) }
+    }
+}
+
+struct RateLimited: NetworkingModifier, CustomStringConvertible {
+    let limiter: RateLimiter
+    let maximumWait: Duration?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.isThrottled else { return try await upstream.send(request) }
+        let environment = NetworkEnvironment.current
+        let clock = environment.clock
+        let start = clock.now
+        let key = limiter.key.value(for: request, upstream.principal(for: request))
+        var longest = maximumWait
+        if let deadline = environment.deadline {
+            longest = min(longest ?? .seconds(Int64.max), max(.zero, deadline - start))
+        }
+        switch limiter.take(request.rateLimitWeight, request.priority, key, waitingUpTo: longest, on: clock) {
+        case .taken:
+            break
+        case .wait(let place, let duration):
+            request.emit(.waiting(.permit, duration))
+            try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
+            guard !Task.isCancelled else {
+                limiter.giveBack(place.weight, key, on: clock)
+                throw CancellationError()
+            }
+            request.emit(.waited(.permit, clock.now - start))
+        case .refused(let wait):
+            throw NetworkingError(
+                .rejected,
+                request: request,
+                reason: "The limit of \(limiter) is reached; the next may go in \(wait). Send fewer, or wait longer.",
+                retryAfter: wait
+            )
+        case .impossible:
+            throw NetworkingError(
+                .rejected,
+                request: request,
+                reason:
+                    "The request counts as \(request.rateLimitWeight), and the limit of \(limiter) never lets so many "
+                    + "go at once. Give it a lower rateLimitWeight, or the limit a larger burst."
+            )
+        }
+        return try await upstream.send(request)
+    }
+
+    var description: String {
+        "rateLimited(\(limiter)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
+    }
+}

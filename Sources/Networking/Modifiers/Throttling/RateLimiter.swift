@@ -1,0 +1,237 @@
+import Synchronization
+
+/// So many requests in a while, for ``NetworkingComponent/rateLimited(by:maximumWait:)``; one object may serve several stacks.
+///
+/// It is the generic cell rate algorithm: one moment says when the bucket would be empty, and nothing has to be filled up.
+public final class RateLimiter: Sendable {
+    /// What is counted together.
+    public struct Key: Sendable {
+        private let make: @Sendable (HTTPRequestData, Principal?) -> String
+
+        /// Everything.
+        public static let everything = Key { _, _ in "" }
+
+        /// What goes to one authority.
+        public static let host = Key { request, _ in request.authority?.lowercased() ?? "" }
+
+        /// What is sent on behalf of one principal, as the stack upstream tells.
+        public static let principal = Key { _, principal in principal.map { "\($0.id)" } ?? "" }
+
+        /// What a closure gives the same name.
+        ///
+        /// - Parameter name: Names what a request counts to.
+        /// - Returns: The key.
+        public static func custom(_ name: @escaping @Sendable (HTTPRequestData) -> String) -> Key {
+            Key { request, _ in name(request) }
+        }
+
+        private init(make: @escaping @Sendable (HTTPRequestData, Principal?) -> String) {
+            self.make = make
+        }
+
+        func value(for request: HTTPRequestData, _ principal: @autoclosure () -> Principal?) -> String {
+            make(request, principal())
+        }
+    }
+
+    let key: Key
+    private let count: Int
+    private let period: Duration
+    private let burst: Int
+    /// The time that one request takes up.
+    private let interval: Duration
+    private let cells = Mutex<[String: Cell]>([:])
+
+    /// More than an app talks to; those at rest make room.
+    private static let keyLimit = 10_000
+
+    /// Creates a limiter.
+    ///
+    /// - Parameters:
+    ///   - count: How many.
+    ///   - period: In which while.
+    ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
+    ///   - key: What is counted together.
+    /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, and `period` is greater than zero and at most 1,000
+    ///   years.
+    public init(_ count: Int, per period: Duration, burst: Int? = nil, key: Key = .everything) {
+        precondition((1...1_000_000_000).contains(count), "count must be 1 to 1,000,000,000 (is \(count))")
+        precondition(
+            (1...1_000_000_000).contains(burst ?? count),
+            "burst must be 1 to 1,000,000,000 (is \(burst ?? count))"
+        )
+        precondition(
+            period > .zero && period <= .seconds(31_556_952_000),
+            "period must be greater than zero and at most 1,000 years (is \(period))"
+        )
+        self.count = count
+        self.period = period
+        self.burst = burst ?? count
+        self.key = key
+        interval = period / count
+    }
+
+    /// How many requests wait.
+    public var waiting: Int {
+        cells.withLock { $0.values.reduce(0) { $0 + $1.queue.count } }
+    }
+
+    /// How many keys are remembered.
+    var keys: Int {
+        cells.withLock { $0.count }
+    }
+
+    enum Answer {
+        /// It may go.
+        case taken
+        /// It has a place, and will go in about so long.
+        case wait(WaitPlace, Duration)
+        /// It would have to wait so long.
+        case refused(Duration)
+        /// It never may.
+        case impossible
+    }
+
+    /// Takes permits, or a place among those who wait for them.
+    func take(
+        _ weight: Int,
+        _ priority: RequestPriority,
+        _ key: String,
+        waitingUpTo longest: Duration?,
+        on clock: NetworkClock
+    ) -> Answer {
+        guard weight <= burst else { return .impossible }
+        let now = clock.now
+        let (answer, alarm) = cells.withLock { cells -> (Answer, Duration?) in
+            makeRoom(in: &cells, at: now)
+            return cells[key, default: Cell()]
+                .withRules(interval, burst) { cell in
+                    if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
+                    // Behind those who wait already, whatever their priority: at most that long.
+                    let wait = cell.wait(for: weight + cell.queue.weight, at: now)
+                    if let longest, wait > longest { return (.refused(wait), nil) }
+                    let place = cell.queue.enter(priority, weight: weight)
+                    return (.wait(place, wait), cell.planAlarm(at: now))
+                }
+        }
+        set(alarm, key, on: clock)
+        return answer
+    }
+
+    /// Gives permits back that were not used.
+    func giveBack(_ weight: Int, _ key: String, on clock: NetworkClock) {
+        let now = clock.now
+        let alarm = cells.withLock { cells in
+            cells[key]?
+                .withRules(interval, burst) { cell in
+                    cell.giveBack(weight)
+                    return cell.planAlarm(at: now)
+                }
+        }
+        set(alarm ?? nil, key, on: clock)
+    }
+
+    /// Counts one out that does not wait any more; those behind it move up.
+    func left(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        let now = clock.now
+        let alarm = cells.withLock { cells in
+            cells[key]?
+                .withRules(interval, burst) { cell in
+                    cell.queue.leave(place)
+                    return cell.planAlarm(at: now)
+                }
+        }
+        set(alarm ?? nil, key, on: clock)
+    }
+
+    private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
+        guard let moment else { return }
+        // It keeps the limiter until it rings, which those who wait want.
+        _ = clock.alarm(at: moment) { [self] in serve(key, on: clock) }
+    }
+
+    /// Lets those go whose turn has come.
+    private func serve(_ key: String, on clock: NetworkClock) {
+        let now = clock.now
+        let (due, alarm) = cells.withLock { cells -> ([WaitPlace], Duration?) in
+            cells[key]?
+                .withRules(interval, burst) { cell in
+                    cell.alarm = nil
+                    var due: [WaitPlace] = []
+                    while let first = cell.queue.first(), cell.take(first.weight, at: now) {
+                        _ = cell.queue.serve()
+                        due.append(first)
+                    }
+                    return (due, cell.planAlarm(at: now))
+                } ?? ([], nil)
+        }
+        for place in due where !place.wait.resume(with: .success(())) {
+            // It was cancelled just before.
+            giveBack(place.weight, key, on: clock)
+        }
+        set(alarm, key, on: clock)
+    }
+
+    private func makeRoom(in cells: inout [String: Cell], at now: Duration) {
+        guard cells.count >= Self.keyLimit else { return }
+        cells = cells.filter { $0.value.queue.count > 0 || $0.value.emptyAt > now }
+        guard cells.count >= Self.keyLimit else { return }
+        // All are in use: those that will be at rest first are forgotten, which lets a few more through.
+        for (key, cell) in cells.sorted(by: { $0.value.emptyAt < $1.value.emptyAt }).prefix(Self.keyLimit / 10)
+        where cell.queue.count == 0 {
+            cells[key] = nil
+        }
+    }
+
+    private struct Cell {
+        /// When the permits that were taken will have come back.
+        var emptyAt = Duration.zero
+        var queue = WaitQueue()
+        /// When the next alarm rings.
+        var alarm: Duration?
+
+        private var interval = Duration.zero
+        private var tolerance = Duration.zero
+
+        mutating func withRules<Result>(
+            _ interval: Duration,
+            _ burst: Int,
+            _ body: (inout Cell) -> Result
+        ) -> Result {
+            self.interval = interval
+            tolerance = interval * (burst - 1)
+            return body(&self)
+        }
+
+        /// How long until so many may go.
+        func wait(for weight: Int, at now: Duration) -> Duration {
+            max(.zero, max(emptyAt, now) + interval * (weight - 1) - tolerance - now)
+        }
+
+        mutating func take(_ weight: Int, at now: Duration) -> Bool {
+            guard wait(for: weight, at: now) == .zero else { return false }
+            emptyAt = max(emptyAt, now) + interval * weight
+            return true
+        }
+
+        mutating func giveBack(_ weight: Int) {
+            emptyAt -= interval * weight
+        }
+
+        /// The alarm to set for the one whose turn it is, unless one rings by then.
+        mutating func planAlarm(at now: Duration) -> Duration? {
+            guard let first = queue.first() else { return nil }
+            let moment = now + wait(for: first.weight, at: now)
+            if let alarm, alarm <= moment { return nil }
+            alarm = moment
+            return moment
+        }
+    }
+}
+
+extension RateLimiter: CustomStringConvertible {
+    /// The limit, as an outline shows it: `10 per 1.0 seconds, burst: 10`.
+    public var description: String {
+        "\(count) per \(period), burst: \(burst)"
+    }
+}

@@ -1,0 +1,223 @@
+import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Lets at most so many requests through at a time; the others wait their turn.
+    ///
+    /// It belongs inside `retry`, so that a request that waits for its next attempt holds no slot, and outside `timeout`, so
+    /// that waiting here is no part of an attempt. Who waits goes in the order of ``HTTPRequestData/priority``, and in the
+    /// order of arrival within one. A slot is held until the body has arrived, or, for a sink that somebody reads from at
+    /// their own speed (``ResponseSink/isReaderPaced``), until the head has.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.throttled(max: 6)
+    /// ```
+    ///
+    /// A cancelled caller gets `CancellationError` at once and leaves no gap; a slot that it had just been given goes to the
+    /// next. ``HTTPRequestData/isThrottled`` lets one request pass without a slot.
+    ///
+    /// - Parameters:
+    ///   - max: How many.
+    ///   - queue: How many may wait. When they are too many, the last of the lowest priority gives way to one of a higher;
+    ///     otherwise the one that comes is refused.
+    ///   - maximumWait: How long one may wait; nil for as long as it takes.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what the queue
+    ///   or the wait does not allow.
+    /// - Precondition: `max` is greater than zero, and neither `queue` nor `maximumWait` is negative.
+    public func throttled(max: Int, queue: Int = .max, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        throttled(by: Slots(max: max, queue: queue), maximumWait: maximumWait)
+    }
+
+    /// Lets at most so many requests to each host through at a time, so that a slow one does not hold up the others.
+    ///
+    /// For the rest it is ``throttled(max:queue:maximumWait:)``.
+    ///
+    /// - Parameters:
+    ///   - maxPerHost: How many for each authority. Only hosts with requests under way take memory.
+    ///   - queue: How many may wait for each.
+    ///   - maximumWait: How long one may wait; nil for as long as it takes.
+    /// - Returns: A component that refuses as that one does.
+    /// - Precondition: `maxPerHost` is greater than zero, and neither `queue` nor `maximumWait` is negative.
+    public func throttled(
+        maxPerHost: Int,
+        queue: Int = .max,
+        maximumWait: Duration? = nil
+    ) -> some NetworkingComponent {
+        throttled(by: Slots(maxPerHost: maxPerHost, queue: queue), maximumWait: maximumWait)
+    }
+
+    /// Lets as many requests through at a time as there are slots, which several stacks may share.
+    ///
+    /// ```swift
+    /// let slots = Slots(max: 6)
+    /// let api = URLSession.shared.throttled(by: slots)
+    /// let images = URLSession.shared.throttled(by: slots)
+    /// ```
+    ///
+    /// For the rest it is ``throttled(max:queue:maximumWait:)``.
+    ///
+    /// - Parameters:
+    ///   - slots: The slots.
+    ///   - maximumWait: How long one may wait; nil for as long as it takes.
+    /// - Returns: A component that refuses as that one does.
+    /// - Precondition: `maximumWait` is not negative.
+    public func throttled(by slots: Slots, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        precondition(
+            maximumWait ?? .zero >= .zero,
+            "maximumWait must not be negative (is \(maximumWait ?? .zero))"
+        )
+        return modified(Throttled(slots: slots, maximumWait: maximumWait))
+    }
+}
+
+extension HTTPRequestData {
+    /// Who goes first when requests wait for a slot.
+    public var priority: RequestPriority {
+        get { box?.value.priority ?? .normal }
+        set { settings.priority = newValue }
+    }
+
+    /// Whether `throttled` and `rateLimited` hold for this request.
+    ///
+    /// They do by default.
+    public var isThrottled: Bool {
+        get { box?.value.isThrottled ?? true }
+        set { settings.isThrottled = newValue }
+    }
+}
+
+/// How urgent a request is among those that wait.
+public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
+    /// After all others, such as what is fetched in advance.
+    case low
+    /// As most are.
+    case normal
+    /// Before all others, such as what somebody looks at.
+    case high
+
+    /// Compares by urgency.
+    public static func < (lhs: Self, rhs: Self) -> Bool {
+        lhs.rawValue < rhs.rawValue
+    }
+}
+
+struct Throttled: NetworkingModifier, CustomStringConvertible {
+    let slots: Slots
+    let maximumWait: Duration?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.isThrottled else { return try await upstream.send(request) }
+        let host = slots.key(for: request)
+        if !slots.takeIfFree(host) {
+            try await wait(for: request, host)
+        }
+        guard request.sink?.isReaderPaced == true, let sink = request.sink else {
+            defer { slots.giveBack(host) }
+            return try await upstream.send(request)
+        }
+        let hold = SlotHold(slots: slots, host: host)
+        defer { hold.giveBack() }
+        var request = request
+        request.sink = HeadSink(sink: sink, hold: hold)
+        return try await upstream.send(request)
+    }
+
+    private func wait(for request: HTTPRequestData, _ host: String?) async throws {
+        let clock = NetworkEnvironment.current.clock
+        let start = clock.now
+        guard maximumWait != .zero else { throw tooLong(request) }
+        guard let place = slots.enqueue(request.priority, host, refusal: tooMany(request)) else {
+            throw tooMany(request)
+        }
+        request.emit(.waiting(.slot, maximumWait ?? .zero))
+        let alarm = maximumWait.map { limit in
+            clock.alarm(at: start + limit) { [slots] in slots.leave(place, host, with: tooLong(request)) }
+        }
+        defer { alarm?.cancel() }
+        try await place.wait.value { [slots] in slots.left(place, host) }
+        // A slot that comes with the cancellation goes to the next.
+        guard !Task.isCancelled else {
+            slots.giveBack(host)
+            throw CancellationError()
+        }
+        request.emit(.waited(.slot, clock.now - start))
+    }
+
+    private func tooLong(_ request: HTTPRequestData) -> NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: request,
+            reason: "No slot came free within \(maximumWait ?? .zero). Send fewer requests at a time, or wait longer."
+        )
+    }
+
+    private func tooMany(_ request: HTTPRequestData) -> NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: request,
+            reason: "Too many requests wait for a slot already. Send fewer at a time, or allow a longer queue."
+        )
+    }
+
+    var description: String {
+        "throttled(\(slots)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
+    }
+}
+
+/// A slot that is given back once.
+private final class SlotHold: Sendable {
+    private let slots: Slots
+    private let host: String?
+    private let isGivenBack = Atomic(false)
+
+    init(slots: Slots, host: String?) {
+        self.slots = slots
+        self.host = host
+    }
+
+    func giveBack() {
+        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
+            slots.giveBack(host)
+        }
+    }
+}
+
+/// Gives a slot back when its sink takes a body that somebody reads at their own speed.
+private struct HeadSink: ResponseSink {
+    let sink: any ResponseSink
+    let hold: SlotHold
+
+    var canRestart: Bool {
+        sink.canRestart
+    }
+
+    var isReaderPaced: Bool {
+        sink.isReaderPaced
+    }
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        let answer = try await sink.offer(head)
+        if case .take = answer {
+            hold.giveBack()
+        }
+        return answer
+    }
+
+    func receive(_ chunk: Data) async throws {
+        try await sink.receive(chunk)
+    }
+
+    func finish() async throws {
+        try await sink.finish()
+    }
+
+    func fail(_ error: any Error) {
+        sink.fail(error)
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct RateLimitedTests {
+    private let clock = ManualClock()
+    private let transport = MockTransport { _ in .ok() }
+
+    private func network(_ limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        transport.rateLimited(by: limiter, maximumWait: maximumWait).environment(\.clock, .manual(clock))
+    }
+
+    private func sent(_ count: Int, over network: some NetworkingComponent, weight: Int = 1) async -> Int {
+        let before = transport.requests.count
+        for _ in 0..<count {
+            _ = try? await network.data(.lawful.with { $0.rateLimitWeight = weight })
+        }
+        return transport.requests.count - before
+    }
+
+    // MARK: The rate
+
+    @Test func aBurstGoesAtOnceAndTheRestIsRefused() async {
+        let network = network(RateLimiter(10, per: .seconds(1), burst: 5), maximumWait: .zero)
+        #expect(await sent(20, over: network) == 5)
+        clock.advance(by: .milliseconds(99))
+        #expect(await sent(20, over: network) == 0)
+        clock.advance(by: .milliseconds(1))
+        #expect(await sent(20, over: network) == 1)
+        clock.advance(by: .milliseconds(250))
+        #expect(await sent(20, over: network) == 2)
+        clock.advance(by: .seconds(3_600))
+        #expect(await sent(20, over: network) == 5)
+    }
+
+    @Test func aRefusalSaysWhenToComeBack() async {
+        let network = network(RateLimiter(1, per: .seconds(10)), maximumWait: .seconds(5))
+        #expect(await sent(1, over: network) == 1)
+        clock.advance(by: .seconds(2))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .rejected)
+        #expect(error?.retryAfter == .seconds(8))
+        #expect(error?.reason.contains("1 per 10.0 seconds") == true)
+        // It took nothing.
+        clock.advance(by: .seconds(8))
+        #expect(await sent(1, over: network) == 1)
+    }
+
+    @Test func aRequestMayCountAsSeveral() async {
+        let network = network(RateLimiter(10, per: .seconds(1), burst: 5), maximumWait: .zero)
+        #expect(await sent(3, over: network, weight: 2) == 2)
+        #expect(await sent(3, over: network) == 1)
+        clock.advance(by: .milliseconds(300))
+        #expect(await sent(1, over: network, weight: 4) == 0)
+        #expect(await sent(1, over: network, weight: 3) == 1)
+    }
+
+    @Test func whatNeverFitsIsToldSo() async {
+        let network = network(RateLimiter(10, per: .seconds(1), burst: 5))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(.lawful.with { $0.rateLimitWeight = 6 })
+        }
+        #expect(error?.kind == .rejected)
+        #expect(error?.retryAfter == nil)
+        #expect(error?.reason.contains("6") == true)
+    }
+
+    // MARK: Waiting
+
+    @Test func whoWaitsGoesInOrderAtTheRate() async throws {
+        let network = network(RateLimiter(1, per: .seconds(1)))
+        #expect(await sent(1, over: network) == 1)
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for name in ["a", "b", "c"] {
+            calls.append(Task { try await network.data(HTTPRequestData(authority: "x.example", path: name)) })
+            try await waitForEvents(calls.count)
+        }
+        for name in ["/a", "/b", "/c"] {
+            #expect(transport.requests.last?.path != name)
+            clock.advance(by: .seconds(1))
+            _ = try await calls.removeFirst().value
+            #expect(transport.requests.last?.path == name)
+        }
+
+        /// All that wait share an alarm, so how many there are is seen at the limiter.
+        func waitForEvents(_ count: Int) async throws {
+            try await clock.waitForSleepers()
+            for _ in 0..<1_000 {
+                await Task.yield()
+            }
+        }
+    }
+
+    @Test func whoIsCancelledTakesNothingAndTheOthersMoveUp() async throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        let network = network(limiter)
+        #expect(await sent(1, over: network) == 1)
+        let first = Task { try await network.data(.lawful.with { $0.priority = .high }) }
+        try await clock.waitForSleepers()
+        let second = Task { try await network.data(.lawful) }
+        while limiter.waiting < 2 {
+            await Task.yield()
+        }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(limiter.waiting == 1)
+        clock.advance(by: .seconds(1))
+        _ = try await second.value
+        clock.advance(by: .seconds(1))
+        #expect(await sent(1, over: network) == 1)
+    }
+
+    @Test func moreUrgentRequestsGoFirst() async throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        let network = network(limiter)
+        #expect(await sent(1, over: network) == 1)
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for (name, priority) in [("low", RequestPriority.low), ("normal", .normal), ("high", .high)] {
+            let request = HTTPRequestData(authority: "x.example", path: name).with { $0.priority = priority }
+            calls.append(Task { try await network.data(request) })
+            while limiter.waiting < calls.count {
+                await Task.yield()
+            }
+        }
+        for index in [2, 1, 0] {
+            clock.advance(by: .seconds(1))
+            _ = try await calls[index].value
+        }
+        #expect(transport.requests.suffix(3).map(\.path) == ["/high", "/normal", "/low"])
+    }
+
+    @Test func aWaitBeyondTheDeadlineDoesNotBegin() async {
+        let network = transport.rateLimited(to: 1, per: .seconds(10)).deadline(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        #expect(await sent(1, over: network) == 1)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .rejected)
+        #expect(error?.retryAfter == .seconds(10))
+    }
+
+    // MARK: Keys
+
+    @Test func eachHostCanHaveItsOwn() async {
+        let network = network(RateLimiter(1, per: .seconds(1), key: .host), maximumWait: .zero)
+        #expect(await sent(2, over: network) == 1)
+        let elsewhere = HTTPRequestData(authority: "other.example")
+        _ = try? await network.data(elsewhere)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func soCanWhatAClosureNames() async {
+        let limiter = RateLimiter(1, per: .seconds(1), key: .custom { $0.method.rawValue })
+        let network = network(limiter, maximumWait: .zero)
+        #expect(await sent(2, over: network) == 1)
+        _ = try? await network.data(.lawful.with { $0.method = .put })
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func thereIsRoomForNoMoreThanTenThousandKeys() async {
+        let limiter = RateLimiter(1, per: .seconds(1), key: .custom { $0.path ?? "" })
+        let network = network(limiter, maximumWait: .zero)
+        for number in 0..<10_500 {
+            _ = try? await network.data(HTTPRequestData(authority: "x.example", path: "\(number)"))
+        }
+        #expect(transport.requests.count == 10_500)
+        #expect(limiter.keys <= 10_000)
+    }
+
+    @Test func stacksCanShareALimiter() async {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        #expect(await sent(1, over: network(limiter, maximumWait: .zero)) == 1)
+        #expect(await sent(1, over: network(limiter, maximumWait: .zero)) == 0)
+    }
+
+    @Test func aRequestThatIsNotThrottledPasses() async {
+        let network = network(RateLimiter(1, per: .seconds(1)), maximumWait: .zero)
+        #expect(await sent(1, over: network) == 1)
+        _ = try? await network.data(.lawful.with { $0.isThrottled = false })
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Settings
+
+    @Test func absurdSettingsDoNotTrap() async {
+        let most = RateLimiter(1_000_000_000, per: .nanoseconds(1), burst: 1_000_000_000)
+        #expect(await sent(10, over: network(most, maximumWait: .zero)) == 10)
+        let least = RateLimiter(1, per: .seconds(31_556_952_000), burst: 1_000_000_000)
+        #expect(await sent(10, over: network(least, maximumWait: .zero), weight: 100_000_000) == 10)
+        #expect(await sent(1, over: network(least, maximumWait: .zero)) == 0)
+    }
+
+    @Test func itsLineInTheOutline() {
+        let network = MockTransport().rateLimited(to: 10, per: .seconds(1), burst: 20)
+        #expect(network.outline.hasPrefix("rateLimited(10 per 1.0 seconds, burst: 20)\n"))
+    }
+
+    @Test func settingsThatMakeNoSenseStopTheProgram() async {
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(0, per: .seconds(1)) }
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .zero) }
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .seconds(1), burst: 0) }
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().rateLimited(to: 1, per: .seconds(1), maximumWait: .seconds(-1))
+        }
+    }
+}
