@@ -127,6 +127,29 @@ struct EnduranceTests {
         }
     }
 
+    @Test func sharedRequestsThatAreAllCancelledCloseTheConnection() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
+            let flights = Flights()
+            let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: flights)
+                .server(baseURL: server.url)
+            let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
+            try await server.waitForRequests(1)
+            while flights.waiting < 100 {
+                await Task.yield()
+            }
+            for call in calls.shuffled() {
+                call.cancel()
+            }
+            for call in calls {
+                let result = await call.result
+                #expect(throws: CancellationError.self) { try result.get() }
+            }
+            try await server.waitForOpenConnections(0)
+            #expect(server.requests.count == 1)
+        }
+    }
+
     // MARK: What stays behind
 
     #if os(Linux)

@@ -45,6 +45,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         [
             LawfulModifier("timeout") { $0.timeout(.seconds(10)) },
             LawfulModifier("timeout, by phases") { $0.timeout(.seconds(9), head: .seconds(8), idle: .seconds(7)) },
+            LawfulModifier("deduplicated") { $0.deduplicated() },
             LawfulModifier("deadline") { $0.deadline(.seconds(30)) },
         ] + onTheCallersActor
 

@@ -44,4 +44,11 @@ struct OwnedTask<Success: Sendable>: Sendable {
     func cancel() {
         task.cancel()
     }
+
+    /// Raises the priority of the work, if it is lower.
+    func escalatePriority(to priority: TaskPriority) {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            task.escalatePriority(to: priority)
+        }
+    }
 }

@@ -16,6 +16,7 @@ struct RequestSettings: Sendable {
     var retryPolicy: RetryPolicy?
     var priority = RequestPriority.normal
     var isThrottled = true
+    var isDeduplicated = true
     var weight = 1
     var isIdempotent: Bool?
     var attempt = 1

@@ -14,7 +14,7 @@ public struct Attempt: Sendable {
     /// How long was waited after it; nil as long as nobody has decided to.
     public internal(set) var backoff: Duration?
 
-    /// The response; nil when there was none. A `NetworkingError` may have one, too.
+    /// The response, which a `NetworkingError` may have, too; nil when there was none.
     public var response: HTTPResponseData? {
         switch result {
         case .success(let response): response

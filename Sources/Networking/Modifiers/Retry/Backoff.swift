@@ -113,7 +113,7 @@ public struct Backoff: Sendable, Hashable {
             case .smooth: base / 1.4 * Self.smoothStep(exponent, .chance(&random), multiplier)
             case .proportional(let part): full * (1 - part + 2 * part * .chance(&random))
             case .stretched(let part): full * (1 + part * .chance(&random))
-            case .additive(let while_): full + while_.inSeconds * .chance(&random)
+            case .additive(let extra): full + extra.inSeconds * .chance(&random)
             }
         guard seconds < limit else { return cap }
         // To the nanosecond, so that a fifth of a second is 200 ms.

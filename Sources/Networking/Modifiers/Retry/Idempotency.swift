@@ -32,8 +32,8 @@ extension HTTPRequestData {
 }
 
 extension HTTPField.Name {
-    /// `Idempotency-Key`: the label by which a server tells a repeated request from a new one.
     // A valid name, so there is a value.
+    /// `Idempotency-Key`: the label by which a server tells a repeated request from a new one.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
 }
 

@@ -229,7 +229,7 @@ extension RetryPolicy {
             || strategy != nil && !(200..<400).contains(status.code)
     }
 
-    /// 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
+    // 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
     private static let onceStatuses: StatusSet = [421, 425]
 
     fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {

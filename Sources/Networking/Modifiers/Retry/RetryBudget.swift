@@ -131,15 +131,15 @@ public final class RetryBudget: Sendable {
 
         mutating func use<Result>(at now: Duration, _ body: (inout Account) -> Result) -> Result {
             lastUse = now
-            if case .ratio(_, _, let while_) = model {
-                expire(at: now, while_)
+            if case .ratio(_, _, let window) = model {
+                expire(at: now, window)
             }
             return body(&self)
         }
 
         /// Forgets what is older than the while.
-        private mutating func expire(at now: Duration, _ while_: Duration) {
-            let current = Int64(now.inSeconds / while_.inSeconds * 10)
+        private mutating func expire(at now: Duration, _ window: Duration) {
+            let current = Int64(now.inSeconds / window.inSeconds * 10)
             guard current > slot else { return }
             for step in 0..<min(10, current - slot) {
                 slots[Int((current - step) % 10)] = 0
@@ -202,7 +202,7 @@ extension RetryBudget: CustomStringConvertible {
     public var description: String {
         switch model {
         case nil: "unlimited"
-        case .ratio(let part, let reserve, let while_): "\(part) of the calls of \(while_), and \(reserve)"
+        case .ratio(let part, let reserve, let window): "\(part) of the calls of \(window), and \(reserve)"
         case .throttle(let tokens, let part): "\(tokens) tokens, \(part) a success"
         case .concurrency(let part, let floor): "\(part) of the calls under way, at least \(floor)"
         case .quota(let stock, let cost, let timeoutCost): "a stock of \(stock), \(cost) or \(timeoutCost) a retry"
@@ -213,10 +213,10 @@ extension RetryBudget: CustomStringConvertible {
 extension RetryBudget.Model {
     fileprivate func check() {
         switch self {
-        case .ratio(let part, let reserve, let while_):
+        case .ratio(let part, let reserve, let window):
             precondition((0...1).contains(part), "the ratio must be 0 to 1 (is \(part))")
             precondition(reserve >= 0, "reserve must not be negative (is \(reserve))")
-            precondition(while_ > .zero, "the while must be greater than zero (is \(while_))")
+            precondition(window > .zero, "the while must be greater than zero (is \(window))")
         case .throttle(let tokens, let part):
             precondition(tokens > 0, "tokens must be greater than zero (is \(tokens))")
             precondition(part >= 0 && part.isFinite, "the ratio must not be negative (is \(part))")

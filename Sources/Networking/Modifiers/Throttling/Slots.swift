@@ -69,7 +69,7 @@ public final class Slots: Sendable {
 
     /// Enters the queue; nil when it is full.
     ///
-    /// - Parameter refusal: What one of lower priority that has to give way is refused with.
+    /// One of lower priority that has to give way is refused with the error.
     func enqueue(_ priority: RequestPriority, _ host: String?, refusal: @autoclosure () -> any Error) -> WaitPlace? {
         let (place, displaced) = state.withLock { state in
             state.withHost(host) { slots -> (WaitPlace?, WaitPlace?) in

@@ -8,7 +8,9 @@ struct WaitPlace: Sendable {
     let wait: Suspension<Void>
 }
 
-/// Who waits for the same thing: by priority, and by arrival within one. Entering, leaving and being served take the same
+/// Who waits for the same thing, by priority, and by arrival within one.
+///
+/// Entering, leaving and being served take the same
 /// time however many there are.
 ///
 /// One that leaves keeps its entry until it comes to the front, or until such entries outnumber the others.

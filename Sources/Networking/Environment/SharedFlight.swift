@@ -1,0 +1,142 @@
+import Logging
+import Synchronization
+
+/// Work that several callers wait for, and that belongs to none of them.
+///
+/// It goes on as long as anybody waits, whoever came first; when the last one leaves it is cancelled. Each who waits can
+/// be cancelled alone, and gets `CancellationError` at once. The result goes to all who wait when it comes.
+///
+/// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would end
+/// with the caller that started it.
+final class SharedFlight<Success: Sendable>: Sendable {
+    private let state = Mutex(State())
+
+    /// How many wait for it.
+    var passengers: Int {
+        state.withLock { $0.passengers.count }
+    }
+
+    /// Joins the flight; nil when it is over, and nobody can any more.
+    ///
+    /// Whoever joins has to wait for it or to leave.
+    func join() -> Passenger? {
+        state.withLock { state in
+            guard state.result == nil, !state.isGivenUp else { return nil }
+            return state.board()
+        }
+    }
+
+    /// Starts the work.
+    ///
+    /// - Parameters:
+    ///   - willLand: Called when the result is there, before anybody hears of it.
+    ///   - work: The work, in the creator's environment without what is the creator's alone: its deadline.
+    func start(
+        willLand: @escaping @Sendable () -> Void,
+        _ work: @escaping @Sendable () async throws -> Success
+    ) {
+        let task =
+            if let environment = NetworkEnvironment.current.withoutCallersOwn {
+                NetworkEnvironment.$current.withValue(environment) {
+                    OwnedTask.immediate { [self] in await fly(willLand, work) }
+                }
+            } else {
+                OwnedTask.immediate { [self] in await fly(willLand, work) }
+            }
+        let isGivenUp = state.withLock { state in
+            state.task = state.result == nil ? task : nil
+            return state.isGivenUp
+        }
+        if isGivenUp {
+            task.cancel()
+        }
+    }
+
+    private func fly(_ willLand: () -> Void, _ work: () async throws -> Success) async {
+        let result: Result<Success, any Error>
+        do {
+            result = .success(try await work())
+        } catch {
+            result = .failure(error)
+        }
+        willLand()
+        land(with: result)
+    }
+
+    /// Waits for the result.
+    ///
+    /// - Parameter passenger: The place that joining gave.
+    /// - Returns: The result.
+    /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
+    func value(for passenger: Passenger) async throws -> Success {
+        // A result that is there already needs neither a wait nor a priority.
+        guard passenger.isPending else { return try await passenger.value() }
+        raisePriority(to: Task.currentPriority)
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
+            return try await passenger.value { [self] in leave(passenger) }
+        }
+        return try await withTaskPriorityEscalationHandler {
+            try await passenger.value { [self] in leave(passenger) }
+        } onPriorityEscalated: { [self] _, priority in
+            raisePriority(to: priority)
+        }
+    }
+
+    /// What somebody who waits has: it ends once, by the result or by leaving.
+    typealias Passenger = Suspension<Success>
+
+    private func leave(_ passenger: Passenger) {
+        let task = state.withLock { state -> OwnedTask<Void>? in
+            state.passengers[ObjectIdentifier(passenger)] = nil
+            guard state.passengers.isEmpty, state.result == nil else { return nil }
+            state.isGivenUp = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    private func land(with result: Result<Success, any Error>) {
+        let passengers = state.withLock { state in
+            state.result = result
+            state.task = nil
+            defer { state.passengers = [:] }
+            return state.passengers.values
+        }
+        for passenger in passengers {
+            passenger.resume(with: result)
+        }
+    }
+
+    private func raisePriority(to priority: TaskPriority) {
+        state.withLock { $0.task }?.escalatePriority(to: priority)
+    }
+
+    private struct State {
+        var task: OwnedTask<Void>?
+        var passengers: [ObjectIdentifier: Passenger] = [:]
+        var result: Result<Success, any Error>?
+        /// Nobody waits any more, so nobody may join either.
+        var isGivenUp = false
+
+        mutating func board() -> Passenger {
+            let passenger = Passenger()
+            passengers[ObjectIdentifier(passenger)] = passenger
+            return passenger
+        }
+    }
+}
+
+extension NetworkEnvironment {
+    /// The environment for work that outlives its caller: without its deadline and its logger's metadata; nil when there is
+    /// neither, and it can stay as it is.
+    fileprivate var withoutCallersOwn: NetworkEnvironment? {
+        let hasMetadata = !logger.handler.metadata.isEmpty
+        guard deadline != nil || hasMetadata else { return nil }
+        var environment = self
+        environment.deadline = nil
+        if hasMetadata {
+            environment.logger.handler.metadata = [:]
+        }
+        return environment
+    }
+}

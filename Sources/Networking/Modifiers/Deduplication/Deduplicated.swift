@@ -1,0 +1,122 @@
+public import HTTPTypes
+
+extension NetworkingComponent {
+    /// Makes one exchange of identical requests that are under way at the same time, and gives its response to all.
+    ///
+    /// It belongs under `cached` and outside `retry`, `redirected` and `throttled`, so that what is shared is the whole
+    /// call. Two requests are identical when they would get the same: method, URL, header fields, body, options and the
+    /// principal on whose behalf they are sent. Requests with a sink, which has one writer, go their own way.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.retry().deduplicated()
+    /// ```
+    ///
+    /// Nobody is the owner of the exchange: a caller that is cancelled gets `CancellationError` at once, whether it came
+    /// first or not, and the others get their response. When the last one has left, the exchange is cancelled. Each keeps
+    /// its own `timeout` and `deadline` where they are written outside. The exchange has the priority of its most urgent
+    /// caller. A failure goes to all who wait and is not remembered. A request that writes to a URL (any method but GET, HEAD,
+    /// OPTIONS, TRACE and QUERY) keeps later reads of it from joining those that began before or during the write.
+    ///
+    /// - Parameters:
+    ///   - methods: The methods whose requests are shared; nil for GET, HEAD and QUERY. Sharing those that write makes one
+    ///     order of two.
+    ///   - excluding: Header fields in which identical requests may differ, besides those of tracing.
+    ///   - followersRetryOnFailure: Whether those that joined make an exchange of their own when the shared one fails.
+    ///   - flights: Where the exchanges under way are kept; stacks that share it share their exchanges.
+    /// - Returns: A component that shares exchanges. It throws what they throw.
+    public func deduplicated(
+        methods: Set<HTTPRequest.Method>? = nil,
+        excluding: [HTTPField.Name] = [],
+        followersRetryOnFailure: Bool = false,
+        sharing flights: Flights = Flights()
+    ) -> some NetworkingComponent {
+        modified(
+            Deduplicated(
+                methods: methods ?? Deduplicated.sharedMethods,
+                excluded: Deduplicated.excludedFields.union(excluding.map(\.canonicalName)),
+                followersRetryOnFailure: followersRetryOnFailure,
+                flights: flights
+            )
+        )
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether `deduplicated` may share this request's exchange.
+    ///
+    /// It may by default.
+    public var isDeduplicated: Bool {
+        get { box?.value.isDeduplicated ?? true }
+        set { settings.isDeduplicated = newValue }
+    }
+}
+
+struct Deduplicated: NetworkingModifier, CustomStringConvertible {
+    static let sharedMethods: Set<HTTPRequest.Method> = [.get, .head, query]
+
+    // A valid name, so there is a value.
+    private static let query = HTTPRequest.Method("QUERY")!
+    private static let reads: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, query]
+
+    /// Which caller and which trace it is says nothing about the response.
+    static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
+
+    let methods: Set<HTTPRequest.Method>
+    let excluded: Set<String>
+    let followersRetryOnFailure: Bool
+    let flights: Flights
+
+    func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        guard Self.reads.contains(request.method) else {
+            // A read that began before the write must not answer one that came after it.
+            let url = FlightKey.url(of: request)
+            flights.detach(url)
+            defer { flights.detach(url) }
+            return try await share(request, upstream: upstream)
+        }
+        return try await share(request, upstream: upstream)
+    }
+
+    private func share(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
+    {
+        guard request.sink == nil, methods.contains(request.method), request.isDeduplicated,
+            let key = FlightKey(request, principal: upstream.principal(for: request), excluding: excluded)
+        else { return try await upstream.send(request) }
+
+        // The exchange is a task of its own, so it does not know of a cancellation that came before it.
+        try Task.checkCancellation()
+        let (flight, passenger, isNew) = flights.board(key)
+        let listener = key.hasListeners ? flight.audience.add(request) : nil
+        defer {
+            if let listener {
+                flight.audience.remove(listener)
+            }
+        }
+        if isNew {
+            let shared = key.hasListeners ? flight.audience.heard(request) : request
+            flight.work.start(willLand: { [flights] in flights.remove(key, flight) }) {
+                try await upstream.send(shared)
+            }
+        } else {
+            request.emit(.shared)
+        }
+        do {
+            let response = try await flight.work.value(for: passenger)
+            // Signed in anew meanwhile: it is somebody else's response.
+            guard isNew || response.principal == nil || response.principal == key.principal else {
+                return try await upstream.send(request)
+            }
+            return response
+        } catch let error where !isNew && followersRetryOnFailure && !(error is CancellationError) {
+            return try await share(request, upstream: upstream)
+        }
+    }
+
+    var description: String {
+        let methods = methods == Self.sharedMethods ? "" : methods.map(\.rawValue).sorted().joined(separator: ", ")
+        return "deduplicated(\(methods.isEmpty ? "" : "methods: \(methods)"))"
+    }
+}

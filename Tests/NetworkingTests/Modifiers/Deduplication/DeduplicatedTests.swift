@@ -1,0 +1,477 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct DeduplicatedTests {
+    private let transport = GatedTransport()
+    private let flights = Flights()
+
+    private var network: some NetworkingComponent {
+        transport.deduplicated(sharing: flights)
+    }
+
+    /// Sends a request and waits until it has joined or begun an exchange.
+    private func join(
+        _ request: HTTPRequestData = .lawful,
+        over network: some NetworkingComponent
+    ) async -> Task<HTTPResponseData, any Error> {
+        let before = flights.waiting
+        let call = Task { try await network.data(request) }
+        while flights.waiting == before {
+            await Task.yield()
+        }
+        return call
+    }
+
+    // MARK: Sharing
+
+    @Test func aThousandIdenticalRequestsMakeOneExchange() async throws {
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for _ in 0..<1_000 {
+            calls.append(await join(over: network))
+        }
+        #expect(flights.count == 1)
+        transport.answer(.text("hello"))
+        for call in calls {
+            #expect(try await call.value.data == Data("hello".utf8))
+        }
+        #expect(transport.requests == 1)
+        #expect(flights.count == 0)
+    }
+
+    @Test func aRequestThatComesLaterMakesItsOwn() async throws {
+        transport.answer(.text("hello"))
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func eachGetsItsOwnRequestBack() async throws {
+        let one = await join(.lawful.with { $0.number = 1 }, over: network)
+        let other = await join(.lawful.with { $0.number = 2 }, over: network)
+        transport.answer()
+        #expect(try await one.value.request.number == 1)
+        #expect(try await other.value.request.number == 2)
+    }
+
+    @Test(arguments: Difference.all)
+    func whatMakesADifferenceIsNotShared(difference: Difference) async throws {
+        let one = await join(over: network)
+        let other = await join(.lawful.with(difference.make), over: network)
+        transport.answer()
+        _ = try await (one.value, other.value)
+        #expect(transport.requests == (difference.matters ? 2 : 1))
+    }
+
+    struct Difference: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var matters = true
+        let make: @Sendable (inout HTTPRequestData) -> Void
+
+        static let all: [Difference] = [
+            .init(testDescription: "method") { $0.method = .head },
+            .init(testDescription: "authority") { $0.authority = "other.example" },
+            .init(testDescription: "path") { $0.path = "/other" },
+            .init(testDescription: "query") { $0.query.page = "2" },
+            .init(testDescription: "Accept") { $0.headerFields[.accept] = "text/plain" },
+            .init(testDescription: "Authorization") { $0.headerFields[.authorization] = "Bearer token-1" },
+            .init(testDescription: "Cookie") { $0.headerFields[.cookie] = "session=1" },
+            .init(testDescription: "body limit") { $0.maximumResponseBytes = 7 },
+            .init(testDescription: "timeout") { $0.timeout = .seconds(7) },
+            .init(testDescription: "redirects") { $0.redirects = .never },
+            .init(testDescription: "accepted statuses") { $0.acceptedStatuses = [404] },
+            .init(testDescription: "User-Agent", matters: false) { $0.headerFields[.userAgent] = "x" },
+            .init(testDescription: "traceparent", matters: false) {
+                $0.headerFields[HTTPField.Name("traceparent")!] = "00-1-2-01"
+            },
+            .init(testDescription: "spelling of the host", matters: false) {
+                $0.authority = $0.authority?.uppercased()
+            },
+            .init(testDescription: "the scheme's own port", matters: false) {
+                $0.authority = "\($0.authority ?? ""):443"
+            },
+            .init(testDescription: "number", matters: false) { $0.number = 7 },
+            .init(testDescription: "priority", matters: false) { $0.priority = .high },
+        ]
+    }
+
+    @Test func anOptionOfOnesOwnCountsWhenItSaysSo() async throws {
+        enum Language: RequestOption {
+            static let defaultValue = "en"
+
+            static func identity(of value: String) -> (any Hashable & Sendable)? {
+                value
+            }
+        }
+        let one = await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
+        let same = await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
+        let other = await join(.lawful.with { $0[option: Language.self] = "fr" }, over: network)
+        transport.answer()
+        _ = try await (one.value, same.value, other.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func principalsDoNotShare() async throws {
+        let emily = transport.modified(As(id: "emily")).deduplicated(sharing: flights)
+        let emil = transport.modified(As(id: "emil")).deduplicated(sharing: flights)
+        let calls = [await join(over: emily), await join(over: emil), await join(over: emily)]
+        transport.answer()
+        for call in calls {
+            _ = try await call.value
+        }
+        #expect(transport.requests == 2)
+    }
+
+    @Test func aResponseOfSomebodyElseIsGivenToWhoAskedForItAlone() async throws {
+        let changed = transport.modified(As(id: "emily", answersAs: "emil")).deduplicated(sharing: flights)
+        let first = await join(over: changed)
+        let second = await join(over: changed)
+        transport.answer()
+        _ = try await (first.value, second.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test(arguments: ["POST", "PUT", "DELETE", "PATCH"])
+    func requestsThatWriteAreNotShared(method: String) async throws {
+        let request = HTTPRequestData.lawful.with { $0.method = HTTPRequest.Method(method)! }
+        async let one = network.data(request)
+        async let other = network.data(request)
+        try await transport.arrived(2)
+        transport.answer()
+        _ = try await (one, other)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func unlessTheyAreAskedFor() async throws {
+        let network = transport.deduplicated(methods: [.post], sharing: flights)
+        let post = HTTPRequestData.lawful.with {
+            $0.method = .post
+            $0.body = .json(["a": 1])
+        }
+        let one = await join(post, over: network)
+        let other = Task { try await network.data(post.with { $0.body = .json(["a": 2]) }) }
+        try await transport.arrived(2)
+        transport.answer()
+        _ = try await (one.value, other.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func aRequestWithASinkGoesItsOwnWay() async throws {
+        let one = await join(over: network)
+        let sink = CollectingSink()
+        let other = Task { try await network.data(.lawful.with { $0.sink = sink }) }
+        try await transport.arrived(2)
+        transport.answer(.text("hello"))
+        _ = try await (one.value, other.value)
+        #expect(sink.data == Data("hello".utf8))
+    }
+
+    @Test func soDoesOneThatSaysSo() async throws {
+        let one = await join(over: network)
+        let other = Task { try await network.data(.lawful.with { $0.isDeduplicated = false }) }
+        try await transport.arrived(2)
+        transport.answer()
+        _ = try await (one.value, other.value)
+    }
+
+    // MARK: Cancellation
+
+    @Test func whoeverIsLeftGetsTheResponse() async throws {
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for _ in 0..<1_000 {
+            calls.append(await join(over: network))
+        }
+        let survivor = calls.remove(at: 700)
+        for call in calls.shuffled() {
+            call.cancel()
+        }
+        for call in calls {
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        transport.answer(.text("hello"))
+        #expect(try await survivor.value.data == Data("hello".utf8))
+        #expect(transport.requests == 1)
+        #expect(transport.cancellations == 0)
+    }
+
+    @Test func theFirstMayLeave() async throws {
+        let first = await join(over: network)
+        let second = await join(over: network)
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        transport.answer()
+        #expect(try await second.value.status == .ok)
+        #expect(transport.requests == 1)
+    }
+
+    @Test func whenAllHaveLeftTheExchangeIsCancelled() async throws {
+        let calls = [await join(over: network), await join(over: network)]
+        try await transport.arrived(1)
+        for call in calls {
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        try await transport.cancelled(1)
+        while flights.count > 0 {
+            await Task.yield()
+        }
+        // And nobody joins what has been given up.
+        let later = await join(over: network)
+        transport.answer()
+        #expect(try await later.value.status == .ok)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func aDeadlineIsEachCallersOwn() async throws {
+        let clock = ManualClock()
+        let impatient = network.deadline(.seconds(1)).environment(\.clock, .manual(clock))
+        let patient = network.deadline(.seconds(60)).environment(\.clock, .manual(clock))
+        let first = await join(over: impatient)
+        let second = await join(over: patient)
+        try await clock.advance(by: .seconds(1), afterSleepers: 2)
+        let error = await #expect(throws: NetworkingError.self) { try await first.value }
+        #expect(error?.kind == .deadline)
+        transport.answer()
+        #expect(try await second.value.status == .ok)
+        #expect(transport.deadlines == [nil])
+    }
+
+    // MARK: Failures
+
+    @Test func aFailureGoesToAllAndIsNotRemembered() async throws {
+        struct Down: Error {}
+        let calls = [await join(over: network), await join(over: network)]
+        transport.answer(.failure(Down()))
+        for call in calls {
+            await #expect(throws: Down.self) { try await call.value }
+        }
+        transport.answer(.ok())
+        #expect(try await network.data(.lawful).status == .ok)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func followersMayTryForThemselves() async throws {
+        struct Down: Error {}
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
+        let calls = [await join(over: network), await join(over: network), await join(over: network)]
+        transport.answer([.failure(Down()), .ok()])
+        await #expect(throws: Down.self) { try await calls[0].value }
+        #expect(try await calls[1].value.status == .ok)
+        #expect(try await calls[2].value.status == .ok)
+        #expect(transport.requests <= 3)
+    }
+
+    // MARK: Writes
+
+    @Test func aWriteKeepsLaterReadsFromJoiningEarlierOnes() async throws {
+        let early = await join(over: network)
+        let write = Task { try await network.data(.lawful.with { $0.method = .put }) }
+        try await transport.arrived(2)
+        let late = await join(over: network)
+        try await transport.arrived(3)
+        transport.answer()
+        _ = try await (early.value, write.value, late.value)
+        #expect(transport.requests == 3)
+    }
+
+    @Test func aReadThatBeganDuringTheWriteIsNotJoinedAfterIt() async throws {
+        let put = HTTPRequestData.lawful.with { $0.method = .put }
+        let held = GatedTransport()
+        let write = Task { try await held.deduplicated(sharing: flights).data(put) }
+        try await held.arrived(1)
+        let during = await join(over: network)
+        held.answer()
+        _ = try await write.value
+        let after = await join(over: network)
+        transport.answer()
+        _ = try await (during.value, after.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func aWriteElsewhereDoesNot() async throws {
+        let early = await join(over: network)
+        let write = Task {
+            try await network.data(
+                .lawful.with {
+                    $0.method = .put
+                    $0.path = "/elsewhere"
+                }
+            )
+        }
+        try await transport.arrived(2)
+        let late = await join(over: network)
+        transport.answer()
+        _ = try await (early.value, write.value, late.value)
+        #expect(transport.requests == 2)
+    }
+
+    // MARK: Telling
+
+    @Test func eachHearsHowFarItHasCome() async throws {
+        let heard = [Journal(), Journal()]
+        let network = network
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for journal in heard {
+            let before = flights.waiting
+            calls.append(Task { try await network.data(.lawful) { journal.note("\($0.received.count)") } })
+            while flights.waiting == before {
+                await Task.yield()
+            }
+        }
+        transport.answer(.text("hello"))
+        for call in calls {
+            _ = try await call.value
+        }
+        #expect(transport.requests == 1)
+        #expect(heard.map(\.entries.last) == ["5", "5"])
+    }
+
+    @Test func aFollowerIsToldThatItShares() async throws {
+        let events = [CapturedEvents(), CapturedEvents()]
+        let first = await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
+        let second = await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
+        transport.answer()
+        _ = try await (first.value, second.value)
+        #expect(!events[0].names.contains("shared"))
+        #expect(events[1].names.first == "shared")
+        #expect(events.allSatisfy { $0.names.last == "attemptEnded" })
+    }
+
+    @Test func nothingIsKeptWhenItIsOver() async throws {
+        weak var sink: Marker?
+        do {
+            let marker = Marker()
+            sink = marker
+            transport.answer()
+            try await network.data(.lawful) { _ in _ = marker }
+        }
+        #expect(sink == nil)
+    }
+
+    @Test func theExchangeIsAsUrgentAsItsMostUrgentCaller() async throws {
+        let network = network
+        let before = flights.waiting
+        let low = Task(priority: .background) { try await network.data(.lawful) }
+        while flights.waiting == before {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        let high = Task(priority: .high) { try await network.data(.lawful) }
+        while flights.waiting == before + 1 {
+            await Task.yield()
+        }
+        transport.answer()
+        _ = try await (low.value, high.value)
+        #expect(transport.priorities.last.map { $0 >= .high } == true)
+    }
+
+    @Test func itsLineInTheOutline() {
+        #expect(MockTransport().deduplicated().outline.hasPrefix("deduplicated()\n"))
+        let posts = MockTransport().deduplicated(methods: [.post, .get])
+        #expect(posts.outline.hasPrefix("deduplicated(methods: GET, POST)\n"))
+    }
+}
+
+private final class Marker: Sendable {}
+
+/// Acts on behalf of a principal.
+private struct As: NetworkingModifier {
+    let id: String
+    var answersAs: String?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var response = try await upstream.send(request)
+        response.principal = Principal(id: answersAs ?? id)
+        return response
+    }
+
+    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        Principal(id: id)
+    }
+}
+
+/// Holds requests until there are answers: all the same, or one after the other.
+private final class GatedTransport: NetworkingTransport {
+    private struct State {
+        var requests = 0
+        var cancellations = 0
+        var deadlines: [Duration?] = []
+        var priorities: [TaskPriority] = []
+        var answers: [MockResponse]?
+        var held: [Suspension<Void>] = []
+    }
+
+    private let state = Mutex(State())
+
+    var requests: Int {
+        state.withLock { $0.requests }
+    }
+
+    var cancellations: Int {
+        state.withLock { $0.cancellations }
+    }
+
+    var deadlines: [Duration?] {
+        state.withLock { $0.deadlines }
+    }
+
+    var priorities: [TaskPriority] {
+        state.withLock { $0.priorities }
+    }
+
+    func answer(_ answer: MockResponse = .ok()) {
+        self.answer([answer])
+    }
+
+    /// Answers what is held and what comes, with the last of the answers for all that are left.
+    func answer(_ answers: [MockResponse]) {
+        let held = state.withLock { state in
+            state.answers = answers
+            defer { state.held = [] }
+            return state.held
+        }
+        for wait in held {
+            wait.resume()
+        }
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let wait = state.withLock { state -> Suspension<Void>? in
+            state.requests += 1
+            state.deadlines.append(NetworkEnvironment.current.deadline)
+            guard state.answers == nil else { return nil }
+            let wait = Suspension<Void>()
+            state.held.append(wait)
+            return wait
+        }
+        try await wait?.value { self.state.withLock { $0.cancellations += 1 } }
+        let answer = state.withLock { state -> MockResponse in
+            state.priorities.append(Task.currentPriority)
+            guard var answers = state.answers, let answer = answers.first else { return .ok() }
+            if answers.count > 1 {
+                answers.removeFirst()
+                state.answers = answers
+            }
+            return answer
+        }
+        return try await answer.respond(to: request)
+    }
+
+    func arrived(_ count: Int) async throws {
+        while requests < count {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    func cancelled(_ count: Int) async throws {
+        while cancellations < count {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+}
