@@ -47,6 +47,11 @@ public struct NetworkEnvironment: Sendable {
         set { values.logger = newValue }
     }
 
+    /// Whether a logger was set.
+    var hasLogger: Bool {
+        box?.value.logger != nil
+    }
+
     /// When everything upstream has to be over, on ``clock``; nil for no such time.
     ///
     /// `deadline` sets it.

@@ -13,12 +13,12 @@ final class SharedFlight<Success: Sendable>: Sendable {
 
     /// How many wait for it.
     var passengers: Int {
-        state.withLock { $0.passengers.count }
+        state.withLock { $0.passengers.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 
     /// Joins the flight; nil when it is over, and nobody can any more.
     ///
-    /// Whoever joins has to wait for it or to leave.
+    /// Whoever joins has to wait for it or to leave. Who made the flight has joined it.
     func join() -> Passenger? {
         state.withLock { state in
             guard state.result == nil, !state.isGivenUp else { return nil }
@@ -26,22 +26,15 @@ final class SharedFlight<Success: Sendable>: Sendable {
         }
     }
 
-    /// Starts the work.
+    /// Starts the work, in the creator's environment without what is the creator's alone.
     ///
-    /// - Parameters:
-    ///   - willLand: Called when the result is there, before anybody hears of it.
-    ///   - work: The work, in the creator's environment without what is the creator's alone: its deadline.
-    func start(
-        willLand: @escaping @Sendable () -> Void,
-        _ work: @escaping @Sendable () async throws -> Success
-    ) {
+    /// - Parameter work: The work. What it does last is done before anybody hears of its result.
+    func start(_ work: @escaping @Sendable () async throws -> Success) {
         let task =
             if let environment = NetworkEnvironment.current.withoutCallersOwn {
-                NetworkEnvironment.$current.withValue(environment) {
-                    OwnedTask.immediate { [self] in await fly(willLand, work) }
-                }
+                NetworkEnvironment.$current.withValue(environment) { begin(work) }
             } else {
-                OwnedTask.immediate { [self] in await fly(willLand, work) }
+                begin(work)
             }
         let isGivenUp = state.withLock { state in
             state.task = state.result == nil ? task : nil
@@ -52,15 +45,39 @@ final class SharedFlight<Success: Sendable>: Sendable {
         }
     }
 
-    private func fly(_ willLand: () -> Void, _ work: () async throws -> Success) async {
-        let result: Result<Success, any Error>
-        do {
-            result = .success(try await work())
-        } catch {
-            result = .failure(error)
+    private func begin(_ work: @escaping @Sendable () async throws -> Success) -> OwnedTask<Void> {
+        OwnedTask.immediate { [self] in
+            do {
+                land(with: .success(try await work()))
+            } catch {
+                land(with: .failure(error))
+            }
         }
-        willLand()
-        land(with: result)
+    }
+
+    /// Waits for the result, as who made the flight.
+    ///
+    /// - Returns: The result.
+    /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
+    func valueForCreator() async throws -> Success {
+        let wait = state.withLock { state -> Wait in
+            if let result = state.result { return .over(result) }
+            state.hasCreator = false
+            return .pending(state.board())
+        }
+        switch wait {
+        case .over(let result):
+            // Work that never had to wait took no place to wait at.
+            try Task.checkCancellation()
+            return try result.get()
+        case .pending(let passenger):
+            return try await value(for: passenger)
+        }
+    }
+
+    private enum Wait {
+        case over(Result<Success, any Error>)
+        case pending(Passenger)
     }
 
     /// Waits for the result.
@@ -69,8 +86,6 @@ final class SharedFlight<Success: Sendable>: Sendable {
     /// - Returns: The result.
     /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
     func value(for passenger: Passenger) async throws -> Success {
-        // A result that is there already needs neither a wait nor a priority.
-        guard passenger.isPending else { return try await passenger.value() }
         raisePriority(to: Task.currentPriority)
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
             return try await passenger.value { [self] in leave(passenger) }
@@ -88,7 +103,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     private func leave(_ passenger: Passenger) {
         let task = state.withLock { state -> OwnedTask<Void>? in
             state.passengers[ObjectIdentifier(passenger)] = nil
-            guard state.passengers.isEmpty, state.result == nil else { return nil }
+            guard state.passengers.isEmpty, !state.hasCreator, state.result == nil else { return nil }
             state.isGivenUp = true
             return state.task
         }
@@ -114,6 +129,8 @@ final class SharedFlight<Success: Sendable>: Sendable {
     private struct State {
         var task: OwnedTask<Void>?
         var passengers: [ObjectIdentifier: Passenger] = [:]
+        /// Who made it has not begun to wait.
+        var hasCreator = true
         var result: Result<Success, any Error>?
         /// Nobody waits any more, so nobody may join either.
         var isGivenUp = false
@@ -127,10 +144,11 @@ final class SharedFlight<Success: Sendable>: Sendable {
 }
 
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: without its deadline and its logger's metadata; nil when there is
-    /// neither, and it can stay as it is.
+    /// The environment for work that outlives its caller: without its deadline, and without the metadata of a logger that
+    /// was set; nil when there is neither, and it can stay as it is.
     fileprivate var withoutCallersOwn: NetworkEnvironment? {
-        let hasMetadata = !logger.handler.metadata.isEmpty
+        // Asking swift-log's own task-local logger would cost as much as half a flight.
+        let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
         guard deadline != nil || hasMetadata else { return nil }
         var environment = self
         environment.deadline = nil

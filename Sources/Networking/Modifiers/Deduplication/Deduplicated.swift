@@ -72,7 +72,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         guard Self.reads.contains(request.method) else {
             // A read that began before the write must not answer one that came after it.
-            let url = FlightKey.url(of: request)
+            let url = FlightURL(request)
             flights.detach(url)
             defer { flights.detach(url) }
             return try await share(request, upstream: upstream)
@@ -88,25 +88,29 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
 
         // The exchange is a task of its own, so it does not know of a cancellation that came before it.
         try Task.checkCancellation()
-        let (flight, passenger, isNew) = flights.board(key)
-        let listener = key.hasListeners ? flight.audience.add(request) : nil
+        let (flight, passenger) = flights.board(key)
+        let isNew = passenger == nil
+        let listener = flight.audience?.add(request)
         defer {
             if let listener {
-                flight.audience.remove(listener)
+                flight.audience?.remove(listener)
             }
         }
         if isNew {
-            let shared = key.hasListeners ? flight.audience.heard(request) : request
-            flight.work.start(willLand: { [flights] in flights.remove(key, flight) }) {
-                try await upstream.send(shared)
+            let shared = flight.audience?.heard(request) ?? request
+            flight.work.start { [flights] in
+                // Before anybody hears of the result, so that whoever asks again then makes a new one.
+                defer { flights.remove(key, flight) }
+                return try await upstream.send(shared)
             }
         } else {
             request.emit(.shared)
         }
         do {
+            guard let passenger else { return try await flight.work.valueForCreator() }
             let response = try await flight.work.value(for: passenger)
             // Signed in anew meanwhile: it is somebody else's response.
-            guard isNew || response.principal == nil || response.principal == key.principal else {
+            guard response.principal == nil || response.principal == key.principal else {
                 return try await upstream.send(request)
             }
             return response

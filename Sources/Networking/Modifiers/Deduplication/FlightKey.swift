@@ -1,21 +1,26 @@
 import HTTPTypes
 
 /// What identical requests have in common.
-struct FlightKey: Hashable, Sendable {
+///
+/// A class, so that it is passed along as one reference, with its hash computed once.
+final class FlightKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
-    let url: String
+    let url: FlightURL
     private let fields: [HTTPField]
     private let body: RequestBody?
     let principal: Principal?
     private let options: Options?
     /// Requests that somebody listens to are shared among each other, so that the others cost nothing for it.
     let hasListeners: Bool
+    private let hash: Int
 
     /// Reads the key of a request; nil when it has an option that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
         method = request.method
-        url = Self.url(of: request)
-        fields = request.headerFields.filter { !excluded.contains($0.name.canonicalName) }
+        url = FlightURL(request)
+        fields =
+            request.headerFields.isEmpty
+            ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) }
         body = request.body
         self.principal = principal
         hasListeners = request.progressHandler != nil || request.isObserved
@@ -25,18 +30,22 @@ struct FlightKey: Hashable, Sendable {
         } else {
             options = nil
         }
+        var hasher = Hasher()
+        hasher.combine(url)
+        hasher.combine(fields)
+        hasher.combine(principal)
+        hash = hasher.finalize()
     }
 
-    /// The URL by which requests are compared: scheme, host and port without regard to case and to what the scheme
-    /// implies, path and query to the byte.
-    static func url(of request: HTTPRequestData) -> String {
-        let scheme = request.scheme?.lowercased() ?? "https"
-        var authority = request.authority?.lowercased() ?? ""
-        let port = scheme == "http" ? ":80" : ":443"
-        if authority.hasSuffix(port) {
-            authority.removeLast(port.count)
-        }
-        return "\(scheme)://\(authority)\(request.closedTarget)"
+    static func == (lhs: FlightKey, rhs: FlightKey) -> Bool {
+        lhs === rhs
+            || lhs.hash == rhs.hash && lhs.method == rhs.method && lhs.url == rhs.url && lhs.fields == rhs.fields
+                && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.options == rhs.options
+                && lhs.hasListeners == rhs.hasListeners
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
     }
 
     /// The options by which a response may differ.
@@ -67,5 +76,28 @@ struct FlightKey: Hashable, Sendable {
             flags = [settings.allowsPlaintextCredentials, settings.isThrottled, settings.isIdempotent]
             identities = settings.custom.identities
         }
+    }
+}
+
+/// The URL by which requests are compared: scheme, host and port without regard to case and to what the scheme implies,
+/// path and query to the byte.
+struct FlightURL: Hashable, Sendable {
+    private let isPlain: Bool
+    private let authority: String
+    private let target: String
+
+    init(_ request: HTTPRequestData) {
+        let isPlain = request.scheme.map { $0.utf8.count == 4 } ?? false
+        var authority = request.authority ?? ""
+        // Most are, and a string that needs no change needs no memory.
+        if authority.utf8.contains(where: { 0x41...0x5A ~= $0 }) {
+            authority = authority.lowercased()
+        }
+        if authority.utf8.last == UInt8(ascii: isPlain ? "0" : "3"), authority.hasSuffix(isPlain ? ":80" : ":443") {
+            authority.removeLast(isPlain ? 3 : 4)
+        }
+        self.isPlain = isPlain
+        self.authority = authority
+        target = request.closedTarget
     }
 }

@@ -19,32 +19,28 @@ public final class Flights: Sendable {
         state.withLock { $0.values.reduce(0) { $0 + $1.work.passengers } }
     }
 
-    /// Joins the exchange of a key, or makes a new one that the caller has to start.
-    func board(_ key: FlightKey) -> (Flight, SharedFlight<HTTPResponseData>.Passenger, isNew: Bool) {
+    /// Joins the exchange of a key, or makes a new one that the caller has to start: then there is no passenger.
+    func board(_ key: FlightKey) -> (Flight, SharedFlight<HTTPResponseData>.Passenger?) {
         state.withLock { flights in
-            if let flight = flights[key], let passenger = flight.work.join() { return (flight, passenger, false) }
-            let flight = Flight()
-            guard let passenger = flight.work.join() else {
-                preconditionFailure("A flight that has not been started can be joined.")
-            }
+            if let flight = flights[key], let passenger = flight.work.join() { return (flight, passenger) }
+            let flight = Flight(hasListeners: key.hasListeners)
             flights[key] = flight
-            return (flight, passenger, true)
+            return (flight, nil)
         }
     }
 
     /// Removes a flight, so that later requests do not join it.
     func remove(_ key: FlightKey, _ flight: Flight) {
         state.withLock { flights in
-            if flights[key] === flight {
-                flights[key] = nil
-            }
+            guard let index = flights.index(forKey: key), flights.values[index] === flight else { return }
+            flights.remove(at: index)
         }
     }
 
     /// Keeps later requests from joining what is under way from a URL.
     ///
     /// Those that have joined still get their response.
-    func detach(_ url: String) {
+    func detach(_ url: FlightURL) {
         state.withLock { flights in
             guard !flights.isEmpty else { return }
             for key in flights.keys where key.url == url {
@@ -57,7 +53,12 @@ public final class Flights: Sendable {
 /// An exchange under way, and who listens to it.
 final class Flight: Sendable {
     let work = SharedFlight<HTTPResponseData>()
-    let audience = Audience()
+    /// Only requests with listeners have use for it.
+    let audience: Audience?
+
+    init(hasListeners: Bool) {
+        audience = hasListeners ? Audience() : nil
+    }
 }
 
 /// Those who want to hear what happens to a shared exchange: each hears it as of its own request, while it waits.

@@ -69,6 +69,8 @@ public enum RetryRefusal: String, Sendable, Hashable {
     case deadline
     /// The policy's strategy, or an interceptor, gave up.
     case decision
+    /// The environment has retries switched off.
+    case switchedOff
 }
 
 extension HTTPResponseData {

@@ -48,19 +48,37 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     let budget: RetryBudget
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let policy = request.retryPolicy ?? policy
+        let policy = request.box?.value.retryPolicy ?? policy
         guard policy.maximumRetries > 0 else { return try await upstream.send(request) }
-        let environment = NetworkEnvironment.current
-        switch environment.retries {
-        case .off: return try await upstream.send(request)
-        case .enabled, .withoutWaiting: break
+        let clock = NetworkEnvironment.current.clock
+        let start = clock.now
+        budget.begin(request.authority, at: start)
+        var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+        defer {
+            if budget.countsEnds {
+                budget.end(request.authority, outcome, at: clock.now)
+            }
         }
-        var call = RetriedCall(request, policy: policy, budget: budget, environment: environment)
-        defer { call.end() }
-        while true {
-            if let response = try await call.attempt(over: upstream) { return response }
-            try await call.wait()
+        // Most calls need one attempt, and for those nothing is prepared.
+        if request.sink == nil, !policy.addsIdempotencyKeys {
+            let first: Result<HTTPResponseData, any Error>
+            do {
+                let response = try await upstream.send(request)
+                guard policy.concerns(response.status) else {
+                    outcome.isSuccess = !response.status.isServerError
+                    return response
+                }
+                first = .success(response)
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                first = .failure(error)
+            }
+            var call = RetriedCall(request, policy: policy, budget: budget)
+            return try await call.finish(over: upstream, after: first, since: start, &outcome)
         }
+        var call = RetriedCall(request, policy: policy, budget: budget)
+        return try await call.finish(over: upstream, after: nil, since: start, &outcome)
     }
 
     var description: String {
@@ -72,8 +90,7 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
 private struct RetriedCall {
     private let policy: RetryPolicy
     private let budget: RetryBudget
-    private let environment: NetworkEnvironment
-    private let authority: String?
+    private let environment = NetworkEnvironment.current
 
     private var request: HTTPRequestData
     private let sinkUse: SinkUse?
@@ -83,17 +100,10 @@ private struct RetriedCall {
     private var previousDelay: Duration?
     private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
 
-    init(
-        _ request: HTTPRequestData,
-        policy: RetryPolicy,
-        budget: RetryBudget,
-        environment: NetworkEnvironment
-    ) {
+    init(_ request: HTTPRequestData, policy: RetryPolicy, budget: RetryBudget) {
         self.request = request
         self.policy = policy
         self.budget = budget
-        self.environment = environment
-        authority = request.authority
         sinkUse = request.sink.map { SinkUse($0) }
         if let sinkUse {
             self.request.sink = sinkUse
@@ -101,28 +111,50 @@ private struct RetriedCall {
         if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
             self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
         }
-        budget.begin(authority, at: environment.clock.now)
     }
 
-    func end() {
-        budget.end(authority, outcome, at: environment.clock.now)
-    }
-
-    /// Makes an attempt: returns its response or throws its error if that is the last word, and nil to try again.
-    mutating func attempt(over upstream: some NetworkingComponent) async throws -> HTTPResponseData? {
-        let start = environment.clock.now
-        let result: Result<HTTPResponseData, any Error>
-        do {
-            let response = try await upstream.send(request)
-            guard policy.concerns(response.status) else {
-                outcome.isSuccess = !response.status.isServerError
-                return response.after(attempts, refusal: nil)
+    /// Makes attempts until one is the last word.
+    mutating func finish(
+        over upstream: some NetworkingComponent,
+        after first: Result<HTTPResponseData, any Error>?,
+        since start: Duration,
+        _ outcome: inout RetryBudget.Outcome
+    ) async throws -> HTTPResponseData {
+        defer { outcome = self.outcome }
+        var start = start
+        var result = first
+        while true {
+            let brought: Result<HTTPResponseData, any Error>
+            if let result {
+                brought = result
+            } else {
+                brought = try await attempt(over: upstream)
             }
-            result = .success(response)
+            if let response = try await lastWord(brought, since: start) { return response }
+            try await wait()
+            start = environment.clock.now
+            result = nil
+        }
+    }
+
+    private func attempt(over upstream: some NetworkingComponent) async throws -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await upstream.send(request))
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            result = .failure(error)
+            return .failure(error)
+        }
+    }
+
+    /// Returns a response or throws an error that is the last word; nil to try again.
+    private mutating func lastWord(
+        _ result: Result<HTTPResponseData, any Error>,
+        since start: Duration
+    ) async throws -> HTTPResponseData? {
+        if case .success(let response) = result, !policy.concerns(response.status) {
+            outcome.isSuccess = !response.status.isServerError
+            return response.after(attempts, refusal: nil)
         }
         let elapsed = environment.clock.now - start
         let attempt = Attempt(number: attempts.count + 1, result: result, elapsed: elapsed)
@@ -161,6 +193,7 @@ private struct RetriedCall {
             guard policy.isTransient(attempt, after: attempts.dropLast()) else { return .decision }
             guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
         }
+        guard environment.retries != .off else { return refused(.switchedOff) }
         guard decision != .giveUp else { return refused(.decision) }
         guard attempts.count <= policy.maximumRetries else { return refused(.exhausted) }
         guard request.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
@@ -188,7 +221,7 @@ private struct RetriedCall {
             delay = .zero
         }
         if let deadline = environment.deadline, now + delay >= deadline { return refused(.deadline) }
-        guard budget.withdraw(authority, after: attempt.budgetFailure, at: now) else { return refused(.budget) }
+        guard budget.withdraw(request.authority, after: attempt.budgetFailure, at: now) else { return refused(.budget) }
 
         outcome.retries += 1
         outcome.lastFailure = attempt.budgetFailure

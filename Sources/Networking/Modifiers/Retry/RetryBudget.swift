@@ -61,6 +61,14 @@ public final class RetryBudget: Sendable {
         }
     }
 
+    /// Whether it matters how a call ends.
+    var countsEnds: Bool {
+        switch model {
+        case nil, .ratio: false
+        case .throttle, .concurrency, .quota: true
+        }
+    }
+
     /// Counts a call that ends.
     func end(_ authority: String?, _ outcome: Outcome, at now: Duration) {
         guard let model else { return }

@@ -17,6 +17,10 @@ enum Overhead {
             (SuspendingTransport().timeout(.seconds(10)), absolute),
             (Calibration.layers(0), absolute),
             (Calibration.layers(8), absolute),
+            (InstantTransport().throttled(max: 6), absolute),
+            (InstantTransport().deduplicated(), absolute),
+            (InstantTransport().retry(), absolute),
+            (InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
         ])
         let call = (times[7] - times[6]) / 8
         let factor = max(1, call / Calibration.reference)
@@ -31,6 +35,11 @@ enum Overhead {
             ),
             Row(name: "nine modifiers", value: times[2], unit: "ns", gate: 6_000 * factor),
             Row(name: "environment set for one call", value: times[3] - times[0], unit: "ns", gate: 250 * factor),
+            // Each to the stack of one pass-through, whose call stands for theirs.
+            Row(name: "throttled, a slot is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
+            Row(name: "deduplicated, nobody to share with", value: times[9] - times[0], unit: "ns", gate: 2_500 * factor),
+            Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
+            Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
     }
