@@ -21,6 +21,9 @@ enum DemoServer {
         }
         let calls = Calls()
         server.route(.get, "/flaky") { _ in calls.next() == 1 ? .status(.serviceUnavailable) : .ok }
+        let busy = Calls()
+        server.route(.get, "/busy") { _ in busy.next() < 3 ? .status(.serviceUnavailable) : .ok }
+        server.route(.post, "/down") { _ in .status(.serviceUnavailable) }
         server.route(.get, "/slow") { _ in
             TestResponse(body: .data(.init("at last".utf8)), delay: .seconds(30))
         }

@@ -16,6 +16,7 @@ enum Tour {
             try await aModifierOfOnesOwn(around: network)
             try await aTimeout(on: network)
             try await aCancellation(on: network)
+            try await UnderFire.show(server)
         }
         try await aMock()
         Terminal.title("That was the tour")
@@ -149,7 +150,7 @@ enum Tour {
     }
 
     private static func aMock() async throws {
-        Terminal.title("9. The same stack without a network")
+        Terminal.title("12. The same stack without a network")
         Terminal.code(
             """
             let transport = MockTransport()
@@ -166,7 +167,7 @@ enum Tour {
     }
 
     /// The tour checks what it shows, so that it cannot tell a story that is no longer true.
-    private static func expect(_ condition: Bool, _ claim: String) throws {
+    static func expect(_ condition: Bool, _ claim: String) throws {
         guard condition else { throw UntrueClaim(claim: claim) }
     }
 }

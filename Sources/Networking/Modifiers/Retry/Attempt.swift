@@ -32,7 +32,7 @@ public struct Attempt: Sendable {
 }
 
 extension Attempt: CustomStringConvertible, CustomReflectable {
-    /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 seconds, waited 0.4 seconds`.
+    /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 ms, waited 200.0 ms`.
     public var description: String {
         let outcome =
             switch result {
@@ -41,7 +41,8 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
                 error.kind.rawValue + (error.response.map { " \($0.status.code)" } ?? "")
             case .failure(let error): "\(type(of: error))"
             }
-        return "\(number): \(outcome) after \(elapsed)" + (backoff.map { ", waited \($0)" } ?? "")
+        return "\(number): \(outcome) after \(elapsed.milliseconds)"
+            + (backoff.map { ", waited \($0.milliseconds)" } ?? "")
     }
 
     /// What a dump shows: no secret.

@@ -37,7 +37,12 @@ enum Overhead {
             Row(name: "environment set for one call", value: times[3] - times[0], unit: "ns", gate: 250 * factor),
             // Each to the stack of one pass-through, whose call stands for theirs.
             Row(name: "throttled, a slot is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
-            Row(name: "deduplicated, nobody to share with", value: times[9] - times[0], unit: "ns", gate: 2_500 * factor),
+            Row(
+                name: "deduplicated, nobody to share with",
+                value: times[9] - times[0],
+                unit: "ns",
+                gate: 2_500 * factor
+            ),
             Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
             Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),

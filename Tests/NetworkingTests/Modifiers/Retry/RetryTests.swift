@@ -514,7 +514,7 @@ struct RetryTests {
             result: .failure(NetworkingError(.timeout, request: request)),
             elapsed: .seconds(1)
         )
-        #expect("\(attempt)" == "1: timeout after 1.0 seconds")
+        #expect("\(attempt)" == "1: timeout after 1000.0 ms")
         var dumped = ""
         dump(attempt, to: &dumped)
         #expect(!dumped.contains("hunter2"))
