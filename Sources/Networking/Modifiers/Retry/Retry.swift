@@ -1,12 +1,6 @@
 import HTTPTypes
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension NetworkingComponent {
     /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
     ///
@@ -104,9 +98,9 @@ private struct RetriedCall {
         self.request = request
         self.policy = policy
         self.budget = budget
-        sinkUse = request.sink.map { SinkUse($0) }
-        if let sinkUse {
-            self.request.sink = sinkUse
+        sinkUse = request.sink.map { SinkUse(of: $0) }
+        if let sink = request.sink, let sinkUse {
+            self.request.sink = sinkUse.observing(sink)
         }
         if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
             self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
@@ -334,45 +328,26 @@ extension NetworkingError {
     }
 }
 
-/// A sink that remembers whether it took a body.
-private final class SinkUse: ResponseSink {
-    private let sink: any ResponseSink
-    private let hasTaken = Mutex(false)
+/// Whether a sink has taken a body, in any attempt.
+private final class SinkUse: Sendable {
+    private let canRestart: Bool
+    private let hasTaken = Atomic(false)
 
-    init(_ sink: any ResponseSink) {
-        self.sink = sink
+    init(of sink: any ResponseSink) {
+        canRestart = sink.canRestart
     }
 
-    /// Whether an attempt may write into it from the start.
-    var canStartOver: Bool {
-        sink.canRestart || !hasTaken.withLock { $0 }
-    }
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        let answer = try await sink.offer(head)
-        if case .take = answer {
-            hasTaken.withLock { $0 = true }
+    /// The sink as attempts get it.
+    func observing(_ sink: any ResponseSink) -> ObservedSink {
+        ObservedSink(sink: sink) { [self] answer in
+            if case .take = answer {
+                hasTaken.store(true, ordering: .releasing)
+            }
         }
-        return answer
     }
 
-    func receive(_ chunk: Data) async throws {
-        try await sink.receive(chunk)
-    }
-
-    func finish() async throws {
-        try await sink.finish()
-    }
-
-    func fail(_ error: any Error) {
-        sink.fail(error)
+    /// Whether another attempt may write into it from the start.
+    var canStartOver: Bool {
+        canRestart || !hasTaken.load(ordering: .acquiring)
     }
 }

@@ -147,7 +147,7 @@ public final class RetryBudget: Sendable {
 
         /// Forgets what is older than the while.
         private mutating func expire(at now: Duration, _ window: Duration) {
-            let current = Int64(now.inSeconds / window.inSeconds * 10)
+            let current = Int64(max(0, min(now.inSeconds / window.inSeconds * 10, 1e18)))
             guard current > slot else { return }
             for step in 0..<min(10, current - slot) {
                 slots[Int((current - step) % 10)] = 0

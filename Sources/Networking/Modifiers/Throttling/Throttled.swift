@@ -1,11 +1,4 @@
-import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension NetworkingComponent {
     /// Lets at most so many requests through at a time; the others wait their turn.
@@ -124,7 +117,12 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         let hold = SlotHold(slots: slots, host: host)
         defer { hold.giveBack() }
         var request = request
-        request.sink = HeadSink(sink: sink, hold: hold)
+        // Its reader may take as long as it likes, and the others need not wait for that.
+        request.sink = ObservedSink(sink: sink) { answer in
+            if case .take = answer {
+                hold.giveBack()
+            }
+        }
         return try await upstream.send(request)
     }
 
@@ -185,39 +183,5 @@ private final class SlotHold: Sendable {
         if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
             slots.giveBack(host)
         }
-    }
-}
-
-/// Gives a slot back when its sink takes a body that somebody reads at their own speed.
-private struct HeadSink: ResponseSink {
-    let sink: any ResponseSink
-    let hold: SlotHold
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        let answer = try await sink.offer(head)
-        if case .take = answer {
-            hold.giveBack()
-        }
-        return answer
-    }
-
-    func receive(_ chunk: Data) async throws {
-        try await sink.receive(chunk)
-    }
-
-    func finish() async throws {
-        try await sink.finish()
-    }
-
-    func fail(_ error: any Error) {
-        sink.fail(error)
     }
 }

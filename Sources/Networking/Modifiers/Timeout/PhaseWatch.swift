@@ -1,11 +1,4 @@
-import HTTPTypes
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Follows an attempt through its phases, by what the transport tells, and ends it when one takes too long.
 ///
@@ -24,7 +17,12 @@ final class PhaseWatch: Sendable {
     func watching(_ request: HTTPRequestData) -> HTTPRequestData {
         var watched = request
         if let sink = request.sink {
-            watched.sink = WatchedSink(sink: sink, watch: self)
+            let isReaderPaced = sink.isReaderPaced
+            watched.sink = ObservedSink(sink: sink) { [self] answer in
+                offered(answer, isReaderPaced: isReaderPaced)
+            } isBusy: { [self] isBusy in
+                sinkIs(busy: isBusy)
+            }
         }
         // A transport that has someone to tell works a little more for it.
         if state.withLock({ $0.limits.hasPhases }) {
@@ -67,17 +65,19 @@ final class PhaseWatch: Sendable {
         update { $0.heard(progress, at: $1) }
     }
 
-    fileprivate func offered(_ answer: SinkAnswer, isReaderPaced: Bool) {
+    private func offered(_ answer: SinkAnswer, isReaderPaced: Bool) {
         guard case .take = answer, isReaderPaced else { return }
         update { state, now in state.paceByReader(at: now) }
     }
 
-    fileprivate func sinkIsBusy() {
-        update { state, _ in state.phase = nil }
-    }
-
-    fileprivate func sinkIsReady() {
-        update { $0.enterBody(at: $1) }
+    private func sinkIs(busy isBusy: Bool) {
+        update { state, now in
+            if isBusy {
+                state.phase = nil
+            } else {
+                state.enterBody(at: now)
+            }
+        }
     }
 
     /// Changes the state and sets the alarm for what is due next.
@@ -241,40 +241,5 @@ final class PhaseWatch: Sendable {
 extension PhaseWatch: NetworkEventObserver {
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         update { $0.observe(event, at: $1) }
-    }
-}
-
-/// A sink that tells a watch when it is busy.
-private struct WatchedSink: ResponseSink {
-    let sink: any ResponseSink
-    let watch: PhaseWatch
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        let answer = try await sink.offer(head)
-        watch.offered(answer, isReaderPaced: sink.isReaderPaced)
-        return answer
-    }
-
-    func receive(_ chunk: Data) async throws {
-        watch.sinkIsBusy()
-        defer { watch.sinkIsReady() }
-        try await sink.receive(chunk)
-    }
-
-    func finish() async throws {
-        watch.sinkIsBusy()
-        try await sink.finish()
-    }
-
-    func fail(_ error: any Error) {
-        sink.fail(error)
     }
 }
