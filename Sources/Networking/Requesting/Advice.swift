@@ -1,0 +1,70 @@
+extension NetworkingComponent {
+    /// What is legal in this stack and probably not meant, one sentence each; empty for most.
+    ///
+    /// Any order of modifiers works. Some orders mean what few people want, and this says which. A test of the app can
+    /// keep it empty:
+    ///
+    /// ```swift
+    /// #expect(network.advice.isEmpty)
+    /// ```
+    public var advice: [String] {
+        let parts = stackParts(of: self)
+        let retries = parts.indices.filter { parts[$0] is Retry }
+        let deadlines = parts.compactMap { ($0 as? Deadline)?.limit }
+        var advice: [String] = []
+        if retries.count > 1 {
+            advice.append(
+                "There are \(retries.count) retry modifiers. What an inner one gives up an outer one does not try again; keep "
+                    + "one."
+            )
+        }
+        for (index, part) in parts.enumerated() {
+            let isOutsideRetry = retries.contains { $0 > index }
+            let isInsideRetry = retries.contains { $0 < index }
+            switch part {
+            case let timeout as Timeout:
+                if isOutsideRetry {
+                    advice.append(
+                        "\(timeout) stands outside retry, so it covers all attempts; for that there is deadline."
+                    )
+                }
+                if let limit = timeout.limits.whole, let deadline = deadlines.min(), limit > deadline {
+                    advice.append("\(timeout) is longer than deadline(\(deadline)), so an attempt never gets that far.")
+                }
+            case let throttled as Throttled where isOutsideRetry:
+                advice.append("\(throttled) stands outside retry, so a request holds its slot between attempts.")
+            case let limited as RateLimited where isOutsideRetry:
+                advice.append("\(limited) stands outside retry, so only the first of its attempts is counted.")
+            case let deduplicated as Deduplicated where isInsideRetry:
+                advice.append("\(deduplicated) stands inside retry, so those who share an exchange each try again.")
+            case let deadline as Deadline where isInsideRetry:
+                advice.append("\(deadline) stands inside retry, so it covers one attempt; for that there is timeout.")
+            default:
+                break
+            }
+        }
+        return advice
+    }
+}
+
+/// The modifiers of a stack, outermost first, and the transport.
+private func stackParts(of component: some NetworkingComponent) -> [Any] {
+    (component as? any Layered)?.parts ?? [component]
+}
+
+/// What consists of layers.
+private protocol Layered {
+    var parts: [Any] { get }
+}
+
+extension Modified: Layered {
+    fileprivate var parts: [Any] {
+        [modifier as Any] + stackParts(of: upstream)
+    }
+}
+
+extension AnyNetworkingComponent: Layered {
+    fileprivate var parts: [Any] {
+        stackParts(of: base)
+    }
+}
