@@ -20,8 +20,11 @@ public struct RecordedRequest: Sendable, Hashable {
     /// Every field in the order and spelling of arrival, `Host` and repeated ones included.
     public var headerFields: HTTPFields
 
-    /// The body, without its transfer coding.
+    /// The body, without its transfer coding, as far as the server keeps bodies.
     public var body: Data
+
+    /// How many bytes of body arrived, also when not all of them were kept.
+    public var bodyByteCount: Int
 
     /// The number of the connection that brought the request; the first connection of a server is 1.
     public var connection: Int

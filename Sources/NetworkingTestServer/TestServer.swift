@@ -41,8 +41,8 @@ public final class TestServer: Sendable {
     /// Unstructured because the server lives from `start()` to `stop()`, which are two different calls.
     private let serving: Task<Void, Never>
 
-    private init(listener: Listener) {
-        let switchboard = Switchboard()
+    private init(listener: Listener, bodyLimit: Int) {
+        let switchboard = Switchboard(bodyLimit: bodyLimit)
         self.port = listener.port
         self.switchboard = switchboard
         self.serving = Task { await listener.serve(switchboard) }
@@ -53,10 +53,13 @@ public final class TestServer: Sendable {
     /// The port accepts connections when this returns. The server runs until ``stop()`` is called, also when the value
     /// is dropped; prefer ``withTestServer(_:)`` where a scope fits.
     ///
+    /// - Parameter bodyLimit: How many bytes of each request's body are kept; the rest is read and counted.
     /// - Returns: A running server.
     /// - Throws: The error of the socket when loopback cannot be listened on.
-    public static func start() async throws -> TestServer {
-        TestServer(listener: try await Listener())
+    /// - Precondition: `bodyLimit` is not negative.
+    public static func start(keepingBodiesUpTo bodyLimit: Int = .max) async throws -> TestServer {
+        precondition(bodyLimit >= 0, "bodyLimit must not be negative (is \(bodyLimit))")
+        return TestServer(listener: try await Listener(), bodyLimit: bodyLimit)
     }
 
     /// Stops the server and returns once every connection is closed and every handler has ended.

@@ -42,6 +42,34 @@ public final class ProgressTracker: Sendable {
         sum(of: \.sent)
     }
 
+    /// How far all tracked requests have come together, both ways.
+    public var progress: TransferProgress {
+        TransferProgress(sent: overallSent, received: overall)
+    }
+
+    /// Counts a request for as long as a call takes, and after it when that succeeds.
+    func track<Value>(
+        _ request: HTTPRequestData,
+        _ call: (HTTPRequestData) async throws -> Value
+    ) async throws -> Value {
+        // A label of the call's own: one request may be sent more than once.
+        let id = HTTPRequestData.ID()
+        let handler = request.progressHandler
+        let length = request.body?.length ?? (request.body == nil ? 0 : nil)
+        update(TransferProgress(sent: BytesSent(expected: length)), for: id)
+        var tracked = request
+        tracked.progressHandler = { [self] progress in
+            update(progress, for: id)
+            handler?(progress)
+        }
+        do {
+            return try await call(tracked)
+        } catch {
+            remove(id)
+            throw error
+        }
+    }
+
     private func sum(of part: KeyPath<TransferProgress, BytesTransferred>) -> BytesTransferred {
         transfers.withLock { transfers in
             guard !transfers.isEmpty else { return BytesTransferred() }

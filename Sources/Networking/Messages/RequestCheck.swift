@@ -7,7 +7,10 @@ extension HTTPRequestData {
     package mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
         if let error = body?.encodingError {
-            throw NetworkingError(.unencodableBody, request: self, underlying: error)
+            guard let failure = error as? RequestBody.Failure else {
+                throw NetworkingError(.unencodableBody, request: self, underlying: error)
+            }
+            throw failure.error(of: self)
         }
         if let reason = invalidity() {
             throw NetworkingError(.invalidRequest, request: self, reason: reason)

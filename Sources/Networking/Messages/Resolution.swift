@@ -28,8 +28,14 @@ extension HTTPRequestData {
 
     /// Names the body's media type, unless the header fields do.
     mutating func describeBody() {
-        if let contentType = body?.contentType, !headerFields.contains(.contentType) {
+        guard let body, let contentType = body.contentType else { return }
+        guard let stated = headerFields[.contentType] else {
             headerFields[.contentType] = contentType
+            return
+        }
+        // Parts cannot be told apart without their boundary, which the caller need not know.
+        if let boundary = body.boundary, stated.lowercased().hasPrefix("multipart/"), !stated.contains(boundary) {
+            headerFields[.contentType] = "\(stated.prefix { $0 != ";" })\(contentType.drop { $0 != ";" })"
         }
     }
 

@@ -15,8 +15,8 @@ extension URLSession {
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
-    func task(for exchange: URLSessionExchange, with request: URLRequest) -> URLSessionTask {
-        let task = dataTask(with: request)
+    func task(for exchange: URLSessionExchange, with request: URLRequest, uploading file: URL?) -> URLSessionTask {
+        let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
         // A task's delegate comes before the session's. What it does not answer, the challenge for the server's
         // certificate above all, stays with the session and its delegate.
         task.delegate = exchange

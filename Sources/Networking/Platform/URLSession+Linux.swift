@@ -29,8 +29,8 @@ extension URLSession {
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
-    func task(for exchange: URLSessionExchange, with request: URLRequest) -> URLSessionTask {
-        let task = dataTask(with: request)
+    func task(for exchange: URLSessionExchange, with request: URLRequest, uploading file: URL?) -> URLSessionTask {
+        let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
         task.delegate = exchange
         return task
     }

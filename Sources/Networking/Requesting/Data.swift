@@ -58,18 +58,6 @@ extension NetworkingComponent {
         _ request: HTTPRequestData,
         trackedBy tracker: ProgressTracker
     ) async throws -> HTTPResponseData {
-        // A label of the call's own: one request may be sent more than once.
-        let id = HTTPRequestData.ID()
-        let handler = request.progressHandler
-        tracker.update(TransferProgress(), for: id)
-        do {
-            return try await data(request) { progress in
-                tracker.update(progress, for: id)
-                handler?(progress)
-            }
-        } catch {
-            tracker.remove(id)
-            throw error
-        }
+        try await tracker.track(request) { try await data($0) }
     }
 }

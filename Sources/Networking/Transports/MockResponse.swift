@@ -126,10 +126,15 @@ public struct MockResponse: Sendable {
     }
 
     /// Plays the answer.
-    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        let sent = Int64(request.body?.length ?? 0)
-        let handler = request.progressHandler
-        handler?(TransferProgress(sent: BytesSent(count: sent, expected: sent)))
+    ///
+    /// - Parameters:
+    ///   - request: The request, its body in memory.
+    ///   - progress: What has been told of the request's body.
+    /// - Returns: The response.
+    func respond(
+        to request: HTTPRequestData,
+        after progress: TransferProgress = TransferProgress()
+    ) async throws -> HTTPResponseData {
         if let delay {
             try await NetworkEnvironment.current.clock.sleep(for: delay)
         }
@@ -139,10 +144,13 @@ public struct MockResponse: Sendable {
         guard request.sink != nil || body.count <= request.maximumResponseBytes else {
             throw NetworkingError.tooLarge(request, head: content.head, limit: request.maximumResponseBytes)
         }
-        let total = Int64(body.count)
-        for step in 1...steps {
-            let received = BytesReceived(count: total * Int64(step) / Int64(steps), expected: total)
-            handler?(TransferProgress(sent: BytesSent(count: sent, expected: sent), received: received))
+        if let handler = request.progressHandler {
+            let total = Int64(body.count)
+            for step in (total == 0 ? 0 : 1)...steps {
+                let received = BytesReceived(count: total * Int64(step) / Int64(steps), expected: total)
+                handler(TransferProgress(sent: progress.sent, received: received))
+                if total == 0 { break }
+            }
         }
         return HTTPResponseData(request: request, http: content.head, body: .collected(body))
     }

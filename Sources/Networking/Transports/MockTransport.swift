@@ -1,6 +1,12 @@
 public import HTTPTypes
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A transport that answers without a network: the drop-in swap for `URLSession` in tests and previews.
 ///
 /// ```swift
@@ -16,8 +22,9 @@ import Synchronization
 /// closure (`MockTransport { request in .ok() }`) or by matching requests (``on(_:_:answer:)``); matching ones come
 /// first, then the script, then the closure. A request that nobody scripted fails with a message that says what was.
 ///
-/// Like a real transport it checks requests, follows redirects, fills sinks, reports progress and ends at once when
-/// its caller is cancelled. Its waits are on the environment's clock.
+/// Like a real transport it checks requests, follows redirects, reads bodies, fills sinks, reports progress and ends at
+/// once when its caller is cancelled. Its waits are on the environment's clock. The body of a recorded request is in memory
+/// (``RequestBody/data``), also where a file, parts or a stream were sent.
 public final class MockTransport: NetworkingTransport {
     /// Answers a request, or fails.
     public typealias Answer = @Sendable (HTTPRequestData) async throws -> MockResponse
@@ -97,6 +104,8 @@ public final class MockTransport: NetworkingTransport {
 
     /// Records the request and plays the answer that fits it.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var request = request
+        let progress = try await request.arrive()
         let arrived = request.landed
         let answer: Answer
         switch state.withLock({ $0.plan(for: arrived) }) {
@@ -107,7 +116,7 @@ public final class MockTransport: NetworkingTransport {
             answer = fallback
         }
         try Task.checkCancellation()
-        let response = try await answer(arrived).respond(to: request)
+        let response = try await answer(arrived).respond(to: request, after: progress)
         try Task.checkCancellation()
         return response
     }
@@ -154,5 +163,32 @@ extension NetworkingError {
             reason: "MockTransport has no answer for this request. It knows \(scripted), and its script is used up. "
                 + "Add an answer with on(_:_:answer:), or to the script."
         )
+    }
+}
+
+extension HTTPRequestData {
+    /// Reads the body as a server would, and tells the progress of it.
+    fileprivate mutating func arrive() async throws -> TransferProgress {
+        var progress = TransferProgress(sent: BytesSent(expected: body?.length ?? (body == nil ? 0 : nil)))
+        progressHandler?(progress)
+        guard let body else { return progress }
+        var bytes = Data()
+        if let data = body.data {
+            bytes = data
+        } else {
+            for try await chunk in body.chunks {
+                bytes.append(chunk)
+                progress.sent.count = Int64(bytes.count)
+                if progress.sent.count != progress.sent.expected {
+                    progressHandler?(progress)
+                }
+            }
+            self.body = .data(bytes, contentType: body.contentType ?? "application/octet-stream")
+        }
+        progress.sent = BytesSent(count: Int64(bytes.count), expected: Int64(bytes.count))
+        if !bytes.isEmpty {
+            progressHandler?(progress)
+        }
+        return progress
     }
 }

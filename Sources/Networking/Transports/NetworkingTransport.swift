@@ -13,7 +13,8 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// A transport that streams asks ``HTTPRequestData/bodyDestination(for:)`` what to do with the body of each head.
+/// A transport that streams asks ``HTTPRequestData/bodyDestination(for:)`` what to do with the body of each head. A request
+/// body that is not in memory is read from ``RequestBody/chunks``; what they throw may be let through.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
@@ -49,6 +50,7 @@ extension NetworkingTransport {
             request.emit(.attemptEnded(byteCount: response.body.count))
             return response
         } catch {
+            let error = (error as? RequestBody.Failure)?.error(of: request) ?? error
             request.emit(.attemptFailed(error))
             throw error
         }

@@ -14,7 +14,7 @@ struct Connection: Sendable {
 
     /// Serves until the client hangs up, an exchange ends the connection, or the task is cancelled.
     func serve() async {
-        var inbox = Inbox(socket: socket, parser: RequestParser(connection: number))
+        var inbox = Inbox(socket: socket, parser: RequestParser(connection: number, bodyLimit: switchboard.bodyLimit))
         do {
             var isOpen = true
             while isOpen, let request = try await inbox.next() {

@@ -31,7 +31,7 @@ package struct LoopbackSocket: Sendable {
     /// Returns the next bytes, and nil once the peer has closed its side.
     package func read() async throws -> [UInt8]? {
         do {
-            return try await socket.read(atMost: 4096)
+            return try await socket.read(atMost: 65_536)
         } catch SocketError.disconnected {
             return nil
         }

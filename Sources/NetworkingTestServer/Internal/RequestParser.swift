@@ -9,12 +9,14 @@ import HTTPTypes
 /// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any portions.
 struct RequestParser: Sendable {
     private let connection: Int
+    private let bodyLimit: Int
     private var bytes: [UInt8] = []
     private var phase = Phase.requestLine
     private var isContinueExpected = false
 
-    init(connection: Int) {
+    init(connection: Int, bodyLimit: Int = .max) {
         self.connection = connection
+        self.bodyLimit = bodyLimit
     }
 
     mutating func append(_ more: [UInt8]) {
@@ -39,9 +41,14 @@ struct RequestParser: Sendable {
                     phase = .fields(request)
                 }
 
-            case .body(var request, let length):
-                guard let body = take(length) else { return nil }
-                request.body.append(contentsOf: body)
+            case .body(var request, let rest):
+                // What would share the bytes would copy them at every portion.
+                phase = .requestLine
+                let taken = takeBody(of: &request, upTo: rest)
+                guard taken == rest else {
+                    phase = .body(request, rest - taken)
+                    return nil
+                }
                 return finish(request)
 
             case .chunkSize(let request):
@@ -49,10 +56,15 @@ struct RequestParser: Sendable {
                 let size = try parseChunkSize(line)
                 phase = size == 0 ? .trailers(request) : .chunk(request, size)
 
-            case .chunk(var request, let size):
-                guard let chunk = take(size + 2) else { return nil }
-                guard chunk.suffix(2) == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }
-                request.body.append(contentsOf: chunk.dropLast(2))
+            case .chunk(var request, let rest):
+                phase = .requestLine
+                let taken = takeBody(of: &request, upTo: rest)
+                phase = taken == rest ? .chunkEnd(request) : .chunk(request, rest - taken)
+                guard taken == rest else { return nil }
+
+            case .chunkEnd(let request):
+                guard let end = take(2) else { return nil }
+                guard end == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }
                 phase = .chunkSize(request)
 
             case .trailers(let request):
@@ -76,6 +88,7 @@ extension RequestParser {
         case body(RecordedRequest, Int)
         case chunkSize(RecordedRequest)
         case chunk(RecordedRequest, Int)
+        case chunkEnd(RecordedRequest)
         case trailers(RecordedRequest)
     }
 
@@ -96,6 +109,7 @@ extension RequestParser {
             query: target.count == 2 ? String(target[1]) : nil,
             headerFields: [:],
             body: Data(),
+            bodyByteCount: 0,
             connection: connection,
             parameters: [:]
         )
@@ -138,6 +152,20 @@ extension RequestParser {
         if line.last == .carriageReturn { line.removeLast() }
         defer { bytes.removeFirst(end + 1) }
         return String(decoding: line, as: UTF8.self)
+    }
+
+    /// Moves bytes that are there to a body, as many as belong to it and as it may keep, and answers how many there were.
+    private mutating func takeBody(of request: inout RecordedRequest, upTo count: Int) -> Int {
+        let taken = min(count, bytes.count)
+        let kept = min(taken, max(0, bodyLimit - request.body.count))
+        request.body.append(contentsOf: bytes[..<kept])
+        request.bodyByteCount += taken
+        if taken == bytes.count {
+            bytes.removeAll(keepingCapacity: true)
+        } else {
+            bytes.removeFirst(taken)
+        }
+        return taken
     }
 
     private mutating func take(_ count: Int) -> [UInt8]? {

@@ -3,7 +3,13 @@ import Synchronization
 
 /// Knows the script, decides who answers, and keeps the record: everything that the connections of a server share.
 final class Switchboard: Sendable {
+    /// How many bytes of each body are kept.
+    let bodyLimit: Int
     private let state = Mutex(State())
+
+    init(bodyLimit: Int) {
+        self.bodyLimit = bodyLimit
+    }
 
     /// Takes a request that has arrived and says who answers it.
     func admit(_ request: RecordedRequest) -> Exchange {

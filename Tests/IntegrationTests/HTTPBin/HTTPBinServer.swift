@@ -3,8 +3,6 @@ import Foundation
 import Testing
 
 /// httpbin on a free port of the loopback address, in a process of its own that ends with its suite.
-///
-/// The interpreter is the one that `HTTPBIN_PYTHON` names, else the `python3` of the path.
 struct HTTPBinServer: SuiteTrait, TestScoping {
     /// Where the server of the running suite is.
     @TaskLocal static var url: URL?
@@ -14,24 +12,14 @@ struct HTTPBinServer: SuiteTrait, TestScoping {
         get async { await availability.value }
     }
 
-    private static let availability = Task {
-        let process = python("import httpbin, waitress")
-        return await withCheckedContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus == 0) }
-            do {
-                try process.run()
-            } catch {
-                continuation.resume(returning: false)
-            }
-        }
-    }
+    private static let availability = Task { await Python.has("httpbin, waitress") }
 
     func provideScope(
         for test: Test,
         testCase: Test.Case?,
         performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        let process = Self.python(Self.program)
+        let process = Python.process(Self.program)
         let input = Pipe()
         let output = Pipe()
         process.standardInput = input
@@ -67,27 +55,6 @@ struct HTTPBinServer: SuiteTrait, TestScoping {
         signal.alarm(0)
         server.run()
         """
-
-    /// A process that runs a program, and ends on its own when that has not come far within 30 seconds.
-    ///
-    /// On Linux a process begins with the signals blocked that the starting thread blocks, which are most of them.
-    private static func python(_ program: String) -> Process {
-        let prelude = """
-            import signal
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            signal.alarm(30)
-
-            """
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            ProcessInfo.processInfo.environment["HTTPBIN_PYTHON"] ?? "python3", "-c", prelude + program,
-        ]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        return process
-    }
 
     /// The number that the program prints; nil when it ends without.
     private static func port(from output: FileHandle) async -> Int? {

@@ -8,7 +8,7 @@ import Testing
 
 /// A tour of httpbin's routes over the URLSession transport: a server that this project did not write.
 @Suite(
-    .enabled("needs httpbin: pip install httpbin waitress; HTTPBIN_PYTHON names the interpreter that has it") {
+    .enabled("needs httpbin: pip install httpbin waitress; TESTS_PYTHON names the interpreter that has it") {
         await HTTPBinServer.isAvailable
     },
     .httpBin,

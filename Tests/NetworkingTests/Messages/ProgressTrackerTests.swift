@@ -64,7 +64,7 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 5, expected: 5))
         #expect(tracker.overallSent == BytesSent(count: 2, expected: 2))
         // The request's own handler hears it too.
-        #expect(heard.withLock { $0 } == [0, 1, 2, 3, 4, 5])
+        #expect(heard.withLock { $0 } == [0, 0, 1, 2, 3, 4, 5])
         try await transport.data(HTTPRequestData(authority: "example.com"), trackedBy: tracker)
         #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
         #expect(tracker.overall.fractionCompleted == 1)

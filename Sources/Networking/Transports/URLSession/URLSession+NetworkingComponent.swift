@@ -36,8 +36,11 @@ extension URLSession {
         }
         let cookies = cookiesForExchanges
         cookies?.add(to: &urlRequest)
-        let exchange = URLSessionExchange(request: request, cookies: cookies)
-        exchange.start(task(for: exchange, with: urlRequest))
+        let upload = try await request.body?.upload()
+        defer { upload?.discard() }
+        urlRequest.httpBody = upload?.data
+        let exchange = URLSessionExchange(request: request, cookies: cookies, upload: upload)
+        exchange.start(task(for: exchange, with: urlRequest, uploading: upload?.fileURL))
         return try await exchange.respond()
     }
 }

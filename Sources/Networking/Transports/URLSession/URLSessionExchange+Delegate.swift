@@ -26,7 +26,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        sent(totalBytesSent, of: totalBytesExpectedToSend)
+        sent(totalBytesSent)
     }
 
     /// Refuses the redirect, which makes it the response: the library follows by its own rules.

@@ -17,6 +17,7 @@ import Synchronization
 final class URLSessionExchange: NSObject, Sendable {
     private let request: HTTPRequestData
     private let cookies: URLSessionCookies?
+    private let upload: URLSessionUpload?
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
@@ -26,14 +27,16 @@ final class URLSessionExchange: NSObject, Sendable {
     /// the last report.
     private let reports: DispatchQueue?
 
-    init(request: HTTPRequestData, cookies: URLSessionCookies?) {
+    init(request: HTTPRequestData, cookies: URLSessionCookies?, upload: URLSessionUpload?) {
         self.request = request
         self.cookies = cookies
+        self.upload = upload
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(
             State(
                 limit: request.sink == nil ? request.maximumResponseBytes : .max,
-                decompressionLimit: request.decompressionLimit
+                decompressionLimit: request.decompressionLimit,
+                bytesToSend: upload?.length ?? 0
             )
         )
         let isObserved = request.progressHandler != nil || request.isObserved
@@ -46,15 +49,17 @@ final class URLSessionExchange: NSObject, Sendable {
             state.task = task
             return state.outcome != nil
         }
-        if reports != nil, let length = request.body?.length, length > 0 {
+        if reports != nil, upload?.length ?? 0 > 0 {
             // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
             request.emit(.connecting)
         }
+        reportProgress()
         if isOver {
             // A task that is never resumed stays with its session unless it is cancelled.
             Self.cancel(task)
         } else {
             task.resume()
+            watchUpload()
         }
     }
 
@@ -140,6 +145,9 @@ final class URLSessionExchange: NSObject, Sendable {
         let (outcome, received, encoded, limit, announced) = state.withLock {
             ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.response?.expectedContentLength)
         }
+        if upload?.hasChanged == true, case .completed = outcome {
+            throw upload?.changed(of: request, response: head?.http) ?? request.invalidAnswer
+        }
         if case .completed(nil) = outcome, received == announced { return }
         switch outcome {
         case .cancelled:
@@ -148,6 +156,8 @@ final class URLSessionExchange: NSObject, Sendable {
             throw NetworkingError.tooLarge(request, head: head?.http ?? HTTPResponse(status: .ok), limit: limit)
         case .unfoldedTooFar:
             throw request.unfoldedTooFar(head, after: received)
+        case .bodyChanged:
+            throw upload?.changed(of: request, response: head?.http) ?? request.invalidAnswer
         case .completed(let error?):
             throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
@@ -166,6 +176,7 @@ extension URLSessionExchange {
         if reports != nil, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
             report { [http = head.http] in $0.emit(.headReceived(http)) }
+            reportProgress()
         }
         update { $0.receive(response) }
     }
@@ -176,19 +187,21 @@ extension URLSessionExchange {
         reportProgress()
     }
 
-    func sent(_ count: Int64, of expected: Int64) {
+    func sent(_ count: Int64) {
         let isFirst = state.withLock { state in
-            defer { state.progress.sent = BytesSent(count: count, expected: expected > 0 ? expected : nil) }
+            defer { state.progress.sent.count = count }
             return state.progress.sent.count == 0
         }
         if isFirst {
             report { $0.emit(.connected) }
         }
         reportProgress()
+        checkUpload()
     }
 
     /// Ends with the head and the body that have arrived, when URLSession would not.
     func endWithWhatArrived() {
+        reportEnd()
         end(with: .refusedChallenge)
     }
 
@@ -199,6 +212,8 @@ extension URLSessionExchange {
                 guard state.isDecoded else { return }
                 state.encodedReceived = state.task?.countOfEncodedBytesReceived
             }
+        } else {
+            reportEnd()
         }
         end(with: .completed(error))
     }
@@ -231,12 +246,41 @@ extension URLSessionExchange {
 
     private func reportProgress() {
         guard reports != nil, let handler = request.progressHandler else { return }
-        let progress = state.withLock { $0.progress }
+        let progress = state.withLock { $0.takeProgress() }
+        guard let progress else { return }
         report { _ in handler(progress) }
+    }
+
+    /// Reports that all of the body has arrived, also where nobody knew how long it would be.
+    private func reportEnd() {
+        guard reports != nil else { return }
+        state.withLock { $0.progress.received.expected = $0.progress.received.count }
+        reportProgress()
     }
 
     private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {
         reports?.async { [request] in tell(request) }
+    }
+}
+
+// MARK: - The file that is sent
+
+extension URLSessionExchange {
+    /// Ends the exchange when the file that it sends is no longer what it was.
+    private func checkUpload() {
+        if upload?.hasChanged == true {
+            end(with: .bodyChanged)
+        }
+    }
+
+    /// Looks at the file from time to time, since URLSession waits without end for the rest of one that was cut.
+    private func watchUpload() {
+        guard upload?.canChange == true else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
+            guard let self, state.withLock({ $0.outcome == nil }) else { return }
+            checkUpload()
+            watchUpload()
+        }
     }
 }
 
@@ -257,6 +301,8 @@ extension URLSessionExchange {
         case tooLong
         /// The body is longer than its compressed form may become.
         case unfoldedTooFar
+        /// The file that is sent has changed.
+        case bodyChanged
         /// A challenge was refused, so that what had arrived is the answer.
         case refusedChallenge
         /// URLSession is done.
@@ -292,11 +338,11 @@ extension URLSessionExchange {
         switch outcome {
         case .cancelled:
             waiter?.resume()
-        case .tooLong, .unfoldedTooFar, .refusedChallenge, .completed:
+        case .tooLong, .unfoldedTooFar, .bodyChanged, .refusedChallenge, .completed:
             resume(waiter)
         }
         switch outcome {
-        case .cancelled, .tooLong, .unfoldedTooFar:
+        case .cancelled, .tooLong, .unfoldedTooFar, .bodyChanged:
             if let task {
                 Self.cancel(task)
             }
@@ -336,11 +382,13 @@ extension URLSessionExchange {
         private(set) var limit: Int64
         /// The length from which on a decoded body is looked at.
         private let suspiciousLength: Int64
-        var progress = TransferProgress()
+        var progress: TransferProgress
+        private var reported: TransferProgress?
         var outcome: Outcome?
 
-        init(limit: Int64, decompressionLimit: DecompressionLimit) {
+        init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64) {
             self.limit = limit
+            progress = TransferProgress(sent: BytesSent(expected: bytesToSend))
             let free = decompressionLimit.ratio == nil ? .max : DecompressionLimit.freeBytes
             suspiciousLength = min(free, decompressionLimit.size ?? .max)
         }
@@ -381,6 +429,13 @@ extension URLSessionExchange {
             guard let waiter, hasReached(waiter.milestone) else { return nil }
             self.waiter = nil
             return waiter.continuation
+        }
+
+        /// How far it has come, unless that was told.
+        mutating func takeProgress() -> TransferProgress? {
+            guard progress != reported else { return nil }
+            reported = progress
+            return progress
         }
 
         mutating func takeBody() -> Data {

@@ -26,7 +26,6 @@ extension URLRequest {
                 setValue("identity", forHTTPHeaderField: "Accept-Encoding")
             }
         }
-        httpBody = request.body?.data
         let patience = request.transportPatience
         if patience > .seconds(60) {
             // URLSession's own 60 s between packets must not end what the stack allows to take longer.

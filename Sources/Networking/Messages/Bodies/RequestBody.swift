@@ -1,3 +1,5 @@
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -10,14 +12,32 @@ public import Foundation
 /// request.body = .json(message)
 /// request.body = .form(["user": "kminchelle", "password": password])
 /// request.body = .data(png, contentType: "image/png")
+/// request.body = .file(URL(filePath: "/tmp/film.mov"))
+/// request.body = .multipart([.text("Holiday", name: "title"), .file(photo, name: "photo")])
+/// request.body = .stream { try await recorder.samples() }
 /// ```
 ///
-/// A body brings its Content-Type; one that the request's header fields name wins.
+/// A body brings its Content-Type; one that the request's header fields name wins. Files and streams are read while they
+/// are sent, in portions, and never held in memory as a whole.
 public struct RequestBody: Sendable {
     private let storage: Storage
 
     private init(_ content: Content, contentType: String?) {
         storage = Storage(content: content, contentType: contentType)
+    }
+
+    /// A body that is read from somewhere.
+    init(_ source: some BodySource, contentType: String) {
+        guard HTTPField.isValidValue(contentType) else {
+            self.init(.unencodable(Failure.invalidContentType), contentType: nil)
+            return
+        }
+        self.init(.source(source), contentType: contentType)
+    }
+
+    /// A body that cannot be sent.
+    init(_ failure: Failure) {
+        self.init(.unencodable(failure), contentType: nil)
     }
 
     /// A body of bytes that are in memory.
@@ -41,11 +61,35 @@ public struct RequestBody: Sendable {
     ///     slashes alone.
     /// - Returns: A body of type `application/json`.
     public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) -> RequestBody {
-        let encoder = encoder ?? .standard
+        encoded(value, by: encoder ?? .standard, contentType: "application/json")
+    }
+
+    /// A value as a property list.
+    ///
+    /// - Parameters:
+    ///   - value: The value to encode.
+    ///   - encoder: The encoder; one that writes XML by default.
+    /// - Returns: A body of type `application/x-plist`.
+    public static func propertyList(_ value: some Encodable, encoder: PropertyListEncoder? = nil) -> RequestBody {
+        encoded(value, by: encoder ?? .standard, contentType: "application/x-plist")
+    }
+
+    /// A value as an encoder of your choice writes it, once and here, as ``json(_:encoder:)`` does.
+    ///
+    /// - Parameters:
+    ///   - value: The value to encode.
+    ///   - encoder: The encoder.
+    ///   - contentType: The media type of what it writes.
+    /// - Returns: A body that can be sent any number of times.
+    public static func encoded(
+        _ value: some Encodable,
+        by encoder: some BodyEncoder,
+        contentType: String
+    ) -> RequestBody {
         do {
-            return RequestBody(.data(try encoder.encode(value)), contentType: "application/json")
+            return RequestBody(.data(try encoder.encode(value)), contentType: contentType)
         } catch {
-            return RequestBody(.unencodable(error), contentType: "application/json")
+            return RequestBody(.unencodable(error), contentType: contentType)
         }
     }
 
@@ -76,9 +120,12 @@ public struct RequestBody: Sendable {
     }
 
     /// How many bytes it has, if that is known before sending.
+    ///
+    /// That of a file is looked up each time.
     public var length: Int64? {
         switch storage.content {
         case .data(let data): Int64(data.count)
+        case .source(let source): source.length
         case .unencodable: nil
         }
     }
@@ -89,28 +136,58 @@ public struct RequestBody: Sendable {
     public var isReplayable: Bool {
         switch storage.content {
         case .data: true
+        case .source(let source): source.isReplayable
         case .unencodable: false
         }
     }
 
-    /// The bytes, when they are in memory.
+    /// The bytes, when they are in memory; of any other body, ``chunks`` brings them.
     public var data: Data? {
         switch storage.content {
         case .data(let data): data
-        case .unencodable: nil
+        case .source, .unencodable: nil
         }
+    }
+
+    /// The file that holds the bytes and nothing else, when there is one.
+    ///
+    /// A transport may have the system send it.
+    public var fileURL: URL? {
+        guard case .source(let source as FileBody) = storage.content else { return nil }
+        return URL(filePath: source.path)
     }
 
     /// Why it cannot be sent, if so.
     var encodingError: (any Error)? {
         switch storage.content {
-        case .data: nil
+        case .data, .source: nil
         case .unencodable(let error): error
         }
     }
 
+    /// Begins to read it from its start.
+    func open() async throws -> any BodyReader {
+        switch storage.content {
+        case .data(let data): DataReader(data)
+        case .source(let source): try await source.open()
+        case .unencodable(let error): throw error
+        }
+    }
+
+    /// The boundary between its parts, for one that has them.
+    var boundary: String? {
+        guard case .source(let source as MultipartBody) = storage.content else { return nil }
+        return source.boundary
+    }
+
+    private var identity: String? {
+        guard case .source(let source) = storage.content else { return nil }
+        return source.identity
+    }
+
     private enum Content: Sendable {
         case data(Data)
+        case source(any BodySource)
         case unencodable(any Error)
     }
 
@@ -127,16 +204,21 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: Hashable {
-    /// Bodies are equal when they send the same bytes as the same type; one that cannot be encoded equals only itself.
+    /// Bodies are equal when they send the same bytes as the same type.
+    ///
+    /// Two that name one file are. A stream, parts, and what cannot be encoded equal only themselves.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         if lhs.storage === rhs.storage { return true }
-        guard let left = lhs.data, let right = rhs.data else { return false }
-        return left == right && lhs.contentType == rhs.contentType
+        guard lhs.contentType == rhs.contentType else { return false }
+        if let left = lhs.data, let right = rhs.data { return left == right }
+        if let left = lhs.identity, let right = rhs.identity { return left == right }
+        return false
     }
 
     /// Hashes what equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(data)
+        hasher.combine(identity)
         hasher.combine(contentType)
     }
 }
@@ -155,11 +237,30 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
     }
 }
 
-extension JSONEncoder {
+/// What turns a value into the bytes of a body: `JSONEncoder`, `PropertyListEncoder`, or one of your own.
+public protocol BodyEncoder: Sendable {
+    /// Encodes a value.
+    ///
+    /// - Parameter value: The value.
+    /// - Returns: The bytes.
+    /// - Throws: What makes the value unfit.
+    func encode<Value: Encodable>(_ value: Value) throws -> Data
+}
+
+extension JSONEncoder: BodyEncoder {
     /// Makes the encoder of ``RequestBody/json(_:encoder:)``.
     fileprivate static var standard: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}
+
+extension PropertyListEncoder: BodyEncoder {
+    /// Makes the encoder of ``RequestBody/propertyList(_:encoder:)``.
+    fileprivate static var standard: PropertyListEncoder {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
         return encoder
     }
 }

@@ -1,0 +1,296 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension RequestBody {
+    /// Parts with names: texts, bytes and files, as an HTML form with files sends them (RFC 7578).
+    ///
+    /// ```swift
+    /// request.body = .multipart([
+    ///     .text("Holiday", name: "title"),
+    ///     .file(URL(filePath: "/tmp/beach.jpg"), name: "photo"),
+    /// ])
+    /// ```
+    ///
+    /// Files and streams among the parts are read while they are sent. The length is known when those of all parts are,
+    /// and the body can be sent again when all parts can. A Content-Type of the request's own that is `multipart/…` keeps
+    /// its type and gets the boundary.
+    ///
+    /// - Parameters:
+    ///   - parts: The parts in order; a name may occur more than once.
+    ///   - boundary: What stands between parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. One that occurs in
+    ///     a part makes the send fail. By default it is drawn from the environment's ``NetworkEnvironment/secureRandom``,
+    ///     192 bits of it, so that no part can hold it.
+    /// - Returns: A body of type `multipart/form-data`.
+    public static func multipart(_ parts: [MultipartPart], boundary: String? = nil) -> RequestBody {
+        if let boundary, !MultipartBody.isBoundary(boundary) {
+            return RequestBody(.invalidBoundary)
+        }
+        for part in parts {
+            if let failure = part.failure { return RequestBody(failure) }
+        }
+        let source = MultipartBody(parts: parts, boundary: boundary)
+        // Slashes and the like make it a quoted string; without them it is a token.
+        let isToken = source.boundary.allSatisfy { $0.isLetter || $0.isNumber || "'+_-.".contains($0) }
+        let parameter = isToken ? source.boundary : "\"\(source.boundary)\""
+        return RequestBody(source, contentType: "multipart/form-data; boundary=\(parameter)")
+    }
+}
+
+/// One part of a ``RequestBody/multipart(_:boundary:)`` body.
+public struct MultipartPart: Sendable, Hashable {
+    /// The name of the form's field.
+    public var name: String
+    /// The name that the part's file has for the server; nil for a part that is no file.
+    public var fileName: String?
+    /// What is in it.
+    public var body: RequestBody
+    /// Its media type; nil leaves the field out, which means text.
+    public var contentType: String?
+
+    /// Creates a part of any body.
+    ///
+    /// Names are written as WHATWG's HTML standard has browsers write them: `"`, CR and LF are percent-encoded, all else
+    /// is UTF-8 as it is.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the form's field.
+    ///   - fileName: The name of the file, for a part that is one.
+    ///   - contentType: The media type; nil for the body's own.
+    ///   - body: What is in it.
+    public init(name: String, fileName: String? = nil, contentType: String? = nil, body: RequestBody) {
+        self.name = name
+        self.fileName = fileName
+        self.body = body
+        self.contentType = contentType ?? body.contentType
+    }
+
+    /// A text, its line breaks written as CR LF as browsers do.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - name: The name of the form's field.
+    /// - Returns: The part, without a media type.
+    public static func text(_ text: String, name: String) -> MultipartPart {
+        var part = MultipartPart(name: name, body: .data(Data(text.withNetworkLineBreaks.utf8)))
+        part.contentType = nil
+        return part
+    }
+
+    /// Bytes that are in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes.
+    ///   - name: The name of the form's field.
+    ///   - fileName: The name of the file, for a part that is one.
+    ///   - contentType: The media type; nil has it guessed from the file name.
+    /// - Returns: The part.
+    public static func data(
+        _ data: Data,
+        name: String,
+        fileName: String? = nil,
+        contentType: String? = nil
+    ) -> MultipartPart {
+        let contentType = contentType ?? .mediaType(forFileName: fileName ?? "")
+        return MultipartPart(name: name, fileName: fileName, body: .data(data, contentType: contentType))
+    }
+
+    /// A file, sent from disk.
+    ///
+    /// - Parameters:
+    ///   - url: Where the file is.
+    ///   - name: The name of the form's field.
+    ///   - fileName: Its name for the server; nil for the one that it has.
+    ///   - contentType: The media type; nil has it guessed from the file name.
+    /// - Returns: The part.
+    public static func file(
+        _ url: URL,
+        name: String,
+        fileName: String? = nil,
+        contentType: String? = nil
+    ) -> MultipartPart {
+        let fileName = fileName ?? url.lastPathComponent
+        let contentType = contentType ?? .mediaType(forFileName: fileName)
+        return MultipartPart(name: name, fileName: fileName, body: .file(url, contentType: contentType))
+    }
+
+    /// What comes before its bytes.
+    fileprivate var head: String {
+        var head = "Content-Disposition: form-data; name=\"\(name.withNetworkLineBreaks.escapedForHead)\""
+        if let fileName {
+            head += "; filename=\"\(fileName.escapedForHead)\""
+        }
+        if let contentType {
+            head += "\r\nContent-Type: \(contentType)"
+        }
+        return head + "\r\n\r\n"
+    }
+
+    /// Why it cannot be sent, if so.
+    fileprivate var failure: RequestBody.Failure? {
+        if let contentType, !HTTPField.isValidValue(contentType) { return .invalidContentType }
+        guard let error = body.encodingError else { return nil }
+        return error as? RequestBody.Failure
+            ?? RequestBody.Failure(
+                .unencodableBody,
+                reason: "The part \"\(Redaction.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
+                    + "error says which value is at fault.",
+                underlying: error
+            )
+    }
+}
+
+/// Parts with a boundary between them.
+struct MultipartBody: BodySource {
+    let boundary: String
+    private let parts: [MultipartPart]
+    /// Whether the parts have to be searched for the boundary, which was not drawn by chance.
+    private let isBoundaryGiven: Bool
+
+    init(parts: [MultipartPart], boundary: String?) {
+        self.parts = parts
+        self.boundary = boundary ?? Self.makeBoundary()
+        isBoundaryGiven = boundary != nil
+    }
+
+    var length: Int64? {
+        var length = Int64(end.count)
+        for part in parts {
+            guard let bytes = part.body.length else { return nil }
+            let (sum, overflows) = length.addingReportingOverflow(bytes)
+            guard !overflows else { return nil }
+            length = sum + Int64(begin(part).count) + 2
+        }
+        return length
+    }
+
+    var isReplayable: Bool {
+        parts.allSatisfy(\.body.isReplayable)
+    }
+
+    var identity: String? {
+        nil
+    }
+
+    func open() -> any BodyReader {
+        MultipartReader(self)
+    }
+
+    private func begin(_ part: MultipartPart) -> Data {
+        Data("--\(boundary)\r\n\(part.head)".utf8)
+    }
+
+    private var end: Data {
+        Data("--\(boundary)--\r\n".utf8)
+    }
+
+    /// RFC 2046 section 5.1.1, without the space.
+    static func isBoundary(_ text: String) -> Bool {
+        (1...70).contains(text.utf8.count)
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "'()+_,-./:=?".contains($0)) }
+    }
+
+    private static func makeBoundary() -> String {
+        let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_")
+        let bytes = NetworkEnvironment.current.secureRandom.bytes(32)
+        return "networking-" + String(bytes.map { digits[Int($0 & 63)] })
+    }
+
+    private struct MultipartReader: BodyReader {
+        private let body: MultipartBody
+        private var rest: ArraySlice<MultipartPart>
+        private var reader: (any BodyReader)?
+        private var search: BoundarySearch?
+        private var isAtEnd = false
+
+        init(_ body: MultipartBody) {
+            self.body = body
+            rest = body.parts[...]
+        }
+
+        mutating func next() async throws -> Data? {
+            if var reader {
+                let chunk = try await reader.next()
+                if let chunk {
+                    self.reader = reader
+                    try search?.read(chunk)
+                    return chunk
+                }
+                self.reader = nil
+                return Data("\r\n".utf8)
+            }
+            if let part = rest.popFirst() {
+                reader = try await part.body.open()
+                search = body.isBoundaryGiven ? BoundarySearch(for: body.boundary) : nil
+                return body.begin(part)
+            }
+            guard !isAtEnd else { return nil }
+            isAtEnd = true
+            return body.end
+        }
+    }
+}
+
+/// Looks for a boundary in bytes that come in portions.
+private struct BoundarySearch {
+    private let boundary: [UInt8]
+    private var tail: [UInt8] = []
+
+    init(for boundary: String) {
+        self.boundary = Array("--\(boundary)".utf8)
+    }
+
+    mutating func read(_ chunk: Data) throws {
+        let bytes = tail + chunk
+        guard bytes.firstRange(of: boundary) == nil else { throw RequestBody.Failure.boundaryInPart }
+        tail = Array(bytes.suffix(boundary.count - 1))
+    }
+}
+
+extension RequestBody.Failure {
+    fileprivate static let invalidBoundary = RequestBody.Failure(
+        .unencodableBody,
+        reason: "The boundary is not 1 to 70 letters, digits and '()+_,-./:=? (RFC 2046 section 5.1.1). Leave it out to have "
+            + "one drawn."
+    )
+    fileprivate static let boundaryInPart = RequestBody.Failure(
+        .unencodableBody,
+        reason: "The boundary occurs in a part, so the parts could not be told apart. Leave it out to have one drawn."
+    )
+}
+
+extension String {
+    /// The text with each line break, whatever it is made of, as CR LF (HTML, multipart/form-data encoding algorithm).
+    fileprivate var withNetworkLineBreaks: String {
+        var result = String.UnicodeScalarView()
+        var previous: Unicode.Scalar?
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\r": result.append(contentsOf: "\r\n".unicodeScalars)
+            case "\n" where previous == "\r": break
+            case "\n": result.append(contentsOf: "\r\n".unicodeScalars)
+            default: result.append(scalar)
+            }
+            previous = scalar
+        }
+        return String(result)
+    }
+
+    /// The name with what would end it percent-encoded (HTML, multipart/form-data encoding algorithm).
+    fileprivate var escapedForHead: String {
+        var result = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\"": result.append(contentsOf: "%22".unicodeScalars)
+            case "\r": result.append(contentsOf: "%0D".unicodeScalars)
+            case "\n": result.append(contentsOf: "%0A".unicodeScalars)
+            default: result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+}

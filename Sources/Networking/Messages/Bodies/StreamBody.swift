@@ -1,0 +1,117 @@
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The elements of an asynchronous sequence.
+struct StreamBody: BodySource {
+    let length: Int64?
+    let isReplayable: Bool
+    private let make: @Sendable () async throws -> any BodyReader
+
+    /// Creates a body whose sequence is made anew each time.
+    init(length: Int64?, making make: @escaping @Sendable () async throws -> any BodyReader) {
+        self.length = length
+        isReplayable = true
+        self.make = make
+    }
+
+    /// Creates a body that can be read once.
+    init(length: Int64?, once make: @escaping @Sendable () -> any BodyReader) {
+        self.length = length
+        isReplayable = false
+        let use = Use()
+        self.make = {
+            guard use.begin() else {
+                throw RequestBody.Failure(
+                    .bodyNotReplayable,
+                    reason: "The stream of this body was read before, and can be read only once. Give a closure that makes "
+                        + "the stream, so that it can be made again."
+                )
+            }
+            return make()
+        }
+    }
+
+    var identity: String? {
+        nil
+    }
+
+    func open() async throws -> any BodyReader {
+        do {
+            return try await make()
+        } catch {
+            throw RequestBody.Failure(ofStream: error)
+        }
+    }
+
+    private final class Use: Sendable {
+        private let isUsed = Atomic(false)
+
+        func begin() -> Bool {
+            !isUsed.exchange(true, ordering: .relaxed)
+        }
+    }
+}
+
+/// Portions of bytes as the sequence brings them.
+struct ChunkReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element: DataProtocol {
+    private var iterator: Iterator
+
+    init(_ iterator: Iterator) {
+        self.iterator = iterator
+    }
+
+    mutating func next() async throws -> Data? {
+        do {
+            while let chunk = try await iterator.next(isolation: #isolation) {
+                if !chunk.isEmpty { return chunk as? Data ?? Data(chunk) }
+            }
+            return nil
+        } catch {
+            throw RequestBody.Failure(ofStream: error)
+        }
+    }
+}
+
+/// Single bytes, gathered in portions.
+struct ByteReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element == UInt8 {
+    private static var chunkSize: Int { 16 << 10 }
+
+    private var iterator: Iterator
+
+    init(_ iterator: Iterator) {
+        self.iterator = iterator
+    }
+
+    mutating func next() async throws -> Data? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.chunkSize)
+        do {
+            while bytes.count < Self.chunkSize, let byte = try await iterator.next(isolation: #isolation) {
+                bytes.append(byte)
+            }
+        } catch {
+            throw RequestBody.Failure(ofStream: error)
+        }
+        return bytes.isEmpty ? nil : Data(bytes)
+    }
+}
+
+extension RequestBody.Failure {
+    /// The failure of a stream that threw.
+    fileprivate init(ofStream error: any Error) {
+        if let failure = error as? RequestBody.Failure {
+            self = failure
+        } else {
+            self.init(
+                .unencodableBody,
+                reason: "The stream of the body failed before its end, so the request was not sent in full.",
+                underlying: error
+            )
+        }
+    }
+}

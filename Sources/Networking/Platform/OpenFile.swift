@@ -1,0 +1,144 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// A regular file that is open; it is closed when the last reference to it goes.
+///
+/// One way of reading and writing for all platforms: FoundationEssentials has none that works in portions.
+final class OpenFile: Sendable {
+    let path: String
+    private let descriptor: CInt
+
+    private init(path: String, flags: CInt, mode: mode_t = 0) throws(FileFault) {
+        // Never waits for the other end of a pipe, and is not handed to child processes.
+        descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, mode)
+        guard descriptor >= 0 else { throw FileFault(path: path, code: errno) }
+        self.path = path
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Opens a file to read it.
+    convenience init(reading path: String) throws(FileFault) {
+        try self.init(path: path, flags: O_RDONLY)
+        _ = try snapshot()
+    }
+
+    /// Creates a file that only this user may read, and opens it to write; what is there already is never followed.
+    convenience init(creating path: String) throws(FileFault) {
+        try self.init(path: path, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    }
+
+    /// What tells one state of the file from another.
+    func snapshot() throws(FileFault) -> FileSnapshot {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileFault(path: path, code: errno) }
+        return try FileSnapshot(status, path: path)
+    }
+
+    /// Reads the next bytes; empty at the end.
+    func read(upTo count: Int) throws(FileFault) -> Data {
+        var data = Data(count: count)
+        let result = data.withUnsafeMutableBytes { buffer in
+            retryingInterrupted { systemRead(descriptor, buffer.baseAddress, buffer.count) }
+        }
+        guard result >= 0 else { throw FileFault(path: path, code: errno) }
+        data.count = result
+        return data
+    }
+
+    /// Writes bytes after those that were written before.
+    func write(_ data: Data) throws(FileFault) {
+        var code: CInt = 0
+        data.withUnsafeBytes { buffer in
+            var rest = buffer[...]
+            while !rest.isEmpty {
+                let bytes = UnsafeRawBufferPointer(rebasing: rest)
+                let count = retryingInterrupted { systemWrite(descriptor, bytes.baseAddress, bytes.count) }
+                guard count > 0 else {
+                    code = count == 0 ? ENOSPC : errno
+                    return
+                }
+                rest = rest.dropFirst(count)
+            }
+        }
+        guard code == 0 else { throw FileFault(path: path, code: code) }
+    }
+}
+
+/// What tells one state of a regular file from another.
+struct FileSnapshot: Sendable, Equatable {
+    let size: Int64
+    private let inode: UInt64
+    private let device: UInt64
+    private let seconds: Int64
+    private let nanoseconds: Int64
+
+    fileprivate init(_ status: stat, path: String) throws(FileFault) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw FileFault(path: path, code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+        }
+        size = Int64(status.st_size)
+        inode = UInt64(status.st_ino)
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        #if canImport(Darwin)
+        let time = status.st_mtimespec
+        #else
+        let time = status.st_mtim
+        #endif
+        (seconds, nanoseconds) = (Int64(time.tv_sec), Int64(time.tv_nsec))
+    }
+
+    /// Looks at a file without opening it.
+    init(of path: String) throws(FileFault) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw FileFault(path: path, code: errno) }
+        try self.init(status, path: path)
+    }
+}
+
+/// What the system says of a file that could not be used.
+struct FileFault: Error, Equatable {
+    let path: String
+    let code: CInt
+
+    /// What is wrong and the way out.
+    var reason: String {
+        let path = Redaction.singleLine(path)
+        return switch code {
+        case ENOENT: "There is no file at \(path)."
+        case EACCES, EPERM: "The file \(path) must not be opened by this process. Check its permissions."
+        case EISDIR: "\(path) is a directory. Name a file in it."
+        case EINVAL: "\(path) is not a regular file."
+        case ENOSPC, EDQUOT, EFBIG: "There is no space left for \(path). Free some, or use another volume."
+        case EEXIST, ELOOP: "There is something else at \(path) already."
+        case EMFILE, ENFILE: "The file \(path) could not be opened, since too many others are. Send less at once."
+        default: "The file \(path) could not be used: \(String(cString: strerror(code)))."
+        }
+    }
+}
+
+private func retryingInterrupted(_ call: () -> Int) -> Int {
+    while true {
+        let result = call()
+        guard result < 0, errno == EINTR else { return result }
+    }
+}
+
+// The methods of the same names hide the functions.
+private let systemRead = read
+private let systemWrite = write

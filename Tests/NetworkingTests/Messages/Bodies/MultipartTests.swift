@@ -1,0 +1,169 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct MultipartTests {
+    private func text(_ body: RequestBody) async throws -> String {
+        String(decoding: try await body.collect(), as: UTF8.self)
+    }
+
+    @Test func writesPartsInOrder() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "beach.jpg")
+            try Data("JPEG".utf8).write(to: file)
+            let body = RequestBody.multipart(
+                [
+                    .text("Holiday", name: "title"),
+                    .file(file, name: "photo"),
+                    .data(Data([0x41]), name: "icon", fileName: "i.png"),
+                    MultipartPart(name: "info", body: .json(["a": 1])),
+                ],
+                boundary: "B"
+            )
+            let expected = """
+                --B\r
+                Content-Disposition: form-data; name="title"\r
+                \r
+                Holiday\r
+                --B\r
+                Content-Disposition: form-data; name="photo"; filename="beach.jpg"\r
+                Content-Type: image/jpeg\r
+                \r
+                JPEG\r
+                --B\r
+                Content-Disposition: form-data; name="icon"; filename="i.png"\r
+                Content-Type: image/png\r
+                \r
+                A\r
+                --B\r
+                Content-Disposition: form-data; name="info"\r
+                Content-Type: application/json\r
+                \r
+                {"a":1}\r
+                --B--\r
+
+                """
+            #expect(try await text(body) == expected)
+            #expect(body.length == Int64(expected.utf8.count))
+            #expect(body.isReplayable)
+            #expect(body.contentType == "multipart/form-data; boundary=B")
+            #expect(try await text(body) == expected)
+        }
+    }
+
+    @Test func noPartsAreAnEnd() async throws {
+        let body = RequestBody.multipart([], boundary: "B")
+        #expect(try await text(body) == "--B--\r\n")
+        #expect(body.length == 7)
+    }
+
+    @Test(arguments: [
+        ("plain", "plain"), ("ü 😀", "ü 😀"), ("a\"b", "a%22b"), ("a\r\nb", "a%0D%0Ab"), ("a\nb", "a%0D%0Ab"), ("a\rb", "a%0D%0Ab"),
+        ("a%22b", "a%22b"), ("a\\b", "a\\b"), ("", ""), ("\"; x=\"", "%22; x=%22"),
+    ])
+    func escapesNamesAsBrowsersDo(name: String, escaped: String) async throws {
+        let written = try await text(.multipart([.text("x", name: name)], boundary: "B"))
+        #expect(written == "--B\r\nContent-Disposition: form-data; name=\"\(escaped)\"\r\n\r\nx\r\n--B--\r\n")
+    }
+
+    /// A file's name keeps its line breaks as they are, apart from the escape.
+    @Test(arguments: [("a\"b\n.txt", "a%22b%0A.txt"), ("a\r.txt", "a%0D.txt"), ("naïve ☃.txt", "naïve ☃.txt")])
+    func escapesFileNamesAsBrowsersDo(name: String, escaped: String) async throws {
+        let part = MultipartPart.data(Data("x".utf8), name: "f", fileName: name)
+        let written = try await text(.multipart([part], boundary: "B"))
+        #expect(written.contains("name=\"f\"; filename=\"\(escaped)\"\r\nContent-Type: text/plain\r\n\r\nx\r\n"))
+    }
+
+    @Test func textsHaveTheLineBreaksOfForms() async throws {
+        let written = try await text(.multipart([.text("a\nb\rc\r\nd\n\re", name: "t")], boundary: "B"))
+        #expect(written.contains("\r\n\r\na\r\nb\r\nc\r\nd\r\n\r\ne\r\n--B"))
+    }
+
+    @Test func theLengthIsUnknownWhenThatOfAPartIs() {
+        let stream = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+        let body = RequestBody.multipart([MultipartPart(name: "s", fileName: "s", body: stream)])
+        #expect(body.length == nil)
+        #expect(!body.isReplayable)
+    }
+
+    @Test func theBoundaryIsDrawnFromTheEnvironment() async throws {
+        let one = RequestBody.multipart([])
+        #expect(one.contentType != RequestBody.multipart([]).contentType)
+        var environment = NetworkEnvironment.current
+        environment.secureRandom = SecureRandomSource { count in (0..<count).map { UInt8($0) } }
+        let drawn = NetworkEnvironment.$current.withValue(environment) { RequestBody.multipart([]).contentType }
+        #expect(drawn == "multipart/form-data; boundary=networking-0123456789ABCDEFGHIJKLMNOPQRSTUV")
+    }
+
+    @Test func aBoundaryThatIsNoTokenIsQuoted() {
+        #expect(
+            RequestBody.multipart([], boundary: "a:b/c").contentType == "multipart/form-data; boundary=\"a:b/c\""
+        )
+    }
+
+    @Test func anOwnTypeGetsTheBoundary() async throws {
+        let transport = MockTransport { _ in .ok() }
+        var request = HTTPRequestData(method: .post, authority: "example.com", body: .multipart([], boundary: "B"))
+        request.headerFields[.contentType] = "multipart/related"
+        try await transport.data(request)
+        request.headerFields[.contentType] = "multipart/related; boundary=B"
+        try await transport.data(request)
+        request.headerFields[.contentType] = "x/y"
+        try await transport.data(request)
+        #expect(
+            transport.requests.map { $0.headerFields[.contentType] }
+                == ["multipart/related; boundary=B", "multipart/related; boundary=B", "x/y"]
+        )
+    }
+
+    // MARK: Bad input
+
+    private func error(of body: RequestBody) async -> NetworkingError? {
+        await #expect(throws: NetworkingError.self) {
+            try await MockTransport { _ in .ok() }
+                .data(HTTPRequestData(method: .post, authority: "example.com", body: body))
+        }
+    }
+
+    @Test(arguments: ["", "a b", "ü", "a\r\nb", String(repeating: "x", count: 71), "a\"b", "a;b"])
+    func aBoundaryThatIsNoneIsRefused(boundary: String) async {
+        #expect(await error(of: .multipart([], boundary: boundary))?.kind == .unencodableBody)
+    }
+
+    @Test func aBoundaryInAPartIsFound() async throws {
+        let error = await error(of: .multipart([.text("x\r\n--BOUND--\r\n", name: "a")], boundary: "BOUND"))
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.reason.contains("occurs in a part") == true)
+        // Also where a portion ends in the middle of it.
+        let halves = AsyncStream<Data> { continuation in
+            continuation.yield(Data("x--BO".utf8))
+            continuation.yield(Data("U".utf8))
+            continuation.yield(Data("NDx".utf8))
+            continuation.finish()
+        }
+        let part = MultipartPart(name: "s", body: .stream(halves))
+        #expect(await self.error(of: .multipart([part], boundary: "BOUND"))?.kind == .unencodableBody)
+    }
+
+    @Test func aPartThatCannotBeEncodedIsNamed() async {
+        let error = await error(of: .multipart([MultipartPart(name: "price", body: .json(Double.nan))]))
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.reason.contains("The part \"price\"") == true)
+        #expect(error?.underlying is EncodingError)
+    }
+
+    @Test func aTypeThatWouldEndTheHeadIsRefused() async {
+        let injected = MultipartPart.data(Data(), name: "a", contentType: "text/plain\r\nX: y")
+        #expect(await error(of: .multipart([injected]))?.kind == .unencodableBody)
+        #expect(await error(of: .file(URL(filePath: "/x"), contentType: "a\nb"))?.kind == .unencodableBody)
+    }
+
+    @Test func aMissingFileAmongPartsIsNamed() async {
+        let error = await error(of: .multipart([.file(URL(filePath: "/nonexistent/a.png"), name: "a")]))
+        #expect(error?.kind == .storage)
+        #expect(error?.reason == "There is no file at /nonexistent/a.png.")
+    }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct TransferTests {
+    private let photos = HTTPRequestData(path: "photos")
+
+    @Test func hasAValueAndProgress() async throws {
+        let network = MockTransport { _ in .ok() }.server(authority: "example.com")
+        let transfer = network.transfer(uploading: .data(Data(count: 10)), to: photos)
+        let response = try await transfer.value
+        #expect(response.status == .ok)
+        // Also for those that come late, and as often as one asks.
+        #expect(try await transfer.value.status == .ok)
+        var last: TransferProgress?
+        for await progress in transfer.progress {
+            last = progress
+        }
+        #expect(last?.sent == BytesSent(count: 10, expected: 10))
+        transfer.cancel()
+        #expect(try await transfer.value.status == .ok)
+    }
+
+    @Test func progressIsFollowedToTheEnd() async throws {
+        let transport = Door()
+        let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data(count: 10)), to: photos)
+        var readers: [Task<Int, Never>] = []
+        for _ in 0..<3 {
+            let progress = transfer.progress
+            readers.append(
+                Task {
+                    var count = 0
+                    for await _ in progress {
+                        count += 1
+                    }
+                    return count
+                }
+            )
+        }
+        try await transport.waitForRequests(1)
+        transport.release()
+        _ = try await transfer.value
+        for reader in readers {
+            _ = await reader.value
+        }
+    }
+
+    @Test func decodes() async throws {
+        let network = MockTransport { _ in .json(["id": 7]) }.server(authority: "example.com")
+        let transfer = network.transfer(uploading: .data(Data()), to: Request<[String: Int]>(photos))
+        #expect(try await transfer.value.body == ["id": 7])
+    }
+
+    @Test func failsAsTheCallDoes() async throws {
+        let network = MockTransport { _ in .status(.notFound) }.server(authority: "example.com")
+        let transfer = network.transfer(uploading: .data(Data()), to: photos)
+        let error = await #expect(throws: NetworkingError.self) { try await transfer.value }
+        #expect(error?.kind == .status)
+    }
+
+    @Test func cancelEndsTheExchange() async throws {
+        let transport = Door()
+        let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
+        try await transport.waitForRequests(1)
+        transfer.cancel()
+        await #expect(throws: CancellationError.self) { try await transfer.value }
+        #expect(transport.active == 0)
+    }
+
+    @Test func lettingGoEndsTheExchange() async throws {
+        let transport = Door()
+        var transfer: Transfer<HTTPResponseData>? = transport.server(authority: "example.com")
+            .transfer(uploading: .data(Data()), to: photos)
+        try await transport.waitForRequests(1)
+        #expect(transfer != nil)
+        transfer = nil
+        while transport.active > 0 {
+            await Task.yield()
+        }
+    }
+
+    @Test func whoStopsWaitingDoesNotEndIt() async throws {
+        let transport = Door()
+        let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
+        let waiter = Task { try await transfer.value }
+        try await transport.waitForRequests(1)
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        #expect(transport.active == 1)
+        transport.release()
+        #expect(try await transfer.value.status == .ok)
+    }
+
+    // MARK: Groups
+
+    @Test func aGroupHoldsOnToItsTransfersUntilTheyAreOver() async throws {
+        let transport = Door()
+        let network = transport.server(authority: "example.com")
+        let group = TransferGroup()
+        for _ in 0..<3 {
+            network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group)
+        }
+        try await transport.waitForRequests(3)
+        #expect(group.count == 3)
+        #expect(group.progress.sent.expected == 30)
+        transport.release()
+        while group.count > 0 {
+            await Task.yield()
+        }
+    }
+
+    @Test func aGroupEndsAll() async throws {
+        let transport = Door()
+        let network = transport.server(authority: "example.com")
+        let group = TransferGroup()
+        let transfers = (0..<20).map { _ in network.transfer(uploading: .data(Data()), to: photos, in: group) }
+        try await transport.waitForRequests(20)
+        group.cancelAll()
+        for transfer in transfers {
+            await #expect(throws: CancellationError.self) { try await transfer.value }
+        }
+        while group.count > 0 {
+            await Task.yield()
+        }
+        #expect(group.progress == TransferProgress())
+    }
+
+    @Test func aGroupThatGoesEndsItsTransfers() async throws {
+        let transport = Door()
+        var group: TransferGroup? = TransferGroup()
+        if let group {
+            transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos, in: group)
+        }
+        try await transport.waitForRequests(1)
+        group = nil
+        while transport.active > 0 {
+            await Task.yield()
+        }
+    }
+
+    @Test func whatIsOverAtOnceIsNotHeld() async throws {
+        let group = TransferGroup()
+        let network = MockTransport { _ in .ok() }.server(authority: "example.com")
+        let transfers = (0..<50).map { _ in network.transfer(uploading: .data(Data(count: 1)), to: photos, in: group) }
+        for transfer in transfers {
+            _ = try await transfer.value
+        }
+        while group.count > 0 {
+            await Task.yield()
+        }
+        #expect(group.progress.sent == BytesSent(count: 50, expected: 50))
+    }
+}
+
+/// A transport that answers once it is told to.
+private final class Door: NetworkingTransport {
+    private let state = Mutex<(isOpen: Bool, held: [Suspension<Void>])>((false, []))
+    private let recorder = RequestRecorder()
+
+    var active: Int {
+        recorder.active
+    }
+
+    func waitForRequests(_ count: Int) async throws {
+        try await recorder.waitForRequests(count)
+    }
+
+    func release() {
+        let held = state.withLock { state in
+            state.isOpen = true
+            defer { state.held = [] }
+            return state.held
+        }
+        for wait in held {
+            wait.resume()
+        }
+    }
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await MockTransport { [self] _ in
+            let wait = state.withLock { state -> Suspension<Void>? in
+                guard !state.isOpen else { return nil }
+                let wait = Suspension<Void>()
+                state.held.append(wait)
+                return wait
+            }
+            try await wait?.value()
+            return .ok()
+        }
+        .recorded(by: recorder).send(request)
+    }
+}
