@@ -283,6 +283,30 @@ struct HostileServerTests {
         }
     }
 
+    /// More seconds than fit into what URLSession counts in.
+    @Test func aTimeoutForEverIsOne() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            let transport = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+            let response = try await transport.timeout(.seconds(Int64.max)).data(HTTPRequestData())
+            #expect(response.status == .ok)
+        }
+    }
+
+    /// Where a name has two addresses and the first refuses, libcurl keeps that error for what happens to the second.
+    @Test func whatBreaksAtASecondAddressHasBeenConnected() async throws {
+        try await withTestServer { server in
+            let network = URLSessionTransport(configuration: .ephemeral).server(authority: "localhost:\(server.port)")
+            let request = HTTPRequestData(method: .post, scheme: "http", path: "/", body: .data(Data("order".utf8)))
+            server.enqueue(TestResponse(body: .hangUp), .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
+            for kind in [NetworkingError.Kind.connectionLost, .truncated] {
+                let error = await #expect(throws: NetworkingError.self) { try await network.retry().data(request) }
+                #expect(error?.kind == kind)
+            }
+            #expect(server.requests.count == 2)
+        }
+    }
+
     @Test func limitsInMillisecondsHoldOnTheSystemsClock() async throws {
         try await withTestServer { server in
             server.route("/head") { _ in .raw(.stall) }

@@ -64,6 +64,11 @@ struct TypedValues: Sendable {
         entries.removeAll(where: \.isCredential)
     }
 
+    /// Whether something lets somebody in that nobody can compare.
+    var hasAnonymousCredentials: Bool {
+        entries.contains { $0.isCredential && $0.identity == nil }
+    }
+
     /// What takes part in equality.
     var identities: [ObjectIdentifier: Identity] {
         var identities: [ObjectIdentifier: Identity] = [:]

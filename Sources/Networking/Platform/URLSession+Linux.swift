@@ -68,6 +68,11 @@ extension Error {
         switch code {
         case .badServerResponse:
             return .emptyReply
+        case .cannotConnectToHost:
+            // Also what broke later, on a host whose first address refused: the error of that attempt is kept.
+            let text = localizedDescription
+            if text.contains("onnect") { return nil }
+            return text.contains("transfer closed") ? .truncated : .emptyReply
         case .unknown, .unsupportedURL:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }

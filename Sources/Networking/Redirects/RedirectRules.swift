@@ -16,7 +16,13 @@ extension HTTPRequestData {
         var hop = self
         var history: [HTTPResponseData.Redirect] = []
         while true {
-            var response = try await exchange(hop)
+            var response: HTTPResponseData
+            do {
+                response = try await exchange(hop)
+            } catch var error as NetworkingError where !history.isEmpty {
+                error.followsRedirect = true
+                throw error
+            }
             guard let next = try hop.redirected(by: response.http, after: history) else {
                 if !history.isEmpty {
                     response.redirects = history

@@ -33,7 +33,8 @@ extension NetworkingComponent {
         trackedBy tracker: ProgressTracker? = nil,
         progress: (@Sendable (BytesSent) -> Void)? = nil
     ) async throws -> HTTPResponseData {
-        try await upload(body, to: Request<HTTPResponseData>(request) { $0 }, trackedBy: tracker, progress: progress).body
+        try await upload(body, to: Request<HTTPResponseData>(request) { $0 }, trackedBy: tracker, progress: progress)
+            .body
     }
 
     /// Sends a body and returns what the response decodes to, with the response.

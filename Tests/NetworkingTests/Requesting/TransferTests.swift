@@ -27,7 +27,8 @@ struct TransferTests {
 
     @Test func progressIsFollowedToTheEnd() async throws {
         let transport = Door()
-        let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data(count: 10)), to: photos)
+        let transfer = transport.server(authority: "example.com")
+            .transfer(uploading: .data(Data(count: 10)), to: photos)
         var readers: [Task<Int, Never>] = []
         for _ in 0..<3 {
             let progress = transfer.progress

@@ -99,7 +99,8 @@ extension RequestBody.Failure {
     static func changed(_ path: String) -> RequestBody.Failure {
         RequestBody.Failure(
             .storage,
-            reason: "The file \(Redaction.singleLine(path)) changed while it was sent, so that what arrived may be neither "
+            reason:
+                "The file \(Redaction.singleLine(path)) changed while it was sent, so that what arrived may be neither "
                 + "version. Send a copy that nobody writes to."
         )
     }

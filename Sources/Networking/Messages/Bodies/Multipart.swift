@@ -137,7 +137,8 @@ public struct MultipartPart: Sendable, Hashable {
         return error as? RequestBody.Failure
             ?? RequestBody.Failure(
                 .unencodableBody,
-                reason: "The part \"\(Redaction.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
+                reason:
+                    "The part \"\(Redaction.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
                     + "error says which value is at fault.",
                 underlying: error
             )
@@ -254,7 +255,8 @@ private struct BoundarySearch {
 extension RequestBody.Failure {
     fileprivate static let invalidBoundary = RequestBody.Failure(
         .unencodableBody,
-        reason: "The boundary is not 1 to 70 letters, digits and '()+_,-./:=? (RFC 2046 section 5.1.1). Leave it out to have "
+        reason:
+            "The boundary is not 1 to 70 letters, digits and '()+_,-./:=? (RFC 2046 section 5.1.1). Leave it out to have "
             + "one drawn."
     )
     fileprivate static let boundaryInPart = RequestBody.Failure(

@@ -20,7 +20,10 @@ extension RequestBody {
                 Failure(.storage, reason: "The URL of a file body does not name a file. Make it with URL(filePath:).")
             )
         }
-        return RequestBody(FileBody(path: url.path), contentType: contentType ?? .mediaType(forFileName: url.lastPathComponent))
+        return RequestBody(
+            FileBody(path: url.path),
+            contentType: contentType ?? .mediaType(forFileName: url.lastPathComponent)
+        )
     }
 
     /// A sequence of portions of bytes, which is read once.

@@ -28,7 +28,8 @@ struct StreamBody: BodySource {
             guard use.begin() else {
                 throw RequestBody.Failure(
                     .bodyNotReplayable,
-                    reason: "The stream of this body was read before, and can be read only once. Give a closure that makes "
+                    reason:
+                        "The stream of this body was read before, and can be read only once. Give a closure that makes "
                         + "the stream, so that it can be made again."
                 )
             }

@@ -20,8 +20,9 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - methods: The methods whose requests are shared; nil for GET, HEAD and QUERY. Sharing those that write makes one
     ///     order of two.
-    ///   - excluding: Header fields in which identical requests may differ, besides those of tracing.
-    ///   - followersRetryOnFailure: Whether those that joined make an exchange of their own when the shared one fails.
+    ///   - excluding: Header fields in which identical requests may differ, besides those of tracing. Those that hold
+    ///     credentials, such as Authorization and Cookie, always count.
+    ///   - followersRetryOnFailure: Whether those that joined share one more exchange when the first fails.
     ///   - flights: Where the exchanges under way are kept; stacks that share it share their exchanges.
     /// - Returns: A component that shares exchanges. It throws what they throw.
     public func deduplicated(
@@ -33,7 +34,8 @@ extension NetworkingComponent {
         modified(
             Deduplicated(
                 methods: methods ?? Deduplicated.sharedMethods,
-                excluded: Deduplicated.excludedFields.union(excluding.map(\.canonicalName)),
+                excluded: Deduplicated.excludedFields.union(excluding.map(\.canonicalName))
+                    .subtracting(Redaction.credentials),
                 followersRetryOnFailure: followersRetryOnFailure,
                 flights: flights
             )
@@ -56,7 +58,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
 
     // A valid name, so there is a value.
     private static let query = HTTPRequest.Method("QUERY")!
-    private static let reads: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, query]
+    static let reads: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, query]
 
     /// Which caller and which trace it is says nothing about the response.
     static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
@@ -73,15 +75,18 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         guard Self.reads.contains(request.method) else {
             // A read that began before the write must not answer one that came after it.
             let url = FlightURL(request)
-            flights.detach(url)
-            defer { flights.detach(url) }
+            flights.detachReads(of: url)
+            defer { flights.detachReads(of: url) }
             return try await share(request, upstream: upstream)
         }
         return try await share(request, upstream: upstream)
     }
 
-    private func share(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
-    {
+    private func share(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent,
+        isLast: Bool = false
+    ) async throws -> HTTPResponseData {
         guard request.sink == nil, methods.contains(request.method), request.isDeduplicated,
             let key = FlightKey(request, principal: upstream.principal(for: request), excluding: excluded)
         else { return try await upstream.send(request) }
@@ -114,8 +119,8 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 return try await upstream.send(request)
             }
             return response
-        } catch let error where !isNew && followersRetryOnFailure && !(error is CancellationError) {
-            return try await share(request, upstream: upstream)
+        } catch let error where !isNew && followersRetryOnFailure && !isLast && !(error is CancellationError) {
+            return try await share(request, upstream: upstream, isLast: true)
         }
     }
 

@@ -4,7 +4,7 @@ import HTTPTypes
 ///
 /// A class, so that it is passed along as one reference, with its hash computed once.
 final class FlightKey: Hashable, Sendable {
-    private let method: HTTPRequest.Method
+    let method: HTTPRequest.Method
     let url: FlightURL
     private let fields: [HTTPField]
     private let body: RequestBody?
@@ -59,11 +59,15 @@ final class FlightKey: Hashable, Sendable {
         private let redirects: String?
         private let authenticationMethod: AuthenticationMethod?
         private let flags: [Bool?]
+        /// An urgent request must not wait for one that lets others pass.
+        private let priority: RequestPriority
         private let identities: [ObjectIdentifier: Identity]
 
         init?(_ settings: RequestSettings) {
-            // Closures and strategies are not equal to anything.
-            guard settings.retryPolicy == nil, settings.redirects?.decide == nil else { return nil }
+            // Closures and strategies are not equal to anything, nor are credentials without an identity.
+            guard settings.retryPolicy == nil, settings.redirects?.decide == nil,
+                !settings.custom.hasAnonymousCredentials
+            else { return nil }
             durations = [
                 settings.timeout, settings.deadline, settings.connectTimeout, settings.headTimeout,
                 settings.idleTimeout,
@@ -74,6 +78,7 @@ final class FlightKey: Hashable, Sendable {
             redirects = settings.redirects.map { "\($0) \($0.credentials.sorted())" }
             authenticationMethod = settings.authenticationMethod
             flags = [settings.allowsPlaintextCredentials, settings.isThrottled, settings.isIdempotent]
+            priority = settings.priority
             identities = settings.custom.identities
         }
     }

@@ -37,13 +37,13 @@ public final class Flights: Sendable {
         }
     }
 
-    /// Keeps later requests from joining what is under way from a URL.
+    /// Keeps later requests from joining what is being read from a URL.
     ///
     /// Those that have joined still get their response.
-    func detach(_ url: FlightURL) {
+    func detachReads(of url: FlightURL) {
         state.withLock { flights in
             guard !flights.isEmpty else { return }
-            for key in flights.keys where key.url == url {
+            for key in flights.keys where key.url == url && Deduplicated.reads.contains(key.method) {
                 flights[key] = nil
             }
         }

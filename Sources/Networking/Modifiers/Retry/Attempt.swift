@@ -1,11 +1,19 @@
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// One try of a request that was tried again, or is to be decided about.
 public struct Attempt: Sendable {
     /// Which one it was, from 1.
     public let number: Int
 
     /// What it brought: a response, or the error that was thrown.
+    ///
+    /// The body of a response that was discarded is cut to its first 4 KiB.
     public let result: Result<HTTPResponseData, any Error>
 
     /// How long it took.
@@ -28,6 +36,22 @@ public struct Attempt: Sendable {
         case .success: nil
         case .failure(let error): error
         }
+    }
+}
+
+extension Attempt {
+    private static let longestBody = 4 << 10
+
+    /// The attempt as part of a history, which must not hold on to every body.
+    func trimmed(backoff: Duration) -> Attempt {
+        var result = result
+        if case .success(var response) = result, case .collected(let data) = response.body,
+            data.count > Self.longestBody
+        {
+            response.body = .collected(Data(data.prefix(Self.longestBody)))
+            result = .success(response)
+        }
+        return Attempt(number: number, result: result, elapsed: elapsed, backoff: backoff)
     }
 }
 

@@ -170,6 +170,9 @@ private struct RetriedCall {
     /// Decides about an attempt: nil, with everything ready for the next, or why there is no next.
     private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
         attempts.append(attempt)
+        if policy.isTransient(attempt, after: attempts.dropLast()) {
+            budget.note(request.authority, at: environment.clock.now)
+        }
         defer {
             // What is given out is told apart from what came before it.
             if attempts.last?.backoff == nil {
@@ -203,7 +206,11 @@ private struct RetriedCall {
             delay = policy.backoff.delay(beforeRetry: growth, after: previousDelay, using: &random)
             previousDelay = delay
         }
-        if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), isStandard {
+        var isDelayGiven = false
+        if case .retry = decision {
+            isDelayGiven = true
+        }
+        if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), !isDelayGiven {
             guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
             if wanted > delay {
                 delay = wanted
@@ -215,11 +222,12 @@ private struct RetriedCall {
             delay = .zero
         }
         if let deadline = environment.deadline, now + delay >= deadline { return refused(.deadline) }
-        guard budget.withdraw(request.authority, after: attempt.budgetFailure, at: now) else { return refused(.budget) }
+        guard budget.withdraw(request.authority, after: attempt.budgetFailure, isFirst: outcome.retries == 0, at: now)
+        else { return refused(.budget) }
 
         outcome.retries += 1
         outcome.lastFailure = attempt.budgetFailure
-        attempts[attempts.count - 1].backoff = delay
+        attempts[attempts.count - 1] = attempt.trimmed(backoff: delay)
         return nil
     }
 
@@ -287,7 +295,8 @@ extension Attempt {
 
     /// Whether the server cannot have seen the request.
     fileprivate var showsThatNothingWasSent: Bool {
-        switch (error as? NetworkingError)?.kind {
+        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
+        return switch error.kind {
         case .nameResolution, .connection, .offline: true
         default: false
         }

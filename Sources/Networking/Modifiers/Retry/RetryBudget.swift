@@ -53,11 +53,19 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.begin() } }
     }
 
+    /// Counts a failure that may pass, whether it is tried again or not.
+    func note(_ authority: String?, at now: Duration) {
+        guard let model, case .throttle = model else { return }
+        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.note() } }
+    }
+
     /// Takes from the account what a retry costs, and answers whether there was enough.
-    func withdraw(_ authority: String?, after failure: Failure, at now: Duration) -> Bool {
+    ///
+    /// - Parameter isFirst: Whether it is the call's first.
+    func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Bool {
         guard let model else { return true }
         return accounts.withLock { accounts in
-            accounts.withAccount(of: authority, model, at: now) { $0.withdraw(after: failure) }
+            accounts.withAccount(of: authority, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
         }
     }
 
@@ -166,28 +174,38 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        mutating func withdraw(after failure: Failure) -> Bool {
+        /// Counts a failure that may pass, whether it is tried again or not.
+        mutating func note() {
+            if case .throttle = model {
+                balance = max(0, balance - 1)
+            }
+        }
+
+        mutating func withdraw(after failure: Failure, isFirst: Bool) -> Bool {
             switch model {
             case .ratio:
                 // Sums of tenths are not whole: 5 × 0.2 is meant to be a retry.
                 guard balance + slots.reduce(0, +) + 1e-9 >= 1 else { return false }
                 slots[currentSlot] -= 1
             case .throttle(let tokens, _):
-                balance = max(0, balance - 1)
                 guard balance > Double(tokens) / 2 else { return false }
             case .concurrency(let part, let floor):
+                // A call retries one at a time, however often.
+                guard isFirst else { return true }
                 guard activeRetries < max(floor, Int(Double(active) * part)) else { return false }
             case .quota:
                 guard balance >= cost(after: failure) else { return false }
                 balance -= cost(after: failure)
             }
-            activeRetries += 1
+            if isFirst {
+                activeRetries += 1
+            }
             return true
         }
 
         mutating func end(_ outcome: Outcome) {
             active = max(0, active - 1)
-            activeRetries = max(0, activeRetries - outcome.retries)
+            activeRetries = max(0, activeRetries - min(1, outcome.retries))
             guard outcome.isSuccess else { return }
             switch model {
             case .ratio, .concurrency: break

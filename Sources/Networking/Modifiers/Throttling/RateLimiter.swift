@@ -147,15 +147,17 @@ public final class RateLimiter: Sendable {
     private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
         guard let moment else { return }
         // It keeps the limiter until it rings, which those who wait want.
-        _ = clock.alarm(at: moment) { [self] in serve(key, on: clock) }
+        _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
     }
 
     /// Lets those go whose turn has come.
-    private func serve(_ key: String, on clock: NetworkClock) {
+    private func serve(_ key: String, plannedFor moment: Duration, on clock: NetworkClock) {
         let now = clock.now
         let (due, alarm) = cells.withLock { cells -> ([WaitPlace], Duration?) in
             cells[key]?
-                .withRules(interval, burst) { cell in
+                .withRules(interval, burst) { cell -> ([WaitPlace], Duration?) in
+                    // Another took its place, and plans for itself.
+                    guard cell.alarm == moment else { return ([], nil) }
                     cell.alarm = nil
                     var due: [WaitPlace] = []
                     while let first = cell.queue.first(), cell.take(first.weight, at: now) {

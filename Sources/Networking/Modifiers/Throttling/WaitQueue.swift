@@ -90,10 +90,18 @@ struct WaitQueue {
             return true
         }
 
-        /// Entries are in the order of their numbers and are taken at the ends, so one between the ends is there.
+        /// Whether its entry is there; entries are in the order of their numbers.
         private func contains(_ number: UInt64) -> Bool {
-            guard let first = places.first, let last = places.last else { return false }
-            return first.number <= number && number <= last.number
+            var (low, high) = (places.startIndex, places.endIndex)
+            while low < high {
+                let middle = low + (high - low) / 2
+                if places[middle].number < number {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            return low < places.endIndex && places[low].number == number
         }
 
         mutating func first() -> WaitPlace? {

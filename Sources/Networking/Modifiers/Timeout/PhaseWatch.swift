@@ -72,11 +72,8 @@ final class PhaseWatch: Sendable {
 
     private func sinkIs(busy isBusy: Bool) {
         update { state, now in
-            if isBusy {
-                state.phase = nil
-            } else {
-                state.enterBody(at: now)
-            }
+            state.isSinkBusy = isBusy
+            state.enterBody(at: now)
         }
     }
 
@@ -119,6 +116,8 @@ final class PhaseWatch: Sendable {
         private var wholeDeadline: Duration?
         private var tellsConnection = false
         private var sent: Int64 = 0
+        /// Whether the network need not bring anything, whatever it does bring.
+        var isSinkBusy = false
 
         var onExpiry: (@Sendable () -> Void)?
         private(set) var expired: TimeLimits.Name?
@@ -138,7 +137,7 @@ final class PhaseWatch: Sendable {
         mutating func observe(_ event: NetworkEvent, at now: Duration) {
             switch event {
             case .attemptStarted:
-                (tellsConnection, sent) = (false, 0)
+                (tellsConnection, sent, isSinkBusy) = (false, 0, false)
                 enterConnecting(at: now)
             case .connecting:
                 tellsConnection = true
@@ -184,7 +183,7 @@ final class PhaseWatch: Sendable {
         }
 
         mutating func enterBody(at now: Duration) {
-            phase = limits.idle.map { (.idle, now + $0) }
+            phase = isSinkBusy ? nil : limits.idle.map { (.idle, now + $0) }
         }
 
         /// From here on only the time counts in which the reader waits for the network.

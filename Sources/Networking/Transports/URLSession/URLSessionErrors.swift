@@ -53,12 +53,25 @@ extension HTTPRequestData {
             return truncated(head, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
-            fault?.kind ?? NetworkingError.Kind(code),
+            kind(of: code, fault, after: head),
             request: self,
             response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
             underlying: error,
             reason: reason(for: fault, code, head)
         )
+    }
+
+    /// The kind of an error; what comes after a head does not say that nothing was sent.
+    private func kind(
+        of code: URLError.Code,
+        _ fault: TransferFault?,
+        after head: ReceivedHead?
+    ) -> NetworkingError.Kind {
+        let kind = fault?.kind ?? NetworkingError.Kind(code)
+        return switch kind {
+        case .connection, .nameResolution, .offline: head == nil ? kind : .connectionLost
+        default: kind
+        }
     }
 
     private func reason(for fault: TransferFault?, _ code: URLError.Code, _ head: ReceivedHead?) -> String? {

@@ -107,7 +107,11 @@ final class URLSessionExchange: NSObject, Sendable {
         var count: Int64 = 0
         while true {
             await wait(for: .bytes)
-            let bytes = state.withLock { $0.takeBody() }
+            let bytes = try state.withLock { state in
+                // What had arrived for a caller that gave up is nobody's.
+                if case .cancelled = state.outcome { throw CancellationError() }
+                return state.takeBody()
+            }
             if bytes.isEmpty { break }
             try await sink.receive(bytes)
             count += Int64(bytes.count)
@@ -276,11 +280,12 @@ extension URLSessionExchange {
     /// Looks at the file from time to time, since URLSession waits without end for the rest of one that was cut.
     private func watchUpload() {
         guard upload?.canChange == true else { return }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
-            guard let self, state.withLock({ $0.outcome == nil }) else { return }
-            checkUpload()
-            watchUpload()
-        }
+        DispatchQueue.global()
+            .asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
+                guard let self, state.withLock({ $0.outcome == nil }) else { return }
+                checkUpload()
+                watchUpload()
+            }
     }
 }
 

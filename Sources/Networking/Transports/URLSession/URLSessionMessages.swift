@@ -29,7 +29,8 @@ extension URLRequest {
         let patience = request.transportPatience
         if patience > .seconds(60) {
             // URLSession's own 60 s between packets must not end what the stack allows to take longer.
-            timeoutInterval = Double(patience.components.seconds) + 2
+            // Ten years at most: it is counted in whole milliseconds on the way, and traps when those do not fit.
+            timeoutInterval = Double(min(patience.components.seconds, 10 * 365 * 86_400)) + 2
         }
     }
 }

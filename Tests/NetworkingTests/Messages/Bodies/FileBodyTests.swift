@@ -29,8 +29,10 @@ struct FileBodyTests {
     }
 
     @Test(arguments: [
-        ("a.png", "image/png"), ("A.JPG", "image/jpeg"), ("x.tar.gz", "application/gzip"), ("film.mov", "video/quicktime"),
-        ("readme", "application/octet-stream"), (".html", "application/octet-stream"), ("a.xyz", "application/octet-stream"),
+        ("a.png", "image/png"), ("A.JPG", "image/jpeg"), ("x.tar.gz", "application/gzip"),
+        ("film.mov", "video/quicktime"),
+        ("readme", "application/octet-stream"), (".html", "application/octet-stream"),
+        ("a.xyz", "application/octet-stream"),
         ("dir.png/readme", "application/octet-stream"), ("ü.json", "application/json"),
     ])
     func guessesTheTypeFromTheName(name: String, type: String) {

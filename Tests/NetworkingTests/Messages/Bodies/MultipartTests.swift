@@ -61,7 +61,8 @@ struct MultipartTests {
     }
 
     @Test(arguments: [
-        ("plain", "plain"), ("ü 😀", "ü 😀"), ("a\"b", "a%22b"), ("a\r\nb", "a%0D%0Ab"), ("a\nb", "a%0D%0Ab"), ("a\rb", "a%0D%0Ab"),
+        ("plain", "plain"), ("ü 😀", "ü 😀"), ("a\"b", "a%22b"), ("a\r\nb", "a%0D%0Ab"), ("a\nb", "a%0D%0Ab"),
+        ("a\rb", "a%0D%0Ab"),
         ("a%22b", "a%22b"), ("a\\b", "a\\b"), ("", ""), ("\"; x=\"", "%22; x=%22"),
     ])
     func escapesNamesAsBrowsersDo(name: String, escaped: String) async throws {

@@ -13,7 +13,8 @@ struct StreamBodyTests {
         HTTPRequestData(method: .post, authority: "example.com", path: "x", body: body)
     }
 
-    private func stream(_ chunks: String..., throwing error: (any Error)? = nil) -> AsyncThrowingStream<Data, any Error> {
+    private func stream(_ chunks: String..., throwing error: (any Error)? = nil) -> AsyncThrowingStream<Data, any Error>
+    {
         AsyncThrowingStream { continuation in
             for chunk in chunks {
                 continuation.yield(Data(chunk.utf8))

@@ -96,7 +96,7 @@ struct DeduplicatedTests {
                 $0.authority = "\($0.authority ?? ""):443"
             },
             .init(testDescription: "number", matters: false) { $0.number = 7 },
-            .init(testDescription: "priority", matters: false) { $0.priority = .high },
+            .init(testDescription: "priority", matters: true) { $0.priority = .high },
         ]
     }
 
@@ -156,8 +156,48 @@ struct DeduplicatedTests {
         let one = await join(post, over: network)
         let other = Task { try await network.data(post.with { $0.body = .json(["a": 2]) }) }
         try await transport.arrived(2)
+        let same = await join(post, over: network)
         transport.answer()
-        _ = try await (one.value, other.value)
+        _ = try await (one.value, other.value, same.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func requestsOfAnotherPriorityGoTheirOwnWay() async throws {
+        let low = await join(.lawful.with { $0.priority = .low }, over: network)
+        let high = await join(.lawful.with { $0.priority = .high }, over: network)
+        transport.answer()
+        _ = try await (low.value, high.value)
+        #expect(transport.requests == 2)
+    }
+
+    @Test func credentialsThatCannotBeComparedGoTheirOwnWay() async throws {
+        enum Token: RequestOption {
+            static let defaultValue: String? = nil
+            static let isCredential = true
+        }
+        transport.answer()
+        let request = HTTPRequestData.lawful.with { $0[option: Token.self] = "one" }
+        async let one = network.data(request)
+        async let other = network.data(request.with { $0[option: Token.self] = "two" })
+        _ = try await (one, other)
+        #expect(transport.requests == 2)
+        #expect(flights.count == 0)
+    }
+
+    @Test(arguments: [HTTPField.Name.authorization, .cookie])
+    func credentialsCountWhateverIsExcluded(name: HTTPField.Name) async throws {
+        let network = transport.deduplicated(excluding: [name, .accept], sharing: flights)
+        let one = await join(.lawful.with { $0.headerFields[name] = "one" }, over: network)
+        let other = await join(.lawful.with { $0.headerFields[name] = "two" }, over: network)
+        let same = await join(
+            .lawful.with {
+                $0.headerFields[name] = "two"
+                $0.headerFields[.accept] = "text/plain"
+            },
+            over: network
+        )
+        transport.answer()
+        _ = try await (one.value, other.value, same.value)
         #expect(transport.requests == 2)
     }
 
@@ -264,6 +304,33 @@ struct DeduplicatedTests {
         #expect(try await calls[1].value.status == .ok)
         #expect(try await calls[2].value.status == .ok)
         #expect(transport.requests <= 3)
+    }
+
+    /// A server that is down is not asked by one after the other.
+    @Test func followersTryOnce() async throws {
+        struct Down: Error {}
+        let (first, sent) = (Suspension<Void>(), Atomic(0))
+        let transport = MockTransport { [flights] _ in
+            if sent.add(1, ordering: .relaxed).newValue == 1 {
+                try await first.value()
+            } else {
+                while flights.waiting < 9 {
+                    await Task.yield()
+                }
+            }
+            throw Down()
+        }
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for _ in 0..<10 {
+            calls.append(await join(over: network))
+        }
+        first.resume()
+        for call in calls {
+            let result = await call.result
+            #expect(throws: Down.self) { try result.get() }
+        }
+        #expect(transport.requests.count == 2)
     }
 
     // MARK: Writes

@@ -52,6 +52,18 @@ struct RequestInterceptorTests {
         #expect(journal.entries == ["first 1", "second 1", "first 2"])
     }
 
+    @Test func theServerPacesARetryWithBackoff() async throws {
+        let transport = MockTransport([
+            .status(.tooManyRequests, headerFields: [.retryAfter: "9"]),
+            .status(.tooManyRequests, headerFields: [.retryAfter: "3600"]), .ok(),
+        ])
+        let deciding = Deciding(name: "x", journal: journal) { _ in .retryWithBackoff }
+        let response = try await transport.intercepted(by: deciding).environment(\.clock, .immediate()).data(.lawful)
+        #expect(response.status == .tooManyRequests)
+        #expect(response.attempts.map(\.backoff) == [.seconds(9)])
+        #expect(response.retryRefusal == .retryAfter)
+    }
+
     @Test func whereNoneDecidesItIsNotTriedAgain() async throws {
         let transport = MockTransport([.status(.serviceUnavailable), .ok()])
         let response = try await transport.intercepted(by: Stamp(text: "a")).data(.lawful)

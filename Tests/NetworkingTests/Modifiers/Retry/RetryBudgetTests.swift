@@ -14,7 +14,9 @@ struct RetryBudgetTests {
         after failure: RetryBudget.Failure = .other
     ) -> Int {
         var count = 0
-        while count < 10_000, budget.withdraw(server, after: failure, at: now) {
+        while count < 10_000 {
+            budget.note(server, at: now)
+            guard budget.withdraw(server, after: failure, at: now) else { break }
             count += 1
         }
         return count
@@ -75,8 +77,28 @@ struct RetryBudgetTests {
         #expect(allowed(budget) == 3)
         calls(30, budget)
         #expect(allowed(budget) == 5)
-        budget.end(server, .init(isSuccess: true, retries: 4), at: .zero)
+        for _ in 0..<4 {
+            budget.end(server, .init(isSuccess: true, retries: 2), at: .zero)
+        }
         #expect(allowed(budget) == 3)
+    }
+
+    /// A call makes its retries one after the other, so it counts as one however many they are.
+    @Test func aCallThatRetriesOftenCountsOnce() {
+        let budget = RetryBudget(.concurrency(0.2, floor: 1))
+        calls(1, budget)
+        #expect(budget.withdraw(server, after: .other, isFirst: true, at: .zero))
+        #expect(budget.withdraw(server, after: .other, isFirst: false, at: .zero))
+        #expect(budget.withdraw(server, after: .other, isFirst: false, at: .zero))
+        #expect(!budget.withdraw(server, after: .other, isFirst: true, at: .zero))
+    }
+
+    @Test func failuresThatAreNotTriedAgainThrottleToo() {
+        let budget = RetryBudget(.throttle(tokens: 10, ratio: 0.5))
+        for _ in 0..<5 {
+            budget.note(server, at: .zero)
+        }
+        #expect(allowed(budget) == 0)
     }
 
     @Test func aStockFromWhichRetriesTake() {

@@ -61,6 +61,26 @@ struct RetryTests {
         #expect((response.attempts.first?.error as? NetworkingError)?.kind == kind)
     }
 
+    /// The order was taken: what could not be connected to is where its receipt is.
+    @Test(arguments: [.nameResolution, .connection, .offline] as [NetworkingError.Kind])
+    func aFailureAfterARedirectDoesNotSendAnOrderTwice(kind: NetworkingError.Kind) async {
+        let transport = MockTransport([
+            .redirect(to: "/receipt", status: .seeOther), .failure(NetworkingError(kind, request: .lawful)), .ok(),
+        ])
+        await #expect(throws: NetworkingError.self) {
+            try await network(transport).data(.lawful.with { $0.method = .post })
+        }
+        #expect(transport.requests.map(\.method) == [.post, .get])
+    }
+
+    @Test func theHistoryKeepsNoLongBodies() async throws {
+        let transport = MockTransport([
+            MockResponse(status: .serviceUnavailable, data: Data(count: 100_000)), .ok(),
+        ])
+        let response = try await network(transport).data(.lawful)
+        #expect(response.attempts.map { $0.response?.data.count } == [4_096])
+    }
+
     @Test(
         arguments: NetworkingError.Kind.allCases.filter { kind in
             ![.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated].contains(kind)

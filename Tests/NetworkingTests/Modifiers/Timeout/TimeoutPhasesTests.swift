@@ -126,6 +126,20 @@ struct TimeoutPhasesTests {
         #expect(response.body == .delivered(byteCount: 6))
     }
 
+    /// A transport without back-pressure goes on to tell what arrives.
+    @Test func whatArrivesWhileTheSinkIsBusyChangesNothing() async throws {
+        let teller = Teller()
+        var sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(30))
+        sink.whileBusy = { teller.tell() }
+        let network = transport { call in
+            teller.told { call.received(100) }
+            try await call.deliver(["one", "two"])
+        }
+        .timeout(idle: .seconds(1))
+        let response = try await answer(of: network, with: sink, after: [.seconds(30), .seconds(30)])
+        #expect(response.body == .delivered(byteCount: 6))
+    }
+
     // MARK: All together
 
     @Test func theWholeGoesOnThroughThePhases() async throws {
@@ -375,9 +389,24 @@ private struct SlowSink: ResponseSink {
     let arrivals: Arrivals
     let time: Duration
     var isReaderPaced = false
+    var whileBusy: @Sendable () -> Void = {}
 
     func receive(_ chunk: Data) async throws {
+        whileBusy()
         try await arrivals.wait(time, on: clock)
+    }
+}
+
+/// Passes on a call to whoever is known only later.
+private final class Teller: Sendable {
+    private let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func told(to action: @escaping @Sendable () -> Void) {
+        self.action.withLock { $0 = action }
+    }
+
+    func tell() {
+        action.withLock { $0 }?()
     }
 }
 
