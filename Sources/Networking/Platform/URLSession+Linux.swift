@@ -70,8 +70,9 @@ extension Error {
             return .emptyReply
         case .cannotConnectToHost:
             // Also what broke later, on a host whose first address refused: the error of that attempt is kept.
-            let text = localizedDescription
-            if text.contains("onnect") { return nil }
+            guard let text = (self as? URLError)?.userInfo[NSLocalizedDescriptionKey] as? String,
+                !text.contains("onnect")
+            else { return nil }
             return text.contains("transfer closed") ? .truncated : .emptyReply
         case .unknown, .unsupportedURL:
             let text = localizedDescription

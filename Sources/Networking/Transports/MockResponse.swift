@@ -125,12 +125,7 @@ public struct MockResponse: Sendable {
         return response
     }
 
-    /// Plays the answer.
-    ///
-    /// - Parameters:
-    ///   - request: The request, its body in memory.
-    ///   - progress: What has been told of the request's body.
-    /// - Returns: The response.
+    /// Plays the answer to a request whose body is in memory, and of which some progress has been told.
     func respond(
         to request: HTTPRequestData,
         after progress: TransferProgress = TransferProgress()

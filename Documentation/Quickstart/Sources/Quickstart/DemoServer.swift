@@ -24,6 +24,9 @@ enum DemoServer {
         let busy = Calls()
         server.route(.get, "/busy") { _ in busy.next() < 3 ? .status(.serviceUnavailable) : .ok }
         server.route(.post, "/down") { _ in .status(.serviceUnavailable) }
+        server.route(.post, "/films") { request in
+            try .json(Film(parts: request.headerFields[.contentType] ?? "", bytes: request.bodyByteCount))
+        }
         server.route(.get, "/slow") { _ in
             TestResponse(body: .data(.init("at last".utf8)), delay: .seconds(30))
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 
 /// Plain lines, with some weight on those that structure them where a person is looking.
 enum Terminal {
@@ -18,6 +19,22 @@ enum Terminal {
 
     static func say(_ text: String) {
         print("  \(text)")
+    }
+
+    /// A bar that grows where a person is looking, and a line for each quarter elsewhere.
+    static func bar(_ label: String) -> @Sendable (Double) -> Void {
+        let last = Mutex(-1)
+        return { fraction in
+            let step = Int(fraction * (isInteractive ? 30 : 4))
+            let isNew = last.withLock { last in
+                defer { last = step }
+                return last != step
+            }
+            guard isNew else { return }
+            guard isInteractive else { return say("\(label): \(Int(fraction * 100)) %") }
+            let bar = String(repeating: "█", count: step) + String(repeating: "░", count: 30 - step)
+            FileHandle.standardOutput.write(Data("\r  \(label) \(bar)\(step == 30 ? "\n" : "")".utf8))
+        }
     }
 
     private static func styled(_ text: String, _ style: String) -> String {

@@ -17,6 +17,7 @@ enum Tour {
             try await aTimeout(on: network)
             try await aCancellation(on: network)
             try await UnderFire.show(server)
+            try await Uploads.show(server)
         }
         try await aMock()
         Terminal.title("That was the tour")
@@ -150,7 +151,7 @@ enum Tour {
     }
 
     private static func aMock() async throws {
-        Terminal.title("12. The same stack without a network")
+        Terminal.title("13. The same stack without a network")
         Terminal.code(
             """
             let transport = MockTransport()

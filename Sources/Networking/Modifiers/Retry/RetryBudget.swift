@@ -60,8 +60,6 @@ public final class RetryBudget: Sendable {
     }
 
     /// Takes from the account what a retry costs, and answers whether there was enough.
-    ///
-    /// - Parameter isFirst: Whether it is the call's first.
     func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Bool {
         guard let model else { return true }
         return accounts.withLock { accounts in

@@ -309,9 +309,14 @@ struct DeduplicatedTests {
     /// A server that is down is not asked by one after the other.
     @Test func followersTryOnce() async throws {
         struct Down: Error {}
-        let (first, sent) = (Suspension<Void>(), Atomic(0))
+        let first = Suspension<Void>()
+        let sent = Mutex(0)
         let transport = MockTransport { [flights] _ in
-            if sent.add(1, ordering: .relaxed).newValue == 1 {
+            let number = sent.withLock { sent in
+                sent += 1
+                return sent
+            }
+            if number == 1 {
                 try await first.value()
             } else {
                 while flights.waiting < 9 {

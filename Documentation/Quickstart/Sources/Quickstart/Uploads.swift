@@ -1,0 +1,44 @@
+import Foundation
+import Networking
+import NetworkingTestServer
+
+/// Bodies from disk, and how far they have come.
+enum Uploads {
+    static func show(_ server: TestServer) async throws {
+        Terminal.title("12. An upload comes from disk, and tells how far it is")
+        Terminal.code(
+            """
+            let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
+            let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { sent in
+                bar(sent.fractionCompleted ?? 0)
+            }
+            """
+        )
+        let film = FileManager.default.temporaryDirectory.appending(path: "quickstart-\(UUID()).mp4")
+        try Data(count: 8 << 20).write(to: film)
+        defer { try? FileManager.default.removeItem(at: film) }
+
+        let network = URLSession.shared.server(baseURL: server.url)
+        let films = HTTPRequestData(path: "films")
+        let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
+        let bar = Terminal.bar("film.mp4")
+        let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { sent in
+            bar(sent.fractionCompleted ?? 0)
+        }
+        Terminal.say("The server got \(receipt.bytes) bytes, \(receipt.parts.prefix { $0 != ";" }).")
+        try Tour.expect(Int64(receipt.bytes) == form.length, "all of it arrives")
+
+        do {
+            try await network.upload(.file(URL(filePath: "/no/such/film.mp4")), to: films)
+            try Tour.expect(false, "a missing file is an error")
+        } catch let error as NetworkingError {
+            Terminal.say("\(error)")
+        }
+    }
+}
+
+/// What the demo server says of a film that it was sent.
+struct Film: Codable {
+    let parts: String
+    let bytes: Int
+}
