@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Compressed bodies over URLSession: decoded, counted right, and not beyond the limits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DecompressionTests {
     private let transport = URLSessionTransport(configuration: .ephemeral)
 

@@ -38,7 +38,7 @@ struct ForeignParserTests {
                 Part(name: "json", contentType: "application/json", bytes: hex("{\"a\":1}")),
             ]
             let contentType = try #require(body.contentType)
-            let output = try Python.run(
+            let output = try await Python.run(
                 """
                 import json, sys
                 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -91,7 +91,7 @@ struct ForeignParserTests {
                 items.append(URLQueryItem(name: name, value: value))
             }
         }
-        let output = try Python.run(
+        let output = try await Python.run(
             """
             import json, sys, urllib.parse
             text = sys.stdin.buffer.read().decode("ascii")

@@ -7,7 +7,7 @@ import Testing
 
 /// Answers that break rules, over URLSession: the right kind of error or the right response, never a hang or a crash, and
 /// the next request is answered as if nothing had happened.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HostileServerTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -215,7 +215,7 @@ struct HostileServerTests {
         try await withTestServer { server in
             server.enqueue(hostile.answer)
             server.route("/") { _ in .text("next") }
-            let network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(30))
+            let network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(60))
                 .server(baseURL: server.url)
             switch hostile.outcome {
             case .failure(let kind):

@@ -7,30 +7,36 @@ import Foundation
 enum Python {
     /// Whether the interpreter has modules.
     static func has(_ modules: String) async -> Bool {
-        let process = process("import \(modules)")
-        return await withCheckedContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus == 0) }
-            do {
-                try process.run()
-            } catch {
-                continuation.resume(returning: false)
-            }
-        }
+        let status = try? await end(of: process("import \(modules)"))
+        return status == 0
     }
 
     /// Runs a program on an input, and returns what it prints.
-    static func run(_ program: String, on input: Data) throws -> Data {
-        let file = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try input.write(to: file)
-        let process = process(program)
-        let output = Pipe()
-        process.standardInput = try FileHandle(forReadingFrom: file)
-        process.standardOutput = output
-        try process.run()
-        let printed = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return printed
+    ///
+    /// Through files: other processes that start meanwhile inherit a pipe and keep it open.
+    static func run(_ program: String, on input: Data) async throws -> Data {
+        try await withTemporaryDirectory { directory in
+            let (source, target) = (directory.appending(path: "in"), directory.appending(path: "out"))
+            try input.write(to: source)
+            try Data().write(to: target)
+            let process = process(program)
+            process.standardInput = try FileHandle(forReadingFrom: source)
+            process.standardOutput = try FileHandle(forWritingTo: target)
+            _ = try await end(of: process)
+            return try Data(contentsOf: target)
+        }
+    }
+
+    /// Starts a process, and returns its status when it has ended.
+    private static func end(of process: Process) async throws -> Int32 {
+        try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do {
+                try process.run()
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
     }
 
     /// A process that runs a program, and ends on its own when that has not come far within 30 seconds.

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// What the URLSession transport does on real sockets, as a component and with a session of its own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct URLSessionTransportTests {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
         case sharedSession
@@ -128,7 +128,7 @@ struct URLSessionTransportTests {
                     body: .data(Data("who are you?".utf8))
                 )
             }
-            let network = kind.transport.timeout(.seconds(20)).server(baseURL: server.url)
+            let network = kind.transport.timeout(.seconds(60)).server(baseURL: server.url)
             for _ in 1...3 {
                 let response = try await network.data(HTTPRequestData())
                 #expect(response.status == .unauthorized)

@@ -18,7 +18,18 @@ import FoundationNetworking
 struct UploadTests {
     private let network = URLSessionTransport(configuration: .ephemeral)
 
-    private static let pattern = Data((0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
+    /// 1 MiB in which no two places look alike.
+    private static let pattern = Data(
+        (0..<(1 << 17)).flatMap { (place: UInt64) in withUnsafeBytes(of: place, Array.init) }
+    )
+
+    private static func bytes(_ count: Int) -> Data {
+        var bytes = Data()
+        while bytes.count < count {
+            bytes.append(pattern.prefix(count - bytes.count))
+        }
+        return bytes
+    }
 
     /// A stream of so many bytes, in portions of 64 KiB.
     private static func stream(_ count: Int) -> AsyncStream<Data> {
@@ -44,7 +55,7 @@ struct UploadTests {
         try await withTemporaryDirectory { directory in
             try await withTestServer { server in
                 server.route("/") { _ in .ok }
-                let bytes = Data((0..<size).map { Self.pattern[$0 & 0xF_FFFF] })
+                let bytes = Self.bytes(size)
                 let file = directory.appending(path: "data.bin")
                 try bytes.write(to: file)
                 let bodies: [RequestBody] = [
@@ -126,6 +137,76 @@ struct UploadTests {
             #expect(received.dropLast().allSatisfy { $0.expected == nil })
             #expect(received.last == BytesReceived(count: 150, expected: 150))
             #expect(zip(received, received.dropFirst()).allSatisfy { $0.count <= $1.count })
+        }
+    }
+
+    // MARK: Connections that end
+
+    /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its start. The
+    /// server has got all of it, so it is for the method to say whether that may be.
+    @Test(arguments: ["data", "file", "parts", "stream"], [HTTPRequest.Method.put, .post])
+    func whatWasSentOnAKeptConnectionThatIsClosed(kind: String, method: HTTPRequest.Method) async throws {
+        try await withTemporaryDirectory { directory in
+            try await withTestServer { server in
+                let file = directory.appending(path: "data.bin")
+                try Self.pattern.write(to: file)
+                let body: RequestBody =
+                    switch kind {
+                    case "data": .data(Self.pattern)
+                    case "file": .file(file)
+                    case "parts": .multipart([.file(file, name: "f")], boundary: "B")
+                    default: .stream { Self.stream(1 << 20) }
+                    }
+                let expected = try await body.collect()
+                server.enqueue(.ok, TestResponse(body: .hangUp), .ok)
+                let request = HTTPRequestData(method: method, url: server.url)
+                try await network.data(request)
+                if method == .put {
+                    let response = try await network.upload(body, to: request)
+                    #expect(response.status == .ok)
+                    #expect(server.requests.count == 3)
+                } else {
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.upload(body, to: request)
+                    }
+                    #expect(error?.kind == .connectionLost)
+                    #expect(server.requests.count == 2)
+                }
+                #expect(server.requests.dropFirst().allSatisfy { $0.body == expected })
+            }
+        }
+    }
+
+    @Test func uploadsMayBeCancelledAtAnyMoment() async throws {
+        try await withTemporaryDirectory { directory in
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.route("/") { _ in .ok }
+                let file = directory.appending(path: "data.bin")
+                #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                #expect(truncate(file.path, 8 << 20) == 0)
+                let request = HTTPRequestData(url: server.url)
+                for round in 0..<100 {
+                    let body: RequestBody = round % 2 == 0 ? .file(file) : .multipart([.file(file, name: "f")])
+                    let (moments, reached) = AsyncStream.makeStream(of: Void.self)
+                    let limit = Int64(round) * 90_000
+                    let call = Task {
+                        defer { reached.finish() }
+                        try await network.upload(body, to: request) { sent in
+                            if sent.count >= limit {
+                                reached.finish()
+                            }
+                        }
+                    }
+                    for await _ in moments {}
+                    call.cancel()
+                    if case .failure(let error) = await call.result {
+                        #expect(error is CancellationError)
+                    }
+                }
+                try await server.waitForOpenConnections(1)
+                let after = try await network.upload(.file(file), to: request)
+                #expect(after.status == .ok)
+            }
         }
     }
 

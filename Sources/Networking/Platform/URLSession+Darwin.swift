@@ -15,7 +15,14 @@ extension URLSession {
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
-    func task(for exchange: URLSessionExchange, with request: URLRequest, uploading file: URL?) -> URLSessionTask {
+    func task(
+        for exchange: URLSessionExchange,
+        with request: URLRequest,
+        sending upload: URLSessionUpload?
+    ) -> URLSessionTask {
+        var request = request
+        request.httpBody = upload?.data
+        let file = upload?.reading?.body.fileURL
         let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
         // A task's delegate comes before the session's. What it does not answer, the challenge for the server's
         // certificate above all, stays with the session and its delegate.
@@ -31,6 +38,34 @@ extension URLSession {
     /// The session that runs this one's exchanges: itself.
     func hostForExchanges(of request: HTTPRequestData) throws -> URLSession {
         self
+    }
+}
+
+extension URLSessionUpload {
+    /// Whether a body can be read while URLSession sends it: a file, which it reads itself.
+    static func canRead(_ body: RequestBody) -> Bool {
+        body.fileURL != nil
+    }
+}
+
+/// The file that is sent, and whether it was the same all the time.
+struct UploadReading: Sendable {
+    let body: RequestBody
+    let length: Int64
+    private let snapshot: FileSnapshot?
+
+    init(_ body: RequestBody, length: Int64) {
+        self.body = body
+        self.length = length
+        snapshot = Self.snapshot(of: body)
+    }
+
+    var failure: RequestBody.Failure? {
+        Self.snapshot(of: body) == snapshot ? nil : .changed(body.fileURL?.path ?? "")
+    }
+
+    private static func snapshot(of body: RequestBody) -> FileSnapshot? {
+        try? body.fileURL.map { try FileSnapshot(of: $0.path) }
     }
 }
 

@@ -29,8 +29,25 @@ extension URLSession {
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
-    func task(for exchange: URLSessionExchange, with request: URLRequest, uploading file: URL?) -> URLSessionTask {
-        let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
+    func task(
+        for exchange: URLSessionExchange,
+        with request: URLRequest,
+        sending upload: URLSessionUpload?
+    ) -> URLSessionTask {
+        var request = request
+        request.httpBody = upload?.data
+        if let reading = upload?.reading {
+            // Not an upload task: that reads its file by itself, and crashes the process when its transfer ends while it
+            // reads. Nor `httpBody`, which is not sent again when libcurl finds a kept connection closed, and then hangs.
+            request.httpBodyStream = UploadStream(reading)
+            // libcurl would send chunks, since nobody tells it the length. It leaves that to a field of this name, and does
+            // not send one that is blank.
+            var fields = request.allHTTPHeaderFields ?? [:]
+            fields["Transfer-Encoding"] = " "
+            fields["Content-Length"] = "\(reading.length)"
+            request.allHTTPHeaderFields = fields
+        }
+        let task = dataTask(with: request)
         task.delegate = exchange
         return task
     }
@@ -46,6 +63,124 @@ extension URLSession {
             )
         }
         return Companions.shared.companion(of: self)
+    }
+}
+
+extension URLSessionUpload {
+    /// Whether a body can be read while URLSession sends it.
+    static func canRead(_ body: RequestBody) -> Bool {
+        true
+    }
+}
+
+/// What is read while it is sent: how far that is, and what kept it from being read.
+final class UploadReading: Sendable {
+    let body: RequestBody
+    let length: Int64
+    private let state = Mutex(State())
+
+    init(_ body: RequestBody, length: Int64) {
+        self.body = body
+        self.length = length
+    }
+
+    /// Whether all of it has been handed out, so that the server may have got it.
+    var isRead: Bool {
+        state.withLock { $0.isRead }
+    }
+
+    var failure: RequestBody.Failure? {
+        state.withLock { $0.failure }
+    }
+
+    func end() {
+        state.withLock { $0.isRead = true }
+    }
+
+    func fail(with error: any Error) {
+        guard let failure = error as? RequestBody.Failure else { return }
+        state.withLock { $0.failure = $0.failure ?? failure }
+    }
+
+    private struct State {
+        var isRead = false
+        var failure: RequestBody.Failure?
+    }
+}
+
+/// A body as URLSession reads it: in portions as large as it likes, on its queue, and never more than was announced.
+// Not Sendable, like every stream; URLSession reads it on one queue.
+final class UploadStream: InputStream {
+    private let reading: UploadReading
+    private let isRefused: Bool
+    private var reader: (any BodyReaderNow)?
+    private var pending = Data()
+    private var rest: Int64
+    private var status = Stream.Status.notOpen
+
+    /// Creates a stream of a body.
+    ///
+    /// - Parameters:
+    ///   - reading: The body, and what becomes of it.
+    ///   - isRefused: Whether the exchange is to fail instead.
+    init(_ reading: UploadReading, isRefused: Bool = false) {
+        self.reading = reading
+        self.isRefused = isRefused
+        rest = reading.length
+        super.init(data: Data())
+    }
+
+    override var streamStatus: Stream.Status {
+        status
+    }
+
+    override var streamError: (any Error)? {
+        reading.failure
+    }
+
+    override func open() {
+        status = .open
+    }
+
+    override func close() {
+        status = .closed
+    }
+
+    /// URLSession takes a no for the end.
+    override var hasBytesAvailable: Bool {
+        rest > 0 || !pending.isEmpty
+    }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        guard !isRefused else { return -1 }
+        do {
+            if pending.isEmpty {
+                try fill()
+            }
+            let count = min(length, pending.count)
+            pending.copyBytes(to: buffer, count: count)
+            pending = pending.dropFirst(count)
+            if rest == 0, pending.isEmpty {
+                reading.end()
+            }
+            return count
+        } catch {
+            reading.fail(with: error)
+            status = .error
+            return -1
+        }
+    }
+
+    private func fill() throws {
+        var reader = try self.reader ?? reading.body.openNow()
+        let chunk = try reader?.nextNow()
+        self.reader = reader
+        rest -= Int64(chunk?.count ?? 0)
+        // A file that had another length when its turn came.
+        guard rest >= 0, chunk != nil || rest == 0 else {
+            throw RequestBody.Failure.changed(reading.body.fileURL?.path ?? "among the parts")
+        }
+        pending = chunk ?? Data()
     }
 }
 

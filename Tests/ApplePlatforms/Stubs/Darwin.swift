@@ -2,3 +2,7 @@
 // constants have Glibc's types here: `SHUT_RDWR` is an `Int` and on Apple's platforms an `Int32`.
 
 @_exported public import Glibc
+
+extension stat {
+    public var st_mtimespec: timespec { st_mtim }
+}

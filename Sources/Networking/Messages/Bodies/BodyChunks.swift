@@ -126,8 +126,8 @@ extension RequestBody {
         }
 
         /// The error of the request whose body it is.
-        func error(of request: HTTPRequestData) -> NetworkingError {
-            NetworkingError(kind, request: request, underlying: underlying, reason: reason)
+        func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
+            NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
         }
     }
 }

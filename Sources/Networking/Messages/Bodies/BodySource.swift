@@ -15,6 +15,15 @@ protocol BodySource: Sendable {
 
     /// Begins to read it from its start.
     func open() async throws -> any BodyReader
+
+    /// Begins to read it from its start without ever having to wait; nil when that cannot be.
+    func openNow() throws -> (any BodyReaderNow)?
+}
+
+extension BodySource {
+    func openNow() throws -> (any BodyReaderNow)? {
+        nil
+    }
 }
 
 /// One reading of a body, from start to end.
@@ -23,15 +32,27 @@ protocol BodyReader {
     mutating func next() async throws -> Data?
 }
 
+/// One reading of a body that never has to wait: from memory or from disk.
+protocol BodyReaderNow: BodyReader {
+    /// Brings the next bytes, never empty ones; nil after the last.
+    mutating func nextNow() throws -> Data?
+}
+
+extension BodyReaderNow {
+    mutating func next() async throws -> Data? {
+        try nextNow()
+    }
+}
+
 /// Bytes that are in memory.
-struct DataReader: BodyReader {
+struct DataReader: BodyReaderNow {
     private var data: Data?
 
     init(_ data: Data) {
         self.data = data.isEmpty ? nil : data
     }
 
-    mutating func next() -> Data? {
+    mutating func nextNow() -> Data? {
         defer { data = nil }
         return data
     }
@@ -54,6 +75,14 @@ struct FileBody: BodySource {
     }
 
     func open() throws -> any BodyReader {
+        try reader()
+    }
+
+    func openNow() throws -> (any BodyReaderNow)? {
+        try reader()
+    }
+
+    private func reader() throws -> FileReader {
         do {
             return try FileReader(OpenFile(reading: path))
         } catch let fault as FileFault {
@@ -62,7 +91,7 @@ struct FileBody: BodySource {
     }
 }
 
-private struct FileReader: BodyReader {
+private struct FileReader: BodyReaderNow {
     private static let chunkSize: Int64 = 128 << 10
 
     private let file: OpenFile
@@ -74,7 +103,7 @@ private struct FileReader: BodyReader {
         snapshot = try file.snapshot()
     }
 
-    mutating func next() throws -> Data? {
+    mutating func nextNow() throws -> Data? {
         do {
             let data = try file.read(upTo: Int(min(Self.chunkSize, max(1, snapshot.size - position))))
             position += Int64(data.count)

@@ -181,6 +181,14 @@ struct MultipartBody: BodySource {
         MultipartReader(self)
     }
 
+    func openNow() throws -> (any BodyReaderNow)? {
+        // Opened here to find out what is wrong with it before anything is sent.
+        for part in parts where try part.body.openNow() == nil {
+            return nil
+        }
+        return MultipartReaderNow(self)
+    }
+
     private func begin(_ part: MultipartPart) -> Data {
         Data("--\(boundary)\r\n\(part.head)".utf8)
     }
@@ -201,10 +209,19 @@ struct MultipartBody: BodySource {
         return "networking-" + String(bytes.map { digits[Int($0 & 63)] })
     }
 
-    private struct MultipartReader: BodyReader {
+    /// What is read next.
+    private enum Step {
+        /// What stands between the parts.
+        case bytes(Data)
+        /// The head of a part, and then the part.
+        case part(Data, RequestBody)
+        case end
+    }
+
+    /// Goes from part to part, and looks for the boundary in them.
+    private struct Course {
         private let body: MultipartBody
         private var rest: ArraySlice<MultipartPart>
-        private var reader: (any BodyReader)?
         private var search: BoundarySearch?
         private var isAtEnd = false
 
@@ -213,25 +230,69 @@ struct MultipartBody: BodySource {
             rest = body.parts[...]
         }
 
+        mutating func step() -> Step {
+            if let part = rest.popFirst() {
+                search = body.isBoundaryGiven ? BoundarySearch(for: body.boundary) : nil
+                return .part(body.begin(part), part.body)
+            }
+            guard !isAtEnd else { return .end }
+            isAtEnd = true
+            return .bytes(body.end)
+        }
+
+        /// Takes what a part has brought; at its end, what ends it.
+        mutating func took(_ chunk: Data?) throws -> Data {
+            guard let chunk else { return Data("\r\n".utf8) }
+            try search?.read(chunk)
+            return chunk
+        }
+    }
+
+    private struct MultipartReader: BodyReader {
+        private var course: Course
+        private var reader: (any BodyReader)?
+
+        init(_ body: MultipartBody) {
+            course = Course(body)
+        }
+
         mutating func next() async throws -> Data? {
             if var reader {
                 let chunk = try await reader.next()
-                if let chunk {
-                    self.reader = reader
-                    try search?.read(chunk)
-                    return chunk
-                }
-                self.reader = nil
-                return Data("\r\n".utf8)
+                self.reader = chunk == nil ? nil : reader
+                return try course.took(chunk)
             }
-            if let part = rest.popFirst() {
-                reader = try await part.body.open()
-                search = body.isBoundaryGiven ? BoundarySearch(for: body.boundary) : nil
-                return body.begin(part)
+            switch course.step() {
+            case .bytes(let data): return data
+            case .part(let head, let body):
+                reader = try await body.open()
+                return head
+            case .end: return nil
             }
-            guard !isAtEnd else { return nil }
-            isAtEnd = true
-            return body.end
+        }
+    }
+
+    private struct MultipartReaderNow: BodyReaderNow {
+        private var course: Course
+        private var reader: (any BodyReaderNow)?
+
+        init(_ body: MultipartBody) {
+            course = Course(body)
+        }
+
+        mutating func nextNow() throws -> Data? {
+            if var reader {
+                let chunk = try reader.nextNow()
+                self.reader = chunk == nil ? nil : reader
+                return try course.took(chunk)
+            }
+            switch course.step() {
+            case .bytes(let data): return data
+            case .part(let head, let body):
+                reader = try body.openNow()
+                return head
+            case .end: return nil
+            }
         }
     }
 }

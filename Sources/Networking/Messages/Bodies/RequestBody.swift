@@ -174,6 +174,15 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// Begins to read it from its start without ever having to wait; nil when that cannot be.
+    func openNow() throws -> (any BodyReaderNow)? {
+        switch storage.content {
+        case .data(let data): DataReader(data)
+        case .source(let source): try source.openNow()
+        case .unencodable(let error): throw error
+        }
+    }
+
     /// The boundary between its parts, for one that has them.
     var boundary: String? {
         guard case .source(let source as MultipartBody) = storage.content else { return nil }

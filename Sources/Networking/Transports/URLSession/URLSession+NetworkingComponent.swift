@@ -38,9 +38,8 @@ extension URLSession {
         cookies?.add(to: &urlRequest)
         let upload = try await request.body?.upload()
         defer { upload?.discard() }
-        urlRequest.httpBody = upload?.data
         let exchange = URLSessionExchange(request: request, cookies: cookies, upload: upload)
-        exchange.start(task(for: exchange, with: urlRequest, uploading: upload?.fileURL))
+        exchange.start(task(for: exchange, with: urlRequest, sending: upload))
         return try await exchange.respond()
     }
 }

@@ -29,6 +29,17 @@ extension URLSessionExchange: URLSessionDataDelegate {
         sent(totalBytesSent)
     }
 
+    #if canImport(FoundationNetworking)
+    /// Has the body read anew: libcurl begins again when a connection that was kept turns out to be closed.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        completionHandler(newBodyStream())
+    }
+    #endif
+
     /// Refuses the redirect, which makes it the response: the library follows by its own rules.
     ///
     /// On Linux an answer to a task whose cancellation has begun crashes the process, so such a task gets none.

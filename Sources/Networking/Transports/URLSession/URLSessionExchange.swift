@@ -59,7 +59,6 @@ final class URLSessionExchange: NSObject, Sendable {
             Self.cancel(task)
         } else {
             task.resume()
-            watchUpload()
         }
     }
 
@@ -149,8 +148,11 @@ final class URLSessionExchange: NSObject, Sendable {
         let (outcome, received, encoded, limit, announced) = state.withLock {
             ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.response?.expectedContentLength)
         }
-        if upload?.hasChanged == true, case .completed = outcome {
-            throw upload?.changed(of: request, response: head?.http) ?? request.invalidAnswer
+        if case .completed = outcome, let failure = upload?.failure {
+            throw failure.error(
+                of: request,
+                response: head.map { HTTPResponseData(request: request, http: $0.http, body: .collected(Data())) }
+            )
         }
         if case .completed(nil) = outcome, received == announced { return }
         switch outcome {
@@ -160,8 +162,6 @@ final class URLSessionExchange: NSObject, Sendable {
             throw NetworkingError.tooLarge(request, head: head?.http ?? HTTPResponse(status: .ok), limit: limit)
         case .unfoldedTooFar:
             throw request.unfoldedTooFar(head, after: received)
-        case .bodyChanged:
-            throw upload?.changed(of: request, response: head?.http) ?? request.invalidAnswer
         case .completed(let error?):
             throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
@@ -193,14 +193,14 @@ extension URLSessionExchange {
 
     func sent(_ count: Int64) {
         let isFirst = state.withLock { state in
-            defer { state.progress.sent.count = count }
+            // A body that was sent again, on another connection, is counted on.
+            defer { state.progress.sent.count = min(count, state.progress.sent.expected ?? count) }
             return state.progress.sent.count == 0
         }
         if isFirst {
             report { $0.emit(.connected) }
         }
         reportProgress()
-        checkUpload()
     }
 
     /// Ends with the head and the body that have arrived, when URLSession would not.
@@ -221,6 +221,16 @@ extension URLSessionExchange {
         }
         end(with: .completed(error))
     }
+
+    #if canImport(FoundationNetworking)
+    /// The body from its start, for a connection that takes the place of one that was lost without an answer.
+    ///
+    /// When the server may have got all of a request that must not be sent twice, the exchange fails instead
+    /// (RFC 9110 section 9.2.2).
+    func newBodyStream() -> InputStream? {
+        upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
+    }
+    #endif
 
     /// Whether a head has arrived.
     var hasHead: Bool {
@@ -267,28 +277,6 @@ extension URLSessionExchange {
     }
 }
 
-// MARK: - The file that is sent
-
-extension URLSessionExchange {
-    /// Ends the exchange when the file that it sends is no longer what it was.
-    private func checkUpload() {
-        if upload?.hasChanged == true {
-            end(with: .bodyChanged)
-        }
-    }
-
-    /// Looks at the file from time to time, since URLSession waits without end for the rest of one that was cut.
-    private func watchUpload() {
-        guard upload?.canChange == true else { return }
-        DispatchQueue.global()
-            .asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
-                guard let self, state.withLock({ $0.outcome == nil }) else { return }
-                checkUpload()
-                watchUpload()
-            }
-    }
-}
-
 // MARK: - Waiting and ending
 
 extension URLSessionExchange {
@@ -306,8 +294,6 @@ extension URLSessionExchange {
         case tooLong
         /// The body is longer than its compressed form may become.
         case unfoldedTooFar
-        /// The file that is sent has changed.
-        case bodyChanged
         /// A challenge was refused, so that what had arrived is the answer.
         case refusedChallenge
         /// URLSession is done.
@@ -343,11 +329,11 @@ extension URLSessionExchange {
         switch outcome {
         case .cancelled:
             waiter?.resume()
-        case .tooLong, .unfoldedTooFar, .bodyChanged, .refusedChallenge, .completed:
+        case .tooLong, .unfoldedTooFar, .refusedChallenge, .completed:
             resume(waiter)
         }
         switch outcome {
-        case .cancelled, .tooLong, .unfoldedTooFar, .bodyChanged:
+        case .cancelled, .tooLong, .unfoldedTooFar:
             if let task {
                 Self.cancel(task)
             }

@@ -2,39 +2,38 @@
 import Foundation
 import HTTPTypes
 
-/// The body of one exchange, where URLSession can send it from: memory or a file.
+/// The body of one exchange, where URLSession can send it from.
 ///
-/// URLSession on Linux takes a stream's pause for its end, and blocks all sessions while it waits for one; so a body that
-/// comes from elsewhere is spooled: brought here in full, in memory as long as it is short and else in a private file, which
-/// goes with this value. On Apple's platforms the same is done, since the way that is tested is the better one.
+/// What cannot be read without waiting, such as a stream, is spooled: brought here in full, in memory as long as it is short and
+/// else in a private file, which goes with this value. URLSession on Linux takes a stream's pause for its end, and blocks all
+/// sessions while it waits for one.
 struct URLSessionUpload: Sendable {
     /// The longest body that is spooled in memory.
     private static let longestInMemory = 512 << 10
 
-    /// The bytes, when they are in memory.
-    private(set) var data: Data?
-    /// The file that has them, otherwise.
-    private(set) var fileURL: URL?
+    /// The bytes, when URLSession gets them all at once.
+    let data: Data?
+    /// What it reads while it sends, otherwise.
+    let reading: UploadReading?
     let length: Int64
-    private var spool: TemporaryFile?
-    private var snapshot: FileSnapshot?
+    private let spool: TemporaryFile?
 
-    init(data: Data) {
+    private init(data: Data?, reading: UploadReading?, length: Int64, spool: TemporaryFile? = nil) {
         self.data = data
-        length = Int64(data.count)
+        self.reading = reading
+        self.length = length
+        self.spool = spool
     }
 
-    /// Sends a file that somebody else may write to meanwhile.
-    init(file: URL) throws {
-        do {
-            // What cannot be opened is known before a connection is made.
-            let snapshot = try OpenFile(reading: file.path).snapshot()
-            fileURL = file
-            length = snapshot.size
-            self.snapshot = snapshot
-        } catch {
-            throw RequestBody.Failure(error)
+    /// Sends what a body brings; nil when that cannot be read without waiting.
+    init?(_ body: RequestBody) throws {
+        if let data = body.data, data.isEmpty || !Self.canRead(body) {
+            self.init(data: data, reading: nil, length: Int64(data.count))
+            return
         }
+        // What cannot be opened is known before a connection is made.
+        guard Self.canRead(body), try body.openNow() != nil, let length = body.length else { return nil }
+        self.init(data: nil, reading: UploadReading(body, length: length), length: length)
     }
 
     /// Sends what a body brings, once all of it is here.
@@ -60,10 +59,14 @@ struct URLSessionUpload: Sendable {
         } catch let fault as FileFault {
             throw RequestBody.Failure(fault)
         }
-        data = spool == nil ? head : nil
-        fileURL = spool?.url
-        length = count
-        self.spool = spool
+        let spooled: RequestBody = spool.map { .file($0.url) } ?? .data(head)
+        let canRead = Self.canRead(spooled) && count > 0
+        self.init(
+            data: canRead ? nil : head,
+            reading: canRead ? UploadReading(spooled, length: count) : nil,
+            length: count,
+            spool: spool
+        )
     }
 
     /// Removes the file of a spooled body: the exchange is over, however it ended.
@@ -73,36 +76,20 @@ struct URLSessionUpload: Sendable {
         spool?.remove()
     }
 
-    /// Whether somebody else can change what is sent.
-    var canChange: Bool {
-        snapshot != nil
-    }
-
-    var hasChanged: Bool {
-        guard let snapshot, let fileURL else { return false }
-        return (try? FileSnapshot(of: fileURL.path)) != snapshot
-    }
-
-    /// The error for a file that is no longer what it was, with the head of an answer if one has come.
-    func changed(of request: HTTPRequestData, response head: HTTPResponse?) -> NetworkingError {
-        NetworkingError(
-            .storage,
-            request: request,
-            response: head.map { HTTPResponseData(request: request, http: $0, body: .collected(Data())) },
-            reason: RequestBody.Failure.changed(fileURL?.path ?? "").reason
-        )
+    /// Why the body could not be read to its end, if so.
+    var failure: RequestBody.Failure? {
+        reading?.failure
     }
 }
 
 extension RequestBody {
     /// The body as URLSession can send it.
     func upload() async throws -> URLSessionUpload {
-        if let data { return URLSessionUpload(data: data) }
-        if let fileURL { return try URLSessionUpload(file: fileURL) }
+        if let upload = try URLSessionUpload(self) { return upload }
         return try await spooled()
     }
 
-    /// Reading files is not for the executor of a caller.
+    /// Waiting for a stream and writing a file is not for the executor of a caller.
     @concurrent
     private func spooled() async throws -> URLSessionUpload {
         try await URLSessionUpload(spooling: self)
