@@ -4,5 +4,7 @@
 @_exported public import Glibc
 
 extension stat {
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    /// When the file was last written to; Glibc calls it `st_mtim`.
     public var st_mtimespec: timespec { st_mtim }
 }
