@@ -348,21 +348,14 @@ struct UploadTests {
                     let network = URLSessionTransport(configuration: .ephemeral)
                     let url = server.url
                     try await network.upload(.data(Data(count: 1_000)), to: HTTPRequestData(url: url))
-                    let before = Self.peakMemory
+                    let before = peakMemory()
                     try await network.upload(body, to: HTTPRequestData(url: url))
                     #expect(server.requests.last?.bodyByteCount ?? 0 >= 1 << 30)
-                    let growth = Self.peakMemory - before
+                    let growth = peakMemory() - before
                     #expect(growth < 32 << 20, "\(growth) bytes")
                 }
             }
         }
-    }
-
-    /// The most memory that the process has had so far, in bytes.
-    private static var peakMemory: Int {
-        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        return (line?.split(separator: " ").dropLast().last.flatMap { Int($0.filter(\.isNumber)) } ?? 0) << 10
     }
     #endif
 }

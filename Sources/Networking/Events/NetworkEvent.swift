@@ -58,6 +58,8 @@ public enum NetworkEvent: Sendable {
     public enum Wait: String, Sendable, Hashable {
         /// `delayed` says so.
         case delay
+        /// `events` waits before it connects again.
+        case reconnection
         /// `retry` waits before the next attempt.
         case backoff
         /// `throttled` has no slot free.

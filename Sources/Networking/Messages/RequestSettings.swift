@@ -13,6 +13,7 @@ struct RequestSettings: Sendable {
     var deadline: Duration?
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
+    var maximumBufferedBytes: Int64 = 4 << 30
     var retryPolicy: RetryPolicy?
     var priority = RequestPriority.normal
     var isThrottled = true

@@ -50,29 +50,43 @@ final class OpenFile: Sendable {
         return try FileSnapshot(status, path: path)
     }
 
-    /// Reads the next bytes; empty at the end.
-    func read(upTo count: Int) throws(FileFault) -> Data {
+    /// Reads the next bytes, or those at a position; empty at the end.
+    func read(upTo count: Int, at position: Int64? = nil) throws(FileFault) -> Data {
         var data = Data(count: count)
         let result = data.withUnsafeMutableBytes { buffer in
-            retryingInterrupted { systemRead(descriptor, buffer.baseAddress, buffer.count) }
+            retryingInterrupted {
+                if let position {
+                    pread(descriptor, buffer.baseAddress, buffer.count, off_t(position))
+                } else {
+                    systemRead(descriptor, buffer.baseAddress, buffer.count)
+                }
+            }
         }
         guard result >= 0 else { throw FileFault(path: path, code: errno) }
         data.count = result
         return data
     }
 
-    /// Writes bytes after those that were written before.
-    func write(_ data: Data) throws(FileFault) {
+    /// Writes bytes after those that were written before, or at a position.
+    func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
         var code: CInt = 0
+        var written: Int64 = 0
         data.withUnsafeBytes { buffer in
             var rest = buffer[...]
             while !rest.isEmpty {
                 let bytes = UnsafeRawBufferPointer(rebasing: rest)
-                let count = retryingInterrupted { systemWrite(descriptor, bytes.baseAddress, bytes.count) }
+                let count = retryingInterrupted {
+                    if let position {
+                        pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(position + written))
+                    } else {
+                        systemWrite(descriptor, bytes.baseAddress, bytes.count)
+                    }
+                }
                 guard count > 0 else {
                     code = count == 0 ? ENOSPC : errno
                     return
                 }
+                written += Int64(count)
                 rest = rest.dropFirst(count)
             }
         }

@@ -24,7 +24,11 @@ final class TemporaryFile: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    func write(_ data: Data) throws(FileFault) {
-        try file.write(data)
+    func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
+        try file.write(data, at: position)
+    }
+
+    func read(upTo count: Int, at position: Int64) throws(FileFault) -> Data {
+        try file.read(upTo: count, at: position)
     }
 }

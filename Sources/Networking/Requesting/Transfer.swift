@@ -2,7 +2,7 @@ import Synchronization
 
 /// A handle on a transfer that runs by itself: its progress, its outcome, and a way to end it.
 ///
-/// A call such as ``NetworkingComponent/upload(_:to:trackedBy:progress:)`` that is awaited needs no handle. This is for code
+/// A call such as `upload` that is awaited needs no handle. This is for code
 /// that starts a transfer in one place, and watches or ends it in another.
 ///
 /// ```swift

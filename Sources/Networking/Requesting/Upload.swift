@@ -114,7 +114,7 @@ extension NetworkingComponent {
     ///   - body: What is sent.
     ///   - request: Where to. A GET becomes a POST.
     /// - Returns: The handle, which ends the transfer when it goes. Its value is the response, or what
-    ///   ``upload(_:to:trackedBy:progress:)`` throws.
+    ///   `upload` throws.
     public func transfer(uploading body: RequestBody, to request: HTTPRequestData) -> Transfer<HTTPResponseData> {
         Transfer(of: request, in: nil) { try await upload(body, to: $0) }
     }

@@ -29,7 +29,7 @@ extension RequestBody {
     /// A sequence of portions of bytes, which is read once.
     ///
     /// Whatever would have to send the request again fails or gives up instead, so give a closure that makes the sequence
-    /// where that is possible: ``stream(length:contentType:from:)``. URLSession, which cannot send bytes as they come,
+    /// where that is possible: `stream(from:)`. URLSession, which cannot send bytes as they come,
     /// gets the stream when it has ended; it waits in a private file meanwhile. A sequence that throws makes the send fail
     /// with ``NetworkingError/Kind/unencodableBody``, which holds its error; so does a length that turns out to be wrong.
     ///

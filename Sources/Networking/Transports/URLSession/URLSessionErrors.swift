@@ -38,6 +38,22 @@ extension HTTPRequestData {
         )
     }
 
+    /// The error for a reader that cannot keep up.
+    var tooFarAhead: NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: self,
+            reason:
+                "The body came so much faster than it was read that \(maximumBufferedBytes) bytes waited, the most that "
+                + "may. Read faster, or raise maximumBufferedBytes."
+        )
+    }
+
+    /// The error for bytes that could not wait for their reader.
+    func unbuffered(_ fault: FileFault) -> NetworkingError {
+        NetworkingError(.storage, request: self, reason: "The body came faster than it was read. \(fault.reason)")
+    }
+
     /// The library's error for one of URLSession's, which it keeps.
     ///
     /// - Parameters:

@@ -15,6 +15,9 @@ import Synchronization
 /// URLSession's queue is one for the whole process on Linux, so what can be done by the sending task is done there:
 /// reading header fields, finding the right error.
 final class URLSessionExchange: NSObject, Sendable {
+    /// The most bytes that wait for a sink in memory.
+    private static let longestInMemory = 4 << 20
+
     private let request: HTTPRequestData
     private let cookies: URLSessionCookies?
     private let upload: URLSessionUpload?
@@ -36,7 +39,8 @@ final class URLSessionExchange: NSObject, Sendable {
             State(
                 limit: request.sink == nil ? request.maximumResponseBytes : .max,
                 decompressionLimit: request.decompressionLimit,
-                bytesToSend: upload?.length ?? 0
+                bytesToSend: upload?.length ?? 0,
+                body: SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.longestInMemory)
             )
         )
         let isObserved = request.progressHandler != nil || request.isObserved
@@ -69,7 +73,10 @@ final class URLSessionExchange: NSObject, Sendable {
             let head = try head()
             return HTTPResponseData(request: request, http: head.http, body: .collected(try collectedBody(after: head)))
         }
-        defer { end(with: .cancelled) }
+        defer {
+            end(with: .cancelled)
+            state.withLock { $0.dropBody() }
+        }
         await wait(for: .head)
         let head = try head()
         let body = try await deliverBody(to: request.bodyDestination(for: head.http), after: head)
@@ -109,7 +116,7 @@ final class URLSessionExchange: NSObject, Sendable {
             let bytes = try state.withLock { state in
                 // What had arrived for a caller that gave up is nobody's.
                 if case .cancelled = state.outcome { throw CancellationError() }
-                return state.takeBody()
+                return try state.takeBody()
             }
             if bytes.isEmpty { break }
             try await sink.receive(bytes)
@@ -123,7 +130,11 @@ final class URLSessionExchange: NSObject, Sendable {
     /// The whole body, after the end.
     private func collectedBody(after head: ReceivedHead) throws -> Data {
         try checkEnd(after: head)
-        return state.withLock { $0.takeBody() }
+        do {
+            return try state.withLock { try $0.takeWholeBody() }
+        } catch let fault as FileFault {
+            throw request.unbuffered(fault)
+        }
     }
 
     /// The head, or what ended the exchange before it came.
@@ -162,6 +173,10 @@ final class URLSessionExchange: NSObject, Sendable {
             throw NetworkingError.tooLarge(request, head: head?.http ?? HTTPResponse(status: .ok), limit: limit)
         case .unfoldedTooFar:
             throw request.unfoldedTooFar(head, after: received)
+        case .tooFarAhead:
+            throw request.tooFarAhead
+        case .unbuffered(let fault):
+            throw request.unbuffered(fault)
         case .completed(let error?):
             throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
@@ -239,12 +254,13 @@ extension URLSessionExchange {
 
     /// Changes the state, resumes whoever waited for that, and ends the exchange when its body is too long.
     private func update(_ change: (inout sending State) -> Void) {
-        let (waiter, isTooLong) = state.withLock { state in
+        let maximum = request.maximumBufferedBytes
+        let (waiter, outcome) = state.withLock { state in
             change(&state)
-            return (state.takeWaiter(), state.isTooLong)
+            return (state.takeWaiter(), state.brokenLimit(maximumBufferedBytes: maximum))
         }
-        if isTooLong {
-            end(with: .tooLong)
+        if let outcome {
+            end(with: outcome)
         }
         resume(waiter)
     }
@@ -294,6 +310,10 @@ extension URLSessionExchange {
         case tooLong
         /// The body is longer than its compressed form may become.
         case unfoldedTooFar
+        /// More waits for the sink than may.
+        case tooFarAhead
+        /// What waits for the sink could not be put anywhere.
+        case unbuffered(FileFault)
         /// A challenge was refused, so that what had arrived is the answer.
         case refusedChallenge
         /// URLSession is done.
@@ -329,11 +349,11 @@ extension URLSessionExchange {
         switch outcome {
         case .cancelled:
             waiter?.resume()
-        case .tooLong, .unfoldedTooFar, .refusedChallenge, .completed:
+        case .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered, .refusedChallenge, .completed:
             resume(waiter)
         }
         switch outcome {
-        case .cancelled, .tooLong, .unfoldedTooFar:
+        case .cancelled, .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered:
             if let task {
                 Self.cancel(task)
             }
@@ -365,7 +385,8 @@ extension URLSessionExchange {
         var task: URLSessionTask?
         var waiter: (milestone: Milestone, continuation: CheckedContinuation<Void, Never>)?
         private(set) var response: URLResponse?
-        private var body = Data()
+        private var body: SpillBuffer
+        private var bufferFault: FileFault?
         /// How many bytes have arrived, also when they have been taken since.
         private(set) var received: Int64 = 0
         /// How many of them there were on the wire, for a body that was decoded and did not end well.
@@ -377,8 +398,9 @@ extension URLSessionExchange {
         private var reported: TransferProgress?
         var outcome: Outcome?
 
-        init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64) {
+        init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
             self.limit = limit
+            self.body = body
             progress = TransferProgress(sent: BytesSent(expected: bytesToSend))
             let free = decompressionLimit.ratio == nil ? .max : DecompressionLimit.freeBytes
             suspiciousLength = min(free, decompressionLimit.size ?? .max)
@@ -398,6 +420,13 @@ extension URLSessionExchange {
 
         var isTooLong: Bool {
             received > limit
+        }
+
+        func brokenLimit(maximumBufferedBytes: Int64) -> Outcome? {
+            if isTooLong { return .tooLong }
+            if let bufferFault { return .unbuffered(bufferFault) }
+            // Without a sink, all of it waits for the end.
+            return body.spills && body.count > maximumBufferedBytes ? .tooFarAhead : nil
         }
 
         /// Limits the body, and answers whether it is over that already.
@@ -429,9 +458,21 @@ extension URLSessionExchange {
             return progress
         }
 
-        mutating func takeBody() -> Data {
-            defer { body = Data() }
-            return body
+        /// The bytes that have waited longest.
+        mutating func takeBody() throws -> Data {
+            try body.take()
+        }
+
+        mutating func takeWholeBody() throws -> Data {
+            var whole = try body.take()
+            while !body.isEmpty {
+                whole.append(try body.take())
+            }
+            return whole
+        }
+
+        mutating func dropBody() {
+            body.removeAll()
         }
 
         mutating func receive(_ response: URLResponse) {
@@ -445,7 +486,11 @@ extension URLSessionExchange {
 
         mutating func receive(_ data: Data) {
             guard outcome == nil else { return }
-            body.append(data)
+            do {
+                try body.append(data)
+            } catch {
+                bufferFault = error
+            }
             received += Int64(data.count)
             progress.received.count = received
         }

@@ -1,0 +1,336 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends a request and returns the server-sent events of its response as they come, over as many connections as it takes.
+    ///
+    /// ```swift
+    /// for try await event in try await network.events(HTTPRequestData(path: "news")) {
+    ///     print(event.type, event.data)
+    /// }
+    /// ```
+    ///
+    /// The stream is read to the letter of WHATWG's HTML standard. When a connection ends or is lost, and the request may be
+    /// sent twice (a GET, or one that says so), it waits as long as the server has asked, 3 s where it has not, on the
+    /// environment's clock, and connects again through the whole stack with `Last-Event-ID`. It ends with a 204, with the
+    /// event that says `terminator`, or with an error: of a status that is none of the request's accepted ones, of another
+    /// media type, and of a connection that the stack's own `retry` could not make. A request that may not be sent twice, such
+    /// as the POST that asks a model for an answer, has one connection.
+    ///
+    /// - Parameters:
+    ///   - request: The request. It accepts `text/event-stream`, unless it says what it accepts.
+    ///   - terminator: What the last event says, such as `[DONE]`; it is not delivered. Nil for none.
+    ///   - lastEventID: The last id of an earlier stream, to go on after it.
+    ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default. A longer one ends the iteration with
+    ///     ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The events, and the first response's head. They are read once, and giving them up ends the transfer.
+    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for another media type.
+    /// - Precondition: `maximumEventBytes` is greater than zero.
+    public func events(
+        _ request: HTTPRequestData,
+        until terminator: String? = nil,
+        after lastEventID: String = "",
+        maximumEventBytes: Int = 16 << 20
+    ) async throws -> EventStream {
+        let parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventBytes: maximumEventBytes)
+        let source = EventSource(request) { try await stream($0) }
+        let first = try await source.connect(after: lastEventID)
+        return EventStream(first: first, source: source, parser: parser, terminator: terminator)
+    }
+
+    /// Sends a request and returns what the data of its server-sent events decodes to.
+    ///
+    /// ```swift
+    /// let answer = try await network.events(.completion(of: prompt), as: Token.self)
+    /// for try await token in answer { print(token.text, terminator: "") }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - type: The type that the data of an event decodes to.
+    ///   - terminator: What the last event says; `[DONE]` by default.
+    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - failures: What becomes of an event that does not decode; it is left out by default.
+    ///   - lastEventID: The last id of an earlier stream, to go on after it.
+    ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default.
+    /// - Returns: The values, and the first response's head.
+    /// - Throws: What the form without a type throws.
+    /// - Precondition: `maximumEventBytes` is greater than zero.
+    public func events<Value: Decodable & Sendable>(
+        _ request: HTTPRequestData,
+        as type: Value.Type,
+        until terminator: String? = "[DONE]",
+        decoder: any BodyDecoder = JSONDecoder(),
+        onDecodingFailure failures: DecodingFailures = .skip,
+        after lastEventID: String = "",
+        maximumEventBytes: Int = 16 << 20
+    ) async throws -> DecodedEvents<Value> {
+        let events = try await events(
+            request,
+            until: terminator,
+            after: lastEventID,
+            maximumEventBytes: maximumEventBytes
+        )
+        return DecodedEvents(events: events, decoder: decoder, failures: failures)
+    }
+}
+
+/// The server-sent events of a response, and of those that follow when its connection ends.
+public struct EventStream: AsyncSequence, Sendable {
+    /// An event.
+    public typealias Element = ServerSentEvent
+
+    /// The first response as it was when its head had come.
+    public let response: HTTPResponseData
+
+    private let first: ResponseStream?
+    private let source: EventSource
+    private let parser: ServerSentEventParser
+    private let terminator: String?
+
+    init(first: EventSource.Connection, source: EventSource, parser: ServerSentEventParser, terminator: String?) {
+        response = first.response
+        self.first = first.stream
+        self.source = source
+        self.parser = parser
+        self.terminator = terminator
+    }
+
+    /// Begins to read.
+    ///
+    /// Only one iterator gets the events; any other fails.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(bytes: first?.makeAsyncIterator(), source: source, parser: parser, terminator: terminator)
+    }
+
+    /// Reads the events once, and ends the transfer when it goes.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var bytes: ResponseStream.Iterator?
+        private let source: EventSource
+        private var parser: ServerSentEventParser
+        private let terminator: String?
+        private var events: [ServerSentEvent] = []
+        private var position = 0
+
+        fileprivate init(
+            bytes: ResponseStream.Iterator?,
+            source: EventSource,
+            parser: ServerSentEventParser,
+            terminator: String?
+        ) {
+            self.bytes = bytes
+            self.source = source
+            self.parser = parser
+            self.terminator = terminator
+        }
+
+        /// The last id that the server has sent, to go on after it in another stream.
+        public var lastEventID: String {
+            parser.lastEventID
+        }
+
+        /// Brings the next event; nil after the last.
+        ///
+        /// - Throws: A ``NetworkingError`` for what ended the stream, `CancellationError` when the caller is cancelled.
+        public mutating func next() async throws -> ServerSentEvent? {
+            do {
+                while true {
+                    if position < events.count {
+                        let event = events[position]
+                        position += 1
+                        guard event.data != terminator else { break }
+                        return event
+                    }
+                    guard try await read() else { break }
+                }
+                close()
+                return nil
+            } catch {
+                close()
+                throw error
+            }
+        }
+
+        /// Reads what comes next, over another connection where one has ended; false at the end.
+        private mutating func read() async throws -> Bool {
+            guard bytes != nil else { return false }
+            do {
+                if let chunk = try await bytes?.next() {
+                    do {
+                        events = try parser.parse(chunk)
+                        position = 0
+                        return true
+                    } catch {
+                        throw NetworkingError(.tooLarge, request: source.request, reason: error.description)
+                    }
+                }
+            } catch let error as NetworkingError where source.mayReconnect(after: error) {
+                // Lost: the same as if it had ended.
+            }
+            bytes = nil
+            guard source.mayReconnect else { return false }
+            try await source.wait(parser.reconnectionTime)
+            bytes = try await source.connect(after: parser.lastEventID).stream?.makeAsyncIterator()
+            // What had not ended is none, and a stream begins anew; its id and its time stay.
+            parser.reconnect()
+            return bytes != nil
+        }
+
+        private mutating func close() {
+            bytes = nil
+            (events, position) = ([], 0)
+        }
+    }
+}
+
+/// What the data of server-sent events decodes to.
+public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// An event's value.
+    public typealias Element = Value
+
+    private let events: EventStream
+    private let decoder: any BodyDecoder
+    private let failures: DecodingFailures
+
+    init(events: EventStream, decoder: any BodyDecoder, failures: DecodingFailures) {
+        self.events = events
+        self.decoder = decoder
+        self.failures = failures
+    }
+
+    /// The first response as it was when its head had come.
+    public var response: HTTPResponseData {
+        events.response
+    }
+
+    /// Begins to read.
+    ///
+    /// Only one iterator gets the events; any other fails.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(
+            events: events.makeAsyncIterator(),
+            decoder: decoder,
+            failures: failures,
+            request: events.response.request
+        )
+    }
+
+    /// Reads the events once, and ends the transfer when it goes.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var events: EventStream.Iterator?
+        private let decoder: any BodyDecoder
+        private let failures: DecodingFailures
+        private let request: HTTPRequestData
+
+        fileprivate init(
+            events: EventStream.Iterator,
+            decoder: any BodyDecoder,
+            failures: DecodingFailures,
+            request: HTTPRequestData
+        ) {
+            self.events = events
+            self.decoder = decoder
+            self.failures = failures
+            self.request = request
+        }
+
+        /// Brings the next value; nil after the last.
+        ///
+        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` when that was
+        ///   asked for.
+        public mutating func next() async throws -> Value? {
+            do {
+                while let event = try await events?.next() {
+                    let data = Data(event.data.utf8)
+                    if let value = try failures.decode(Value.self, from: data, by: decoder, for: request) {
+                        return value
+                    }
+                }
+                return nil
+            } catch {
+                // Ends the transfer, too.
+                events = nil
+                throw error
+            }
+        }
+    }
+}
+
+/// Makes the connections of an event stream.
+struct EventSource: Sendable {
+    struct Connection {
+        let response: HTTPResponseData
+        /// Nil where the server has nothing more to say (204).
+        let stream: ResponseStream?
+    }
+
+    private static let standardReconnectionTime = Duration.seconds(3)
+    /// The longest that a server may have a client wait.
+    private static let longestReconnectionTime = Duration.seconds(3_600)
+
+    let request: HTTPRequestData
+    private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
+
+    init(_ request: HTTPRequestData, send: @escaping @Sendable (HTTPRequestData) async throws -> ResponseStream) {
+        var request = request
+        if !request.headerFields.contains(.accept) {
+            request.headerFields[.accept] = "text/event-stream"
+        }
+        if !request.headerFields.contains(.cacheControl) {
+            request.headerFields[.cacheControl] = "no-store"
+        }
+        self.request = request
+        self.send = send
+    }
+
+    /// Whether another connection may be made after one has ended.
+    var mayReconnect: Bool {
+        request.mayBeSentTwice && request.body?.isReplayable ?? true
+    }
+
+    /// Whether another connection may be made after one was lost.
+    func mayReconnect(after error: NetworkingError) -> Bool {
+        switch error.kind {
+        case .connectionLost, .truncated, .timeout: mayReconnect
+        default: false
+        }
+    }
+
+    func wait(_ time: Duration?) async throws {
+        let time = min(time ?? Self.standardReconnectionTime, Self.longestReconnectionTime)
+        request.emit(.waiting(.reconnection, time))
+        try await NetworkEnvironment.current.clock.sleep(for: time)
+    }
+
+    func connect(after lastEventID: String) async throws -> Connection {
+        var request = request
+        if !lastEventID.isEmpty {
+            request.headerFields[.lastEventID] = lastEventID
+        }
+        let stream = try await send(request)
+        let response = stream.response
+        guard response.status != .noContent else { return Connection(response: response, stream: nil) }
+        let type = (response.headerFields[.contentType] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == "text/event-stream" else {
+            throw NetworkingError(
+                .invalidResponse,
+                request: request,
+                response: response,
+                reason:
+                    "The server answered with \(type.isEmpty ? "no media type" : Redaction.singleLine(type)), where "
+                    + "text/event-stream is due. Check the URL."
+            )
+        }
+        return Connection(response: response, stream: stream)
+    }
+}
+
+extension HTTPField.Name {
+    // A valid name, so there is a value.
+    fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")!
+}

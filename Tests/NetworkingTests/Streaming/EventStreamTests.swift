@@ -1,0 +1,224 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct EventStreamTests {
+    private typealias Script = StreamingTransport.Script
+
+    /// All events, and what ended them.
+    private func read(
+        _ network: some NetworkingComponent,
+        _ request: HTTPRequestData = .lawful,
+        until terminator: String? = nil
+    ) async -> (data: [String], error: (any Error)?) {
+        var data: [String] = []
+        do {
+            try await withEnvironment(.waitingForNothing) {
+                for try await event in try await network.events(request, until: terminator) {
+                    data.append(event.data)
+                }
+            }
+            return (data, nil)
+        } catch {
+            return (data, error)
+        }
+    }
+
+    @Test func bringsEventsAsTheyCome() async throws {
+        let transport = StreamingTransport(
+            .events(.text("id: 7\nevent: greeting\nda"), .text("ta: hello\n"), .text("\ndata: again\n\n"), .hang)
+        )
+        var events = try await transport.events(.lawful).makeAsyncIterator()
+        #expect(try await events.next() == ServerSentEvent(type: "greeting", data: "hello", id: "7"))
+        #expect(try await events.next() == ServerSentEvent(data: "again", id: "7"))
+        #expect(events.lastEventID == "7")
+        #expect(transport.requests[0].headerFields[.accept] == "text/event-stream")
+        #expect(transport.requests[0].headerFields[.cacheControl] == "no-store")
+    }
+
+    // MARK: Connecting again
+
+    @Test func connectsAgainWhenAConnectionEnds() async throws {
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let transport = StreamingTransport(
+            .events(.text("id: 1\ndata: one\n\ndata: hal")),
+            .events(.text("data: two\n\nid: 2\n\n"), .fail(lost)),
+            .events(.text("data: three\n\n")),
+            Script(status: .noContent)
+        )
+        let (data, error) = await read(transport)
+        #expect(data == ["one", "two", "three"])
+        #expect(error == nil)
+        let ids = transport.requests.map { request in
+            request.headerFields.first { $0.name.canonicalName == "last-event-id" }?.value
+        }
+        #expect(ids == [nil, "1", "2", "2"])
+    }
+
+    @Test(
+        arguments: [(nil, 3), ("retry: 10000\n", 10), ("retry: 0\n", 0), ("retry: 99999999999\n", 3_600)]
+            as [(String?, Int)]
+    )
+    func waitsAsLongAsTheServerWants(line: String?, seconds: Int) async throws {
+        let clock = ManualClock()
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        let transport = StreamingTransport(.events(.text("\(line ?? "")data: one\n\n")), Script(status: .noContent))
+        let call = Task {
+            try await withEnvironment(environment) {
+                var count = 0
+                for try await _ in try await transport.events(.lawful) {
+                    count += 1
+                }
+                return count
+            }
+        }
+        if seconds > 0 {
+            try await clock.waitForSleepers()
+            #expect(clock.nextDeadline?.offset == .seconds(seconds))
+            #expect(transport.requests.count == 1)
+            clock.advanceToNextDeadline()
+        }
+        #expect(try await call.value == 1)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func aCancellationWithinTheWaitIsPrompt() async throws {
+        let clock = ManualClock()
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        let transport = StreamingTransport(.events(.text("data: one\n\n")))
+        let call = Task {
+            try await withEnvironment(environment) {
+                for try await _ in try await transport.events(.lawful) {}
+            }
+        }
+        try await clock.waitForSleepers()
+        call.cancel()
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func thatNoConnectionCouldBeMadeIsForTheStacksRetryToMend() async throws {
+        let down = NetworkingError(.connection, request: .lawful)
+        var refused = Script()
+        refused.failure = down
+        let scripts = [Script.events(.text("data: one\n\n")), refused, refused, .events(.text("data: two\n\n"))]
+        let transport = StreamingTransport(scripts[0], scripts[1], scripts[2], scripts[3], Script(status: .noContent))
+        let (data, error) = await read(transport.retry(.immediate()))
+        #expect(data == ["one", "two"])
+        #expect(error == nil)
+
+        let bare = StreamingTransport(scripts[0], scripts[1])
+        let (some, failure) = await read(bare)
+        #expect(some == ["one"])
+        #expect((failure as? NetworkingError)?.kind == .connection)
+    }
+
+    @Test func whatMayNotBeSentTwiceHasOneConnection() async throws {
+        let transport = StreamingTransport(.events(.text("data: one\n\n")), .events(.text("data: two\n\n")))
+        let (data, error) = await read(transport, .lawful.with { $0.method = .post })
+        #expect(data == ["one"])
+        #expect(error == nil)
+        #expect(transport.requests.count == 1)
+
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let breaking = StreamingTransport(.events(.text("data: one\n\n"), .fail(lost)))
+        let (some, failure) = await read(breaking, .lawful.with { $0.method = .post })
+        #expect(some == ["one"])
+        #expect((failure as? NetworkingError)?.kind == .connectionLost)
+    }
+
+    // MARK: The end
+
+    @Test func aTerminatorEndsIt() async throws {
+        let transport = StreamingTransport(.events(.text("data: one\n\ndata: [DONE]\n\ndata: more\n\n"), .hang))
+        let (data, error) = await read(transport, until: "[DONE]")
+        #expect(data == ["one"])
+        #expect(error == nil)
+        await transport.waitForEnds(1)
+    }
+
+    @Test func aNoContentAtOnceIsNoEvents() async throws {
+        let (data, error) = await read(StreamingTransport(Script(status: .noContent)))
+        #expect(data.isEmpty)
+        #expect(error == nil)
+    }
+
+    @Test(arguments: ["text/html", "application/json; charset=utf-8", "text/event-streams", nil])
+    func whatIsNoEventStreamIsAnError(type: String?) async throws {
+        let transport = StreamingTransport(Script(.text("<html>"), .hang, type: type))
+        let error = await #expect(throws: NetworkingError.self) { try await transport.events(.lawful) }
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.reason.contains("text/event-stream is due") == true)
+        await transport.waitForEnds(1)
+    }
+
+    @Test func aStatusThatIsNoSuccessEndsIt() async throws {
+        let transport = StreamingTransport(.events(.text("data: one\n\n")), Script(.text("gone"), status: .gone))
+        let (data, error) = await read(transport)
+        #expect(data == ["one"])
+        #expect((error as? NetworkingError)?.response?.status == .gone)
+    }
+
+    @Test func anEventWithoutEndIsAnError() async throws {
+        var script = Script.events()
+        script.steps = (0..<1_000).map { _ in .text(String(repeating: "data: x\n", count: 100)) }
+        let transport = StreamingTransport(script)
+        let error = await #expect(throws: NetworkingError.self) {
+            for try await _ in try await transport.events(.lawful, maximumEventBytes: 10_000) {}
+        }
+        #expect(error?.kind == .tooLarge)
+        #expect(error?.reason.contains("event of more than 10000 bytes") == true)
+        #expect(transport.delivered < 1_000)
+    }
+
+    @Test func givingUpEndsTheTransfer() async throws {
+        let transport = StreamingTransport(.events(.text("data: one\n\ndata: two\n\n"), .hang))
+        let events = try await transport.events(.lawful)
+        for try await event in events where event.data == "one" { break }
+        await transport.waitForEnds(1)
+        #expect(events.response.status == .ok)
+    }
+
+    // MARK: Values
+
+    @Test func decodesTheirData() async throws {
+        let stream = "data: {\"n\":1}\n\ndata: nonsense\n\ndata: {\"n\":\ndata: 2}\n\ndata: [DONE]\n\n"
+        let heard = Mutex(0)
+        let failures: [(DecodingFailures, [Int], NetworkingError.Kind?)] = [
+            (.skip, [1, 2], nil), (.report { _ in heard.withLock { $0 += 1 } }, [1, 2], nil), (.fail, [1], .decoding),
+        ]
+        for (policy, expected, kind) in failures {
+            let transport = StreamingTransport(.events(.text(stream), .hang))
+            var numbers: [Int] = []
+            var failure: NetworkingError?
+            do {
+                let values = try await transport.events(.lawful, as: [String: Int].self, onDecodingFailure: policy)
+                for try await value in values {
+                    numbers.append(value["n"] ?? 0)
+                }
+            } catch let error as NetworkingError {
+                failure = error
+            }
+            #expect(numbers == expected)
+            #expect(failure?.kind == kind)
+            await transport.waitForEnds(1)
+        }
+        #expect(heard.withLock { $0 } == 1)
+    }
+}
+
+extension NetworkEnvironment {
+    /// An environment whose waits take no time.
+    fileprivate static var waitingForNothing: NetworkEnvironment {
+        var environment = NetworkEnvironment.current
+        environment.clock = .immediate()
+        return environment
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResponseStreamTests {
+    private func text(_ stream: some AsyncSequence<Data, any Error>) async throws -> String {
+        var text = Data()
+        for try await chunk in stream {
+            text.append(chunk)
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    @Test func bringsTheHeadFirst() async throws {
+        let transport = StreamingTransport(.init(.hang, type: "text/plain"))
+        let stream = try await transport.stream(.lawful)
+        #expect(stream.response.status == .ok)
+        #expect(stream.response.headerFields[.contentType] == "text/plain")
+        #expect(stream.response.request == .lawful)
+        #expect(transport.ended == 0)
+    }
+
+    @Test func bringsThePortionsAsTheyCome() async throws {
+        let transport = StreamingTransport(.init(.text("one "), .text("two "), .text("three")))
+        var chunks: [String] = []
+        for try await chunk in try await transport.stream(.lawful) {
+            chunks.append(String(decoding: chunk, as: UTF8.self))
+        }
+        #expect(chunks == ["one ", "two ", "three"])
+        #expect(transport.ended == 1)
+    }
+
+    @Test func bringsWhatAComponentHasCollected() async throws {
+        let network = MockTransport { _ in .text("hello") }.retry().timeout(.seconds(10)).throttled(max: 1)
+        #expect(try await text(network.stream(.lawful)) == "hello")
+        #expect(try await text(MockTransport { _ in .ok() }.stream(.lawful)) == "")
+    }
+
+    /// One portion waits for the reader, and one is held by who brings it.
+    @Test func holdsTheServerBack() async throws {
+        var script = StreamingTransport.Script()
+        script.steps = (0..<100).map { .text("\($0)") }
+        let transport = StreamingTransport(script)
+        var chunks = try await transport.stream(.lawful).makeAsyncIterator()
+        for _ in 0..<1_000 {
+            await Task.yield()
+        }
+        #expect(transport.delivered <= 1)
+        for number in 0..<100 {
+            #expect(try await chunks.next() == Data("\(number)".utf8))
+            #expect(transport.delivered <= number + 2)
+        }
+        #expect(try await chunks.next() == nil)
+        #expect(try await chunks.next() == nil)
+    }
+
+    @Test(arguments: [(HTTPResponse.Status.notFound, NetworkingError.Kind.status), (.unauthorized, .unauthorized)])
+    func aStatusThatIsNotAcceptedIsAnErrorWithItsBody(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
+        let transport = StreamingTransport(.init(.text("why"), status: status))
+        let error = await #expect(throws: NetworkingError.self) { try await transport.stream(.lawful) }
+        #expect(error?.kind == kind)
+        #expect(error?.bodyText == "why")
+    }
+
+    @Test func aStatusThatIsAcceptedStreams() async throws {
+        let transport = StreamingTransport(.init(.text("page"), status: .notFound))
+        let stream = try await transport.stream(.lawful.with { $0.acceptedStatuses = [404] })
+        #expect(try await text(stream) == "page")
+    }
+
+    @Test func whatEndsTheBodyEarlyIsThrownByTheIteration() async throws {
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let transport = StreamingTransport(.init(.text("half"), .fail(lost)))
+        var chunks = try await transport.retry().stream(.lawful).makeAsyncIterator()
+        #expect(try await chunks.next() == Data("half".utf8))
+        let result = await Result { try await chunks.next() }
+        #expect(throws: NetworkingError.self) { try result.get() }
+        // Bytes have come, so it was not tried again.
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func isTriedAgainUntilBytesHaveCome() async throws {
+        let transport = StreamingTransport(.init(.text("busy"), status: .serviceUnavailable), .init(.text("there")))
+        #expect(try await text(transport.retry(.immediate()).stream(.lawful)) == "there")
+    }
+
+    @Test func isReadOnce() async throws {
+        let transport = StreamingTransport(.init(.text("one"), .text("two")))
+        let stream = try await transport.stream(.lawful)
+        var first = stream.makeAsyncIterator()
+        var second = stream.makeAsyncIterator()
+        let result = await Result { try await second.next() }
+        #expect(throws: NetworkingError.self) { try result.get() }
+        #expect(try await first.next() == Data("one".utf8))
+        #expect(try await first.next() == Data("two".utf8))
+    }
+
+    // MARK: Giving up
+
+    @Test func leavingTheLoopEndsTheTransfer() async throws {
+        let transport = StreamingTransport(.init(.text("one"), .hang))
+        let stream = try await transport.stream(.lawful)
+        for try await _ in stream { break }
+        await transport.waitForEnds(1)
+        #expect(stream.response.status == .ok)
+    }
+
+    @Test func lettingGoOfAStreamThatNobodyReadsEndsTheTransfer() async throws {
+        let transport = StreamingTransport(.init(.hang))
+        _ = try await transport.stream(.lawful)
+        await transport.waitForEnds(1)
+    }
+
+    @Test(arguments: [0, 1, 2, 3])
+    func aCancelledReaderEndsTheTransfer(portions: Int) async throws {
+        var script = StreamingTransport.Script()
+        script.steps = (0..<portions).map { .text("\($0)") } + [.hang]
+        let transport = StreamingTransport(script)
+        let (reading, read) = AsyncStream.makeStream(of: Void.self)
+        let call = Task {
+            let stream = try await transport.stream(.lawful)
+            read.yield()
+            for try await _ in stream {
+                read.yield()
+            }
+        }
+        var count = 0
+        for await _ in reading {
+            count += 1
+            if count == portions + 1 { break }
+        }
+        call.cancel()
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        await transport.waitForEnds(1)
+    }
+
+    @Test func aCallerThatIsCancelledBeforeTheHeadEndsTheTransfer() async throws {
+        let network = MockTransport { _ in
+            try await Suspension<Void>().value()
+            return .ok()
+        }
+        let recorder = RequestRecorder()
+        let call = Task { try await network.recorded(by: recorder).stream(.lawful) }
+        try await recorder.waitForRequests(1)
+        call.cancel()
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        while recorder.active > 0 {
+            await Task.yield()
+        }
+    }
+
+    // MARK: In a scope
+
+    @Test func aScopeEndsTheTransfer() async throws {
+        let transport = StreamingTransport(.init(.text("one"), .hang), .init(.hang), .init(.text("all")))
+        let first = try await transport.stream(.lawful) { response, bytes in
+            #expect(response.status == .ok)
+            var chunks = bytes.makeAsyncIterator()
+            return try await chunks.next()
+        }
+        #expect(first == Data("one".utf8))
+        #expect(transport.ended == 1)
+
+        struct Enough: Error {}
+        await #expect(throws: Enough.self) {
+            try await transport.stream(.lawful) { _, _ in throw Enough() }
+        }
+        #expect(transport.ended == 2)
+        let all = try await transport.stream(.lawful) { _, bytes in try await text(bytes) }
+        #expect(all == "all")
+    }
+
+    // MARK: In a stack
+
+    @Test func openStreamsHoldNoSlots() async throws {
+        let scripts = (0..<7).map { _ in StreamingTransport.Script(.text("x"), .hang) }
+        let transport = StreamingTransport(
+            scripts[0],
+            scripts[1],
+            scripts[2],
+            scripts[3],
+            scripts[4],
+            scripts[5],
+            .init(.text("nested"))
+        )
+        let network = transport.throttled(max: 6)
+        var streams: [ResponseStream] = []
+        for _ in 0..<6 {
+            streams.append(try await network.stream(.lawful))
+        }
+        // One slot would be enough for this, and none would be free.
+        let nested = try await network.data(.lawful)
+        #expect(nested.data == Data("nested".utf8))
+        #expect(streams.count == 6)
+    }
+
+    @Test func somebodyMayWatch() async throws {
+        struct Watched: NetworkingModifier {
+            let journal: Journal
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var request = request
+                request.sink = request.sink.map { sink in
+                    WatchedSink(sink) { [journal] chunk in
+                        journal.note(String(decoding: chunk, as: UTF8.self))
+                    } onEnd: { [journal] error in
+                        journal.note(error == nil ? "end" : "failure")
+                    }
+                }
+                return try await upstream.send(request)
+            }
+        }
+        let journal = Journal()
+        let transport = StreamingTransport(.init(.text("one"), .text("two")))
+        #expect(try await text(transport.modified(Watched(journal: journal)).stream(.lawful)) == "onetwo")
+        #expect(journal.entries == ["one", "two", "end"])
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
