@@ -27,6 +27,17 @@ enum DemoServer {
         server.route(.post, "/films") { request in
             try .json(Film(parts: request.headerFields[.contentType] ?? "", bytes: request.bodyByteCount))
         }
+        let connections = Calls()
+        server.route(.get, "/news") { request in
+            let ids = request.headerFields.filter { $0.name.canonicalName == "last-event-id" }.map(\.value)
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+            switch connections.next() {
+            case 1:
+                return .raw(.text(head), "id: 1\nretry: 50\ndata: one\n\nid: 2\ndata: two\n\nid: 3\ndata: thr", .reset)
+            case 2: return .raw(.text(head), .text("data: the stream goes on after \(ids.last ?? "nothing")\n\n"))
+            default: return .status(.noContent)
+            }
+        }
         server.route(.get, "/slow") { _ in
             TestResponse(body: .data(.init("at last".utf8)), delay: .seconds(30))
         }

@@ -18,6 +18,7 @@ enum Tour {
             try await aCancellation(on: network)
             try await UnderFire.show(server)
             try await Uploads.show(server)
+            try await Events.show(server)
         }
         try await aMock()
         Terminal.title("That was the tour")
@@ -151,7 +152,7 @@ enum Tour {
     }
 
     private static func aMock() async throws {
-        Terminal.title("13. The same stack without a network")
+        Terminal.title("14. The same stack without a network")
         Terminal.code(
             """
             let transport = MockTransport()

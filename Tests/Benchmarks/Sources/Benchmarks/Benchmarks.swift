@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|transport]`.
+/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|transport|streams]`.
 ///
 /// It ends with an exit code of 1 when a gate is missed. Times are of this machine; ratios hold on others too.
 @main
@@ -17,6 +17,9 @@ struct Benchmarks {
         if choice == nil || choice == "transport" {
             report.rows += try await Task.detached { try await TransportRatio.measure() }.value
         }
+        if choice == nil || choice == "streams" {
+            report.rows += try await Task.detached { try Streams.measure() }.value
+        }
         report.print()
         exit(report.isWithinGates ? 0 : 1)
     }
@@ -27,16 +30,21 @@ struct Row: Sendable {
     let name: String
     let value: Double
     let unit: String
-    /// The most (of a time) or the least (of a ratio) that is allowed; nil for what is only reported.
+    /// The most (of a time) or the least (of a ratio or a rate) that is allowed; nil for what is only reported.
     var gate: Double?
 
     var isRatio: Bool {
         unit == "x"
     }
 
+    /// Whether more is better.
+    var isLeast: Bool {
+        isRatio || unit == "MB/s"
+    }
+
     var isWithinGate: Bool {
         guard let gate else { return true }
-        return isRatio ? value >= gate : value <= gate
+        return isLeast ? value >= gate : value <= gate
     }
 }
 
@@ -50,7 +58,10 @@ struct Report {
     func print() {
         for row in rows {
             let value = row.isRatio ? String(format: "%.2f", row.value) : String(format: "%.0f", row.value)
-            let gate = row.gate.map { row.isRatio ? String(format: ">= %.2f", $0) : String(format: "<= %.0f", $0) }
+            let gate = row.gate.map { gate in
+                row.isRatio
+                    ? String(format: ">= %.2f", gate) : String(format: row.isLeast ? ">= %.0f" : "<= %.0f", gate)
+            }
             let name = row.name.padding(toLength: 64, withPad: " ", startingAt: 0)
             Swift.print(name, value, row.unit, gate.map { "(gate \($0))" } ?? "", row.isWithinGate ? "" : "MISSED")
         }
