@@ -11,217 +11,219 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Bodies that are read while they come, over real sockets.
-///
-/// One after the other, since they look for files of each other.
-@Suite(.serialized, .timeLimit(.minutes(3)))
-struct StreamingTests {
-    private let transport = URLSessionTransport(configuration: .ephemeral)
+extension SpoolTests {
+    /// Bodies that are read while they come, over real sockets.
+    @Suite(.timeLimit(.minutes(3)))
+    struct StreamingTests {
+        private let transport = URLSessionTransport(configuration: .ephemeral)
 
-    private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
-    private static func spools(besides known: Set<String>) -> Set<String> {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
-        let spools = (names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") }
-        return Set(spools).subtracting(known)
-    }
-
-    @Test func bringsWhatTheServerSendsWhenItSendsIt() async throws {
-        try await withTestServer { server in
-            let gate = Gate()
-            server.route("/") { _ in
-                TestResponse(body: .chunks(["first", TestResponse.Chunk("second", gate: gate)]))
-            }
-            var chunks = try await transport.stream(HTTPRequestData(url: server.url)).makeAsyncIterator()
-            #expect(try await chunks.next() == Data("first".utf8))
-            gate.open()
-            #expect(try await chunks.next() == Data("second".utf8))
-            #expect(try await chunks.next() == nil)
-        }
-    }
-
-    // MARK: Giving up
-
-    enum Form: CaseIterable, Sendable {
-        case stream, scope, lines, events, values
-    }
-
-    /// Each form, given up by leaving the loop, by letting go before it and by cancellation.
-    @Test(arguments: Form.allCases, ["leave", "drop", "cancel"])
-    func givingUpClosesTheConnection(form: Form, way: String) async throws {
-        try await withTestServer { server in
-            let known = Self.spools(besides: [])
-            // More than waits in memory, so that a file is there to be removed.
-            let bytes = Data((Self.head + String(repeating: "data: [1]\n\n", count: 700_000)).utf8)
-            server.route("/") { _ in .raw(.bytes(bytes), .stall) }
-            let network = transport.timeout(.seconds(100))
-            let request = HTTPRequestData(url: server.url)
-            let (reading, read) = AsyncStream.makeStream(of: Void.self)
-            let call = Task {
-                if way == "drop" {
-                    read.yield()
-                }
-                @Sendable func consume(_ elements: some AsyncSequence & Sendable) async throws {
-                    if way == "drop" { return }
-                    for try await _ in elements {
-                        read.yield()
-                        if way == "leave" { break }
-                        try await Suspension<Void>().value()
-                    }
-                }
-                switch form {
-                case .stream: try await consume(network.stream(request))
-                case .scope: try await network.stream(request) { _, bytes in try await consume(bytes) }
-                case .lines: try await consume(network.lines(request))
-                case .events: try await consume(network.events(request))
-                case .values: try await consume(network.values(request, as: [Int].self))
-                }
-            }
-            for await _ in reading { break }
-            if way == "cancel" {
-                call.cancel()
-            }
-            let result = await call.result
-            if way == "cancel" {
-                #expect(throws: CancellationError.self) { try result.get() }
-            } else {
-                #expect(throws: Never.self) { try result.get() }
-            }
-            try await server.waitForOpenConnections(0)
-            while !Self.spools(besides: known).isEmpty {
-                await Task.yield()
-            }
-        }
-    }
-
-    // MARK: A slow reader
-
-    @Test func whatIsAheadWaitsInAFileAndComesInOrder() async throws {
-        try await withTestServer { server in
-            let bytes = Data((0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
-            server.route("/") { _ in TestResponse(body: .data(bytes + bytes + bytes)) }
-            let known = Self.spools(besides: [])
-            let stream = try await transport.stream(HTTPRequestData(url: server.url))
-            while Self.spools(besides: known).isEmpty {
-                await Task.yield()
-            }
-            var received = Data()
-            for try await chunk in stream {
-                received.append(chunk)
-            }
-            #expect(received == bytes + bytes + bytes)
-            while !Self.spools(besides: known).isEmpty {
-                await Task.yield()
-            }
-        }
-    }
-
-    @Test func aReaderThatFallsTooFarBehindIsToldSo() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in TestResponse(body: .data(Data(count: 32 << 20))) }
-            var request = HTTPRequestData(url: server.url)
-            request.maximumBufferedBytes = 6 << 20
-            let stream = try await transport.stream(request)
-            try await server.waitForOpenConnections(0)
-            let error = await #expect(throws: NetworkingError.self) {
-                for try await _ in stream {}
-            }
-            #expect(error?.kind == .tooLarge)
-            #expect(error?.reason.contains("6291456 bytes waited") == true)
-        }
-    }
-
-    #if os(Linux)
-    @Test func aSlowReaderOfAGibibyteTakesNoMemory() async {
-        await #expect(processExitsWith: .success) {
-            try await withTestServer { server in
-                let piece = TestResponse.Chunk(Data(count: 4 << 20))
-                server.route("/small") { _ in .text("small") }
-                server.route("/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
-                let network = URLSessionTransport(configuration: .ephemeral)
-                try await network.data(HTTPRequestData(url: server.url.appending(path: "small")))
-                let before = peakMemory()
-                var count = 0
-                var isFirst = true
-                for try await chunk in try await network.stream(HTTPRequestData(url: server.url)) {
-                    if isFirst {
-                        // So slow that all of it has come before the second portion is read.
-                        try await server.waitForActiveRequests(0)
-                        isFirst = false
-                    }
-                    count += chunk.count
-                }
-                #expect(count == 1 << 30)
-                let growth = peakMemory() - before
-                #expect(growth < 40 << 20, "\(growth) bytes")
-            }
-        }
-    }
-    #endif
-
-    // MARK: Events
-
-    @Test func aResetInTheMiddleOfAnEventConnectsAgain() async throws {
-        try await withTestServer { server in
-            server.enqueue(
-                .raw(
-                    .text(Self.head),
-                    "id: 1\nretry: 1\ndata: one\n\nid: 2\ndata: hal",
-                    .delay(.milliseconds(20)),
-                    .reset
-                ),
-                .raw(.text(Self.head), "id: 3\ndata: two\n\n"),
-                TestResponse(status: .noContent)
+        private static func spools(besides known: Set<String>) -> Set<String> {
+            let names = try? FileManager.default.contentsOfDirectory(
+                atPath: FileManager.default.temporaryDirectory.path
             )
-            var events: [ServerSentEvent] = []
-            for try await event in try await transport.events(HTTPRequestData(url: server.url)) {
-                events.append(event)
-            }
-            #expect(events == [ServerSentEvent(data: "one", id: "1"), ServerSentEvent(data: "two", id: "3")])
-            let ids = server.requests.map { request in
-                request.headerFields.first { $0.name.canonicalName == "last-event-id" }?.value
-            }
-            #expect(ids == [nil, "1", "3"])
+            let spools = (names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") }
+            return Set(spools).subtracting(known)
         }
-    }
 
-    /// A minute of events passes through a timeout of ten seconds, which counts from one to the next.
-    @Test func aLongStreamPassesThroughAShortTimeout() async throws {
-        try await withTestServer { server in
-            let gates = (0..<12).map { _ in Gate() }
-            let chunks = gates.map { TestResponse.Chunk("data: tick\n\n", gate: $0) }
-            server.route("/") { _ in
-                TestResponse(headerFields: [.contentType: "text/event-stream"], body: .sized(chunks))
-            }
-            let clock = ManualClock()
-            let network = transport.timeout(.seconds(10)).retry().throttled(max: 1).server(baseURL: server.url)
-                .environment(\.clock, .manual(clock))
-            var events = try await network.events(HTTPRequestData(path: "/"), until: nil).makeAsyncIterator()
-            for gate in gates {
-                clock.advance(by: .seconds(5))
+        @Test func bringsWhatTheServerSendsWhenItSendsIt() async throws {
+            try await withTestServer { server in
+                let gate = Gate()
+                server.route("/") { _ in
+                    TestResponse(body: .chunks(["first", TestResponse.Chunk("second", gate: gate)]))
+                }
+                var chunks = try await transport.stream(HTTPRequestData(url: server.url)).makeAsyncIterator()
+                #expect(try await chunks.next() == Data("first".utf8))
                 gate.open()
-                let event = try await events.next()
-                #expect(event?.data == "tick")
+                #expect(try await chunks.next() == Data("second".utf8))
+                #expect(try await chunks.next() == nil)
             }
         }
-    }
 
-    @Test func aStreamThatStallsEndsWithTheTimeout() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .raw(.text(Self.head), "data: one\n\n", .stall) }
-            let network = transport.timeout(.seconds(60), idle: .milliseconds(100)).server(baseURL: server.url)
-            var request = HTTPRequestData(path: "/")
-            request.isIdempotent = false
-            var events = try await network.events(request).makeAsyncIterator()
-            #expect(try await events.next()?.data == "one")
-            var failure: NetworkingError?
-            do {
-                _ = try await events.next()
-            } catch let error as NetworkingError {
-                failure = error
+        // MARK: Giving up
+
+        enum Form: CaseIterable, Sendable {
+            case stream, scope, lines, events, values
+        }
+
+        /// Each form, given up by leaving the loop, by letting go before it and by cancellation.
+        @Test(arguments: Form.allCases, ["leave", "drop", "cancel"])
+        func givingUpClosesTheConnection(form: Form, way: String) async throws {
+            try await withTestServer { server in
+                let known = Self.spools(besides: [])
+                // More than waits in memory, so that a file is there to be removed.
+                let bytes = Data((Self.head + String(repeating: "data: [1]\n\n", count: 700_000)).utf8)
+                server.route("/") { _ in .raw(.bytes(bytes), .stall) }
+                let network = transport.timeout(.seconds(100))
+                let request = HTTPRequestData(url: server.url)
+                let (reading, read) = AsyncStream.makeStream(of: Void.self)
+                let call = Task {
+                    if way == "drop" {
+                        read.yield()
+                    }
+                    @Sendable func consume(_ elements: some AsyncSequence & Sendable) async throws {
+                        if way == "drop" { return }
+                        for try await _ in elements {
+                            read.yield()
+                            if way == "leave" { break }
+                            try await Suspension<Void>().value()
+                        }
+                    }
+                    switch form {
+                    case .stream: try await consume(network.stream(request))
+                    case .scope: try await network.stream(request) { _, bytes in try await consume(bytes) }
+                    case .lines: try await consume(network.lines(request))
+                    case .events: try await consume(network.events(request))
+                    case .values: try await consume(network.values(request, as: [Int].self))
+                    }
+                }
+                for await _ in reading { break }
+                if way == "cancel" {
+                    call.cancel()
+                }
+                let result = await call.result
+                if way == "cancel" {
+                    #expect(throws: CancellationError.self) { try result.get() }
+                } else {
+                    #expect(throws: Never.self) { try result.get() }
+                }
+                try await server.waitForOpenConnections(0)
+                while !Self.spools(besides: known).isEmpty {
+                    await Task.yield()
+                }
             }
-            #expect(failure?.kind == .timeout)
-            try await server.waitForOpenConnections(0)
+        }
+
+        // MARK: A slow reader
+
+        @Test func whatIsAheadWaitsInAFileAndComesInOrder() async throws {
+            try await withTestServer { server in
+                let bytes = Data((0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
+                server.route("/") { _ in TestResponse(body: .data(bytes + bytes + bytes)) }
+                let known = Self.spools(besides: [])
+                let stream = try await transport.stream(HTTPRequestData(url: server.url))
+                while Self.spools(besides: known).isEmpty {
+                    await Task.yield()
+                }
+                var received = Data()
+                for try await chunk in stream {
+                    received.append(chunk)
+                }
+                #expect(received == bytes + bytes + bytes)
+                while !Self.spools(besides: known).isEmpty {
+                    await Task.yield()
+                }
+            }
+        }
+
+        @Test func aReaderThatFallsTooFarBehindIsToldSo() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in TestResponse(body: .data(Data(count: 32 << 20))) }
+                var request = HTTPRequestData(url: server.url)
+                request.maximumBufferedBytes = 6 << 20
+                let stream = try await transport.stream(request)
+                try await server.waitForOpenConnections(0)
+                let error = await #expect(throws: NetworkingError.self) {
+                    for try await _ in stream {}
+                }
+                #expect(error?.kind == .tooLarge)
+                #expect(error?.reason.contains("6291456 bytes waited") == true)
+            }
+        }
+
+        #if os(Linux)
+        @Test func aSlowReaderOfAGibibyteTakesNoMemory() async {
+            await #expect(processExitsWith: .success) {
+                try await withTestServer { server in
+                    let piece = TestResponse.Chunk(Data(count: 4 << 20))
+                    server.route("/small") { _ in .text("small") }
+                    server.route("/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
+                    let network = URLSessionTransport(configuration: .ephemeral)
+                    try await network.data(HTTPRequestData(url: server.url.appending(path: "small")))
+                    let before = peakMemory()
+                    var count = 0
+                    var isFirst = true
+                    for try await chunk in try await network.stream(HTTPRequestData(url: server.url)) {
+                        if isFirst {
+                            // So slow that all of it has come before the second portion is read.
+                            try await server.waitForActiveRequests(0)
+                            isFirst = false
+                        }
+                        count += chunk.count
+                    }
+                    #expect(count == 1 << 30)
+                    let growth = peakMemory() - before
+                    #expect(growth < 40 << 20, "\(growth) bytes")
+                }
+            }
+        }
+        #endif
+
+        // MARK: Events
+
+        @Test func aResetInTheMiddleOfAnEventConnectsAgain() async throws {
+            try await withTestServer { server in
+                server.enqueue(
+                    .raw(
+                        .text(Self.head),
+                        "id: 1\nretry: 1\ndata: one\n\nid: 2\ndata: hal",
+                        .delay(.milliseconds(20)),
+                        .reset
+                    ),
+                    .raw(.text(Self.head), "id: 3\ndata: two\n\n"),
+                    TestResponse(status: .noContent)
+                )
+                var events: [ServerSentEvent] = []
+                for try await event in try await transport.events(HTTPRequestData(url: server.url)) {
+                    events.append(event)
+                }
+                #expect(events == [ServerSentEvent(data: "one", id: "1"), ServerSentEvent(data: "two", id: "3")])
+                let ids = server.requests.map { request in
+                    request.headerFields.first { $0.name.canonicalName == "last-event-id" }?.value
+                }
+                #expect(ids == [nil, "1", "3"])
+            }
+        }
+
+        /// A minute of events passes through a timeout of ten seconds, which counts from one to the next.
+        @Test func aLongStreamPassesThroughAShortTimeout() async throws {
+            try await withTestServer { server in
+                let gates = (0..<12).map { _ in Gate() }
+                let chunks = gates.map { TestResponse.Chunk("data: tick\n\n", gate: $0) }
+                server.route("/") { _ in
+                    TestResponse(headerFields: [.contentType: "text/event-stream"], body: .sized(chunks))
+                }
+                let clock = ManualClock()
+                let network = transport.timeout(.seconds(10)).retry().throttled(max: 1).server(baseURL: server.url)
+                    .environment(\.clock, .manual(clock))
+                var events = try await network.events(HTTPRequestData(path: "/"), until: nil).makeAsyncIterator()
+                for gate in gates {
+                    clock.advance(by: .seconds(5))
+                    gate.open()
+                    let event = try await events.next()
+                    #expect(event?.data == "tick")
+                }
+            }
+        }
+
+        @Test func aStreamThatStallsEndsWithTheTimeout() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .raw(.text(Self.head), "data: one\n\n", .stall) }
+                let network = transport.timeout(.seconds(60), idle: .milliseconds(100)).server(baseURL: server.url)
+                var request = HTTPRequestData(path: "/")
+                request.isIdempotent = false
+                var events = try await network.events(request).makeAsyncIterator()
+                #expect(try await events.next()?.data == "one")
+                var failure: NetworkingError?
+                do {
+                    _ = try await events.next()
+                } catch let error as NetworkingError {
+                    failure = error
+                }
+                #expect(failure?.kind == .timeout)
+                try await server.waitForOpenConnections(0)
+            }
         }
     }
 }

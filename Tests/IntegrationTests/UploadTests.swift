@@ -11,353 +11,363 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Bodies on their way over real sockets: where they come from, what becomes of them, and what is left behind.
-///
-/// One after the other, since they look for files of each other.
-@Suite(.serialized, .timeLimit(.minutes(3)))
-struct UploadTests {
-    private let network = URLSessionTransport(configuration: .ephemeral)
+extension SpoolTests {
+    /// Bodies on their way over real sockets: where they come from, what becomes of them, and what is left behind.
+    @Suite(.timeLimit(.minutes(3)))
+    struct UploadTests {
+        private let network = URLSessionTransport(configuration: .ephemeral)
 
-    /// 1 MiB in which no two places look alike.
-    private static let pattern = Data(
-        (0..<(1 << 17)).flatMap { (place: UInt64) in withUnsafeBytes(of: place, Array.init) }
-    )
+        /// 1 MiB in which no two places look alike.
+        private static let pattern = Data(
+            (0..<(1 << 17)).flatMap { (place: UInt64) in withUnsafeBytes(of: place, Array.init) }
+        )
 
-    private static func bytes(_ count: Int) -> Data {
-        var bytes = Data()
-        while bytes.count < count {
-            bytes.append(pattern.prefix(count - bytes.count))
-        }
-        return bytes
-    }
-
-    /// A stream of so many bytes, in portions of 64 KiB.
-    private static func stream(_ count: Int) -> AsyncStream<Data> {
-        let rest = Mutex(count)
-        return AsyncStream {
-            rest.withLock { rest in
-                guard rest > 0 else { return nil }
-                let portion = min(rest, 65_536)
-                rest -= portion
-                return pattern.prefix(portion)
+        private static func bytes(_ count: Int) -> Data {
+            var bytes = Data()
+            while bytes.count < count {
+                bytes.append(pattern.prefix(count - bytes.count))
             }
+            return bytes
         }
-    }
 
-    /// The files that the library has put into the directory for temporary ones.
-    private static var spools: Set<String> {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
-        return Set((names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") })
-    }
-
-    @Test(arguments: [0, 1, 16_384, 524_288, 524_289, 3_000_000])
-    func everyKindOfBodyArrives(size: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            try await withTestServer { server in
-                server.route("/") { _ in .ok }
-                let bytes = Self.bytes(size)
-                let file = directory.appending(path: "data.bin")
-                try bytes.write(to: file)
-                let bodies: [RequestBody] = [
-                    .data(bytes), .file(file), .stream { [bytes].async }, .stream([bytes].async, length: Int64(size)),
-                    .multipart([.file(file, name: "f"), .text("t", name: "t")], boundary: "B"),
-                ]
-                for body in bodies {
-                    let sent = Mutex<[BytesSent]>([])
-                    let length = body.length
-                    try await network.upload(body, to: HTTPRequestData(url: server.url)) { progress in
-                        sent.withLock { $0.append(progress) }
-                    }
-                    let arrived = try #require(server.requests.last)
-                    let expected = body.boundaryIsB ? try await body.collect() : bytes
-                    #expect(arrived.body == expected)
-                    #expect(arrived.headerFields[.contentLength] == "\(expected.count)")
-                    #expect(arrived.headerFields[.contentType] == body.contentType)
-                    // None, more and more, and all of it.
-                    let counts = sent.withLock { $0.map(\.count) }
-                    let total = Int64(expected.count)
-                    #expect(counts.first == 0)
-                    #expect(counts.last == total)
-                    #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
-                    #expect(sent.withLock { $0 }.allSatisfy { $0.expected == total })
-                    #expect(length == nil || length == total)
+        /// A stream of so many bytes, in portions of 64 KiB.
+        private static func stream(_ count: Int) -> AsyncStream<Data> {
+            let rest = Mutex(count)
+            return AsyncStream {
+                rest.withLock { rest in
+                    guard rest > 0 else { return nil }
+                    let portion = min(rest, 65_536)
+                    rest -= portion
+                    return pattern.prefix(portion)
                 }
             }
         }
-        #expect(Self.spools.isEmpty)
-    }
 
-    @Test func aFileIsSentAgainByRetriesAndRedirects() async throws {
-        try await withTemporaryDirectory { directory in
-            try await withTestServer { server in
-                server.enqueue(
-                    .text("", status: .serviceUnavailable),
-                    .redirect(to: "/there", status: .temporaryRedirect),
-                    .ok
-                )
-                let file = directory.appending(path: "data.bin")
-                try Self.pattern.write(to: file)
-                let sent = Mutex<[Int64]>([])
-                var request = HTTPRequestData(method: .put, url: server.url)
-                request.isIdempotent = true
-                try await network.retry(.immediate())
-                    .upload(.file(file), to: request) { progress in
-                        sent.withLock { $0.append(progress.count) }
-                    }
-                #expect(server.requests.map(\.path) == ["/", "/", "/there"])
-                #expect(server.requests.allSatisfy { $0.body == Self.pattern })
-                let counts = sent.withLock { $0 }
-                // From none to all, three times.
-                #expect(counts.count { $0 == 0 } == 3)
-                #expect(counts.count { $0 == Int64(Self.pattern.count) } == 3)
-                let attempts = counts.split(separator: 0)
-                #expect(attempts.allSatisfy { zip($0, $0.dropFirst()).allSatisfy { $0 < $1 } })
-            }
+        /// What was there before, such as what a test run that was killed has left.
+        private let known = Self.allSpools
+
+        private static var allSpools: Set<String> {
+            let directory = FileManager.default.temporaryDirectory.path
+            let names = try? FileManager.default.contentsOfDirectory(atPath: directory)
+            return Set((names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") })
         }
-    }
 
-    /// Nobody knows beforehand how long it will be; at the end everybody does.
-    @Test(arguments: [true, false])
-    func progressIsWholeWithoutALength(isCompressed: Bool) async throws {
-        try await withTestServer { server in
-            let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAACA2NgGIwAAN9wyiiWAAAA"))
-            server.route("/") { _ in
-                isCompressed
-                    ? TestResponse(headerFields: [.contentEncoding: "gzip"], body: .data(gzip))
-                    : TestResponse(
-                        body: .chunks([TestResponse.Chunk(Data(count: 100)), TestResponse.Chunk(Data(count: 50))])
+        /// The files that the library has put into the directory for temporary ones.
+        private var spools: Set<String> {
+            Self.allSpools.subtracting(known)
+        }
+
+        @Test(arguments: [0, 1, 16_384, 524_288, 524_289, 3_000_000])
+        func everyKindOfBodyArrives(size: Int) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    server.route("/") { _ in .ok }
+                    let bytes = Self.bytes(size)
+                    let file = directory.appending(path: "data.bin")
+                    try bytes.write(to: file)
+                    let bodies: [RequestBody] = [
+                        .data(bytes), .file(file), .stream { [bytes].async },
+                        .stream([bytes].async, length: Int64(size)),
+                        .multipart([.file(file, name: "f"), .text("t", name: "t")], boundary: "B"),
+                    ]
+                    for body in bodies {
+                        let sent = Mutex<[BytesSent]>([])
+                        let length = body.length
+                        try await network.upload(body, to: HTTPRequestData(url: server.url)) { progress in
+                            sent.withLock { $0.append(progress) }
+                        }
+                        let arrived = try #require(server.requests.last)
+                        let expected = body.boundaryIsB ? try await body.collect() : bytes
+                        #expect(arrived.body == expected)
+                        #expect(arrived.headerFields[.contentLength] == "\(expected.count)")
+                        #expect(arrived.headerFields[.contentType] == body.contentType)
+                        // None, more and more, and all of it.
+                        let counts = sent.withLock { $0.map(\.count) }
+                        let total = Int64(expected.count)
+                        #expect(counts.first == 0)
+                        #expect(counts.last == total)
+                        #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
+                        #expect(sent.withLock { $0 }.allSatisfy { $0.expected == total })
+                        #expect(length == nil || length == total)
+                    }
+                }
+            }
+            #expect(spools.isEmpty)
+        }
+
+        @Test func aFileIsSentAgainByRetriesAndRedirects() async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    server.enqueue(
+                        .text("", status: .serviceUnavailable),
+                        .redirect(to: "/there", status: .temporaryRedirect),
+                        .ok
                     )
+                    let file = directory.appending(path: "data.bin")
+                    try Self.pattern.write(to: file)
+                    let sent = Mutex<[Int64]>([])
+                    var request = HTTPRequestData(method: .put, url: server.url)
+                    request.isIdempotent = true
+                    try await network.retry(.immediate())
+                        .upload(.file(file), to: request) { progress in
+                            sent.withLock { $0.append(progress.count) }
+                        }
+                    #expect(server.requests.map(\.path) == ["/", "/", "/there"])
+                    #expect(server.requests.allSatisfy { $0.body == Self.pattern })
+                    let counts = sent.withLock { $0 }
+                    // From none to all, three times.
+                    #expect(counts.count { $0 == 0 } == 3)
+                    #expect(counts.count { $0 == Int64(Self.pattern.count) } == 3)
+                    let attempts = counts.split(separator: 0)
+                    #expect(attempts.allSatisfy { zip($0, $0.dropFirst()).allSatisfy { $0 < $1 } })
+                }
             }
-            let reports = Mutex<[TransferProgress]>([])
-            try await network.data(HTTPRequestData(url: server.url)) { progress in
-                reports.withLock { $0.append(progress) }
-            }
-            let received = reports.withLock { $0.map(\.received) }
-            #expect(received.first == BytesReceived(count: 0))
-            #expect(received.dropLast().allSatisfy { $0.expected == nil })
-            #expect(received.last == BytesReceived(count: 150, expected: 150))
-            #expect(zip(received, received.dropFirst()).allSatisfy { $0.count <= $1.count })
         }
-    }
 
-    // MARK: Connections that end
-
-    /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its start.
-    ///
-    /// The server has got all of it, so it is for the method to say whether that may be.
-    @Test(arguments: ["data", "file", "parts", "stream"], [HTTPRequest.Method.put, .post])
-    func whatWasSentOnAKeptConnectionThatIsClosed(kind: String, method: HTTPRequest.Method) async throws {
-        try await withTemporaryDirectory { directory in
+        /// Nobody knows beforehand how long it will be; at the end everybody does.
+        @Test(arguments: [true, false])
+        func progressIsWholeWithoutALength(isCompressed: Bool) async throws {
             try await withTestServer { server in
-                let file = directory.appending(path: "data.bin")
-                try Self.pattern.write(to: file)
-                let body: RequestBody =
-                    switch kind {
-                    case "data": .data(Self.pattern)
-                    case "file": .file(file)
-                    case "parts": .multipart([.file(file, name: "f")], boundary: "B")
-                    default: .stream { Self.stream(1 << 20) }
-                    }
-                let expected = try await body.collect()
-                server.enqueue(.ok, TestResponse(body: .hangUp), .ok)
-                let request = HTTPRequestData(method: method, url: server.url)
-                try await network.data(request)
-                if method == .put {
-                    let response = try await network.upload(body, to: request)
-                    #expect(response.status == .ok)
-                    #expect(server.requests.count == 3)
-                } else {
-                    let error = await #expect(throws: NetworkingError.self) {
-                        try await network.upload(body, to: request)
-                    }
-                    #expect(error?.kind == .connectionLost)
-                    #expect(server.requests.count == 2)
+                let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAACA2NgGIwAAN9wyiiWAAAA"))
+                server.route("/") { _ in
+                    isCompressed
+                        ? TestResponse(headerFields: [.contentEncoding: "gzip"], body: .data(gzip))
+                        : TestResponse(
+                            body: .chunks([TestResponse.Chunk(Data(count: 100)), TestResponse.Chunk(Data(count: 50))])
+                        )
                 }
-                #expect(server.requests.dropFirst().allSatisfy { $0.body == expected })
-            }
-        }
-    }
-
-    @Test func uploadsMayBeCancelledAtAnyMoment() async throws {
-        try await withTemporaryDirectory { directory in
-            try await withTestServer(keepingBodiesUpTo: 0) { server in
-                server.route("/") { _ in .ok }
-                let file = directory.appending(path: "data.bin")
-                #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                #expect(truncate(file.path, 8 << 20) == 0)
-                let request = HTTPRequestData(url: server.url)
-                for round in 0..<100 {
-                    let body: RequestBody = round % 2 == 0 ? .file(file) : .multipart([.file(file, name: "f")])
-                    let (moments, reached) = AsyncStream.makeStream(of: Void.self)
-                    let limit = Int64(round) * 90_000
-                    let call = Task {
-                        defer { reached.finish() }
-                        try await network.upload(body, to: request) { sent in
-                            if sent.count >= limit {
-                                reached.finish()
-                            }
-                        }
-                    }
-                    for await _ in moments {}
-                    call.cancel()
-                    if case .failure(let error) = await call.result {
-                        #expect(error is CancellationError)
-                    }
+                let reports = Mutex<[TransferProgress]>([])
+                try await network.data(HTTPRequestData(url: server.url)) { progress in
+                    reports.withLock { $0.append(progress) }
                 }
-                try await server.waitForOpenConnections(1)
-                let after = try await network.upload(.file(file), to: request)
-                #expect(after.status == .ok)
+                let received = reports.withLock { $0.map(\.received) }
+                #expect(received.first == BytesReceived(count: 0))
+                #expect(received.dropLast().allSatisfy { $0.expected == nil })
+                #expect(received.last == BytesReceived(count: 150, expected: 150))
+                #expect(zip(received, received.dropFirst()).allSatisfy { $0.count <= $1.count })
             }
         }
-    }
 
-    // MARK: Bad input
+        // MARK: Connections that end
 
-    @Test(arguments: ["cut", "grown", "rewritten"])
-    func aFileThatChangesWhileItUploadsIsAnError(change: String) async throws {
-        try await withTemporaryDirectory { directory in
-            try await withTestServer(keepingBodiesUpTo: 0) { server in
-                let file = directory.appending(path: "data.bin")
-                #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                #expect(truncate(file.path, 64 << 20) == 0)
-                let isChanged = Atomic(false)
-                var request = HTTPRequestData(method: .post, url: server.url)
-                request.body = .file(file)
-                server.route("/") { _ in .ok }
-                let error = await #expect(throws: NetworkingError.self) {
-                    try await network.data(request) { progress in
-                        guard progress.sent.count > 1_000_000, !isChanged.exchange(true, ordering: .relaxed) else {
-                            return
+        /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its start.
+        ///
+        /// The server has got all of it, so it is for the method to say whether that may be.
+        @Test(arguments: ["data", "file", "parts", "stream"], [HTTPRequest.Method.put, .post])
+        func whatWasSentOnAKeptConnectionThatIsClosed(kind: String, method: HTTPRequest.Method) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let file = directory.appending(path: "data.bin")
+                    try Self.pattern.write(to: file)
+                    let body: RequestBody =
+                        switch kind {
+                        case "data": .data(Self.pattern)
+                        case "file": .file(file)
+                        case "parts": .multipart([.file(file, name: "f")], boundary: "B")
+                        default: .stream { Self.stream(1 << 20) }
                         }
-                        switch change {
-                        case "cut": truncate(file.path, 10)
-                        case "grown": truncate(file.path, 65 << 20)
-                        default: utimes(file.path, [timeval(), timeval()])
+                    let expected = try await body.collect()
+                    server.enqueue(.ok, TestResponse(body: .hangUp), .ok)
+                    let request = HTTPRequestData(method: method, url: server.url)
+                    try await network.data(request)
+                    if method == .put {
+                        let response = try await network.upload(body, to: request)
+                        #expect(response.status == .ok)
+                        #expect(server.requests.count == 3)
+                    } else {
+                        let error = await #expect(throws: NetworkingError.self) {
+                            try await network.upload(body, to: request)
                         }
+                        #expect(error?.kind == .connectionLost)
+                        #expect(server.requests.count == 2)
                     }
+                    #expect(server.requests.dropFirst().allSatisfy { $0.body == expected })
                 }
-                #expect(error?.kind == .storage)
-                #expect(error?.reason.contains("changed while it was sent") == true)
-                #expect(error?.description.contains(server.authority) == true)
             }
         }
-    }
 
-    @Test(arguments: ["/nonexistent/film.mov", "/tmp", "/dev/zero"])
-    func whatIsNoFileIsNotSent(path: String) async throws {
-        try await withTestServer { server in
-            let error = await #expect(throws: NetworkingError.self) {
-                try await network.upload(.file(URL(filePath: path)), to: HTTPRequestData(url: server.url))
-            }
-            #expect(error?.kind == .storage)
-            #expect(error?.reason.contains(path) == true)
-            #expect(server.acceptedConnections == 0)
-        }
-    }
-
-    @Test func aStreamThatThrowsHalfWayLeavesNothing() async throws {
-        struct Broken: Error {}
-        try await withTestServer { server in
-            let broken = AsyncThrowingStream<Data, any Error> { continuation in
-                continuation.yield(Self.pattern)
-                continuation.finish(throwing: Broken())
-            }
-            let error = await #expect(throws: NetworkingError.self) {
-                try await network.upload(.stream(broken), to: HTTPRequestData(url: server.url))
-            }
-            #expect(error?.underlying is Broken)
-            #expect(server.acceptedConnections == 0)
-            #expect(Self.spools.isEmpty)
-        }
-    }
-
-    @Test func aCancelledSpoolLeavesNothing() async throws {
-        try await withTestServer { server in
-            let (reading, began) = AsyncStream.makeStream(of: Void.self)
-            let isFirst = Atomic(true)
-            let endless = AsyncThrowingStream<Data, any Error> {
-                if isFirst.exchange(false, ordering: .relaxed) { return Self.pattern }
-                began.yield()
-                try await Suspension<Void>().value()
-                return nil
-            }
-            let request = HTTPRequestData(url: server.url)
-            let call = Task { try await network.upload(.stream(endless), to: request) }
-            for await _ in reading { break }
-            #expect(Self.spools.count == 1)
-            let spool = FileManager.default.temporaryDirectory.appending(path: Self.spools.first ?? "")
-            let permissions = try FileManager.default.attributesOfItem(atPath: spool.path)[.posixPermissions] as? Int
-            #expect(permissions == 0o600)
-            call.cancel()
-            await #expect(throws: CancellationError.self) { try await call.value }
-            #expect(Self.spools.isEmpty)
-            #expect(server.acceptedConnections == 0)
-        }
-    }
-
-    @Test func aCancelledUploadLeavesNothing() async throws {
-        try await withTestServer(keepingBodiesUpTo: 0) { server in
-            server.route("/") { _ in .raw(.stall) }
-            let request = HTTPRequestData(url: server.url)
-            let call = Task { try await network.upload(.stream { Self.stream(3_000_000) }, to: request) }
-            try await server.waitForRequests(1)
-            #expect(Self.spools.count == 1)
-            call.cancel()
-            await #expect(throws: CancellationError.self) { try await call.value }
-            #expect(Self.spools.isEmpty)
-            try await server.waitForOpenConnections(0)
-        }
-    }
-
-    #if os(Linux)
-    /// A limit on the size of files stands for a full disk: both fail the write.
-    @Test func aFullDiskIsSaidAndLeavesNothing() async {
-        await #expect(processExitsWith: .success) {
-            signal(SIGXFSZ, SIG_IGN)
-            var limit = rlimit(rlim_cur: 1_000_000, rlim_max: 1_000_000)
-            #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-            let before = Self.spools
-            let error = await #expect(throws: NetworkingError.self) {
-                try await URLSessionTransport(configuration: .ephemeral)
-                    .upload(.stream { Self.stream(3_000_000) }, to: HTTPRequestData(authority: "127.0.0.1:1"))
-            }
-            #expect(error?.kind == .storage)
-            #expect(error?.reason.contains("no space left") == true)
-            #expect(Self.spools == before)
-        }
-    }
-
-    // MARK: Memory
-
-    /// The process takes 64 MiB at most, of which the test's own code is a part that the library cannot help.
-    @Test(arguments: ["file", "multipart", "stream"])
-    func aGibibyteTakesNoMemory(kind: String) async throws {
-        await #expect(processExitsWith: .success) { [kind] in
+        @Test func uploadsMayBeCancelledAtAnyMoment() async throws {
             try await withTemporaryDirectory { directory in
                 try await withTestServer(keepingBodiesUpTo: 0) { server in
                     server.route("/") { _ in .ok }
                     let file = directory.appending(path: "data.bin")
                     #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                    #expect(truncate(file.path, 1 << 30) == 0)
-                    let body: RequestBody =
-                        switch kind {
-                        case "file": .file(file)
-                        case "multipart": .multipart([.file(file, name: "film")])
-                        default: .stream { Self.stream(1 << 30) }
+                    #expect(truncate(file.path, 8 << 20) == 0)
+                    let request = HTTPRequestData(url: server.url)
+                    for round in 0..<100 {
+                        let body: RequestBody = round % 2 == 0 ? .file(file) : .multipart([.file(file, name: "f")])
+                        let (moments, reached) = AsyncStream.makeStream(of: Void.self)
+                        let limit = Int64(round) * 90_000
+                        let call = Task {
+                            defer { reached.finish() }
+                            try await network.upload(body, to: request) { sent in
+                                if sent.count >= limit {
+                                    reached.finish()
+                                }
+                            }
                         }
-                    let network = URLSessionTransport(configuration: .ephemeral)
-                    let url = server.url
-                    try await network.upload(.data(Data(count: 1_000)), to: HTTPRequestData(url: url))
-                    let before = peakMemory()
-                    try await network.upload(body, to: HTTPRequestData(url: url))
-                    #expect(server.requests.last?.bodyByteCount ?? 0 >= 1 << 30)
-                    let growth = peakMemory() - before
-                    #expect(growth < 32 << 20, "\(growth) bytes")
+                        for await _ in moments {}
+                        call.cancel()
+                        if case .failure(let error) = await call.result {
+                            #expect(error is CancellationError)
+                        }
+                    }
+                    try await server.waitForOpenConnections(1)
+                    let after = try await network.upload(.file(file), to: request)
+                    #expect(after.status == .ok)
                 }
             }
         }
+
+        // MARK: Bad input
+
+        @Test(arguments: ["cut", "grown", "rewritten"])
+        func aFileThatChangesWhileItUploadsIsAnError(change: String) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer(keepingBodiesUpTo: 0) { server in
+                    let file = directory.appending(path: "data.bin")
+                    #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                    #expect(truncate(file.path, 64 << 20) == 0)
+                    let isChanged = Atomic(false)
+                    var request = HTTPRequestData(method: .post, url: server.url)
+                    request.body = .file(file)
+                    server.route("/") { _ in .ok }
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.data(request) { progress in
+                            guard progress.sent.count > 1_000_000, !isChanged.exchange(true, ordering: .relaxed) else {
+                                return
+                            }
+                            switch change {
+                            case "cut": truncate(file.path, 10)
+                            case "grown": truncate(file.path, 65 << 20)
+                            default: utimes(file.path, [timeval(), timeval()])
+                            }
+                        }
+                    }
+                    #expect(error?.kind == .storage)
+                    #expect(error?.reason.contains("changed while it was sent") == true)
+                    #expect(error?.description.contains(server.authority) == true)
+                }
+            }
+        }
+
+        @Test(arguments: ["/nonexistent/film.mov", "/tmp", "/dev/zero"])
+        func whatIsNoFileIsNotSent(path: String) async throws {
+            try await withTestServer { server in
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.upload(.file(URL(filePath: path)), to: HTTPRequestData(url: server.url))
+                }
+                #expect(error?.kind == .storage)
+                #expect(error?.reason.contains(path) == true)
+                #expect(server.acceptedConnections == 0)
+            }
+        }
+
+        @Test func aStreamThatThrowsHalfWayLeavesNothing() async throws {
+            struct Broken: Error {}
+            try await withTestServer { server in
+                let broken = AsyncThrowingStream<Data, any Error> { continuation in
+                    continuation.yield(Self.pattern)
+                    continuation.finish(throwing: Broken())
+                }
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.upload(.stream(broken), to: HTTPRequestData(url: server.url))
+                }
+                #expect(error?.underlying is Broken)
+                #expect(server.acceptedConnections == 0)
+                #expect(spools.isEmpty)
+            }
+        }
+
+        @Test func aCancelledSpoolLeavesNothing() async throws {
+            try await withTestServer { server in
+                let (reading, began) = AsyncStream.makeStream(of: Void.self)
+                let isFirst = Atomic(true)
+                let endless = AsyncThrowingStream<Data, any Error> {
+                    if isFirst.exchange(false, ordering: .relaxed) { return Self.pattern }
+                    began.yield()
+                    try await Suspension<Void>().value()
+                    return nil
+                }
+                let request = HTTPRequestData(url: server.url)
+                let call = Task { try await network.upload(.stream(endless), to: request) }
+                for await _ in reading { break }
+                #expect(spools.count == 1)
+                let spool = FileManager.default.temporaryDirectory.appending(path: spools.first ?? "")
+                let permissions =
+                    try FileManager.default.attributesOfItem(atPath: spool.path)[.posixPermissions] as? Int
+                #expect(permissions == 0o600)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                #expect(spools.isEmpty)
+                #expect(server.acceptedConnections == 0)
+            }
+        }
+
+        @Test func aCancelledUploadLeavesNothing() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.route("/") { _ in .raw(.stall) }
+                let request = HTTPRequestData(url: server.url)
+                let call = Task { try await network.upload(.stream { Self.stream(3_000_000) }, to: request) }
+                try await server.waitForRequests(1)
+                #expect(spools.count == 1)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                #expect(spools.isEmpty)
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        #if os(Linux)
+        /// A limit on the size of files stands for a full disk: both fail the write.
+        @Test func aFullDiskIsSaidAndLeavesNothing() async {
+            await #expect(processExitsWith: .success) {
+                signal(SIGXFSZ, SIG_IGN)
+                var limit = rlimit(rlim_cur: 1_000_000, rlim_max: 1_000_000)
+                #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+                let before = Self.allSpools
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await URLSessionTransport(configuration: .ephemeral)
+                        .upload(.stream { Self.stream(3_000_000) }, to: HTTPRequestData(authority: "127.0.0.1:1"))
+                }
+                #expect(error?.kind == .storage)
+                #expect(error?.reason.contains("no space left") == true)
+                #expect(Self.allSpools == before)
+            }
+        }
+
+        // MARK: Memory
+
+        /// What a process takes beside what the tests themselves do.
+        @Test(arguments: ["file", "multipart", "stream"])
+        func aGibibyteTakesNoMemory(kind: String) async throws {
+            await #expect(processExitsWith: .success) { [kind] in
+                try await withTemporaryDirectory { directory in
+                    try await withTestServer(keepingBodiesUpTo: 0) { server in
+                        server.route("/") { _ in .ok }
+                        let file = directory.appending(path: "data.bin")
+                        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                        #expect(truncate(file.path, 1 << 30) == 0)
+                        let body: RequestBody =
+                            switch kind {
+                            case "file": .file(file)
+                            case "multipart": .multipart([.file(file, name: "film")])
+                            default: .stream { Self.stream(1 << 30) }
+                            }
+                        let network = URLSessionTransport(configuration: .ephemeral)
+                        let url = server.url
+                        try await network.upload(.data(Data(count: 1_000)), to: HTTPRequestData(url: url))
+                        let before = peakMemory()
+                        try await network.upload(body, to: HTTPRequestData(url: url))
+                        #expect(server.requests.last?.bodyByteCount ?? 0 >= 1 << 30)
+                        let growth = peakMemory() - before
+                        #expect(growth < 32 << 20, "\(growth) bytes")
+                    }
+                }
+            }
+        }
+        #endif
     }
-    #endif
 }
 
 extension RequestBody {

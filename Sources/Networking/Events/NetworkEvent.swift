@@ -10,6 +10,10 @@ public enum NetworkEvent: Sendable {
     case waiting(Wait, Duration)
     /// A transport begins an exchange.
     case attemptStarted
+    /// A transport reads the body to its end before it connects, since it cannot send one that is still to come.
+    case readingBody
+    /// It has read the body.
+    case bodyRead
     /// A transport begins to connect, and will tell when it has; one that cannot tell says neither.
     case connecting
     /// A transport has a connection and sends the request.
@@ -79,6 +83,8 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .retryRefused(let refusal): "retryRefused(\(refusal))"
         case .shared: "shared"
         case .attemptStarted: "attemptStarted"
+        case .readingBody: "readingBody"
+        case .bodyRead: "bodyRead"
         case .connecting: "connecting"
         case .connected: "connected"
         case .headReceived(let head): "headReceived(\(head.status))"

@@ -55,11 +55,11 @@ public final class ProgressTracker: Sendable {
         // A label of the call's own: one request may be sent more than once.
         let id = HTTPRequestData.ID()
         let handler = request.progressHandler
-        let length = request.body?.length ?? (request.body == nil ? 0 : nil)
-        update(TransferProgress(sent: BytesSent(expected: length)), for: id)
+        update(TransferProgress(sent: request.bytesToSend), for: id)
         var tracked = request
         tracked.progressHandler = { [self] progress in
-            update(progress, for: id)
+            // A report that comes after the call has failed does not bring it back.
+            transfers.withLock { $0[id] = $0[id] == nil ? nil : progress }
             handler?(progress)
         }
         do {

@@ -34,8 +34,8 @@ extension HTTPRequestData {
             return
         }
         // Parts cannot be told apart without their boundary, which the caller need not know.
-        if let boundary = body.boundary, stated.lowercased().hasPrefix("multipart/"), !stated.contains(boundary) {
-            headerFields[.contentType] = "\(stated.prefix { $0 != ";" })\(contentType.drop { $0 != ";" })"
+        if let boundary = body.boundary, stated.lowercased().hasPrefix("multipart/") {
+            headerFields[.contentType] = stated.withBoundary(boundary, from: contentType)
         }
     }
 
@@ -61,5 +61,19 @@ extension HTTPRequestData {
             headerFields[name] = nil
         }
         settings.withheldCredentials = names
+    }
+}
+
+extension String {
+    /// The media type with a boundary among its parameters, in place of any other.
+    fileprivate func withBoundary(_ boundary: String, from contentType: String) -> String {
+        func value(of parameter: Substring) -> String? {
+            let parts = parameter.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }
+            return parts.count == 2 && parts[0].lowercased() == "boundary" ? parts[1] : nil
+        }
+        let parameters = split(separator: ";", omittingEmptySubsequences: false)
+        let kept = parameters.filter { value(of: $0) == nil || value(of: $0) == boundary }
+        let type = kept.joined(separator: ";")
+        return kept.contains { value(of: $0) == boundary } ? type : type + contentType.drop { $0 != ";" }
     }
 }

@@ -48,6 +48,13 @@ public typealias BytesReceived = BytesTransferred
 /// The bytes of a request's body that have left.
 public typealias BytesSent = BytesTransferred
 
+extension HTTPRequestData {
+    /// What there is to send, and that none of it has left.
+    var bytesToSend: BytesSent {
+        BytesSent(expected: body == nil ? 0 : body?.length)
+    }
+}
+
 /// How far an exchange has come, both ways.
 public struct TransferProgress: Sendable, Hashable {
     /// The request's body.

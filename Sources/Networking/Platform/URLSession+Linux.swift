@@ -90,7 +90,9 @@ final class UploadReading: Sendable {
     }
 
     var failure: RequestBody.Failure? {
-        state.withLock { $0.failure }
+        if let failure = state.withLock({ $0.failure }) { return failure }
+        // Nothing of an empty file is ever read.
+        return length == 0 && body.length != 0 ? .changed(body.fileURL?.path) : nil
     }
 
     func end() {
@@ -176,10 +178,13 @@ final class UploadStream: InputStream {
         let chunk = try reader?.nextNow()
         self.reader = reader
         rest -= Int64(chunk?.count ?? 0)
-        // A file that had another length when its turn came.
-        guard rest >= 0, chunk != nil || rest == 0 else {
-            throw RequestBody.Failure.changed(reading.body.fileURL?.path ?? "among the parts")
+        // A file may have had another length when its turn came. Asked before the last bytes are handed out, so that the
+        // server gets no complete request of something else.
+        let isShort = chunk == nil && rest > 0
+        guard rest >= 0, !isShort, try rest > 0 || reader?.nextNow() == nil else {
+            throw RequestBody.Failure.changed(reading.body.fileURL?.path)
         }
+        self.reader = reader
         pending = chunk ?? Data()
     }
 }
@@ -187,7 +192,8 @@ final class UploadStream: InputStream {
 extension URLSessionTask {
     /// How many bytes of body have arrived as they are on the wire; it runs a buffer behind.
     ///
-    /// libcurl counts them before it decodes, and a task's progress is all that hands the count out.
+    /// libcurl counts them before it decodes, and a task's progress is all that hands the count out. It says nothing when a body
+    /// was sent more than once.
     var countOfEncodedBytesReceived: Int64? {
         progress.completedUnitCount - countOfBytesSent
     }

@@ -30,6 +30,7 @@ public final class Transfer<Value: Sendable>: Sendable {
     ) {
         // The work holds neither the handle nor the group: who has them decides how long it may go on.
         let outcome = outcome
+        outcome.report(TransferProgress(sent: request.bytesToSend))
         let handler = request.progressHandler
         var request = request
         request.progressHandler = { progress in
@@ -65,10 +66,10 @@ public final class Transfer<Value: Sendable>: Sendable {
 
     /// How far it has come: where it stands, then each change, until it is over.
     ///
-    /// A slow reader misses what is outdated by the time it reads. Any number may read, and giving up the iteration does not
-    /// end the transfer.
+    /// A slow reader misses what is outdated by the time it reads. Any number may read. Giving up the iteration does not end the
+    /// transfer, as long as somebody has the handle; an iteration has it, too.
     public var progress: AsyncStream<TransferProgress> {
-        outcome.progress()
+        outcome.progress(of: self)
     }
 
     /// Its outcome, when it has one.
@@ -179,7 +180,8 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
         }
     }
 
-    func progress() -> AsyncStream<TransferProgress> {
+    /// Tells how far it has come, and holds on to its owner as long as somebody listens.
+    func progress(of owner: Transfer<Value>) -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,
             bufferingPolicy: .bufferingNewest(1)
@@ -195,6 +197,7 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
             let reader = state.lastReader
             continuation.onTermination = { [weak self] _ in
                 self?.state.withLock { $0.readers[reader] = nil }
+                withExtendedLifetime(owner) {}
             }
             return false
         }

@@ -84,14 +84,23 @@ extension NetworkingComponent {
     }
 }
 
+extension HTTPRequestData {
+    /// The request with a body, and with a method for it.
+    fileprivate func uploading(_ body: RequestBody) -> HTTPRequestData {
+        var request = self
+        request.body = body
+        if method == .get {
+            request.method = .post
+        }
+        return request
+    }
+}
+
 extension Request {
     /// The request with a body, and someone who hears how much of it has left.
     func uploading(_ body: RequestBody, progress: (@Sendable (BytesSent) -> Void)?) -> Request {
         var request = self
-        request.http.body = body
-        if request.http.method == .get {
-            request.http.method = .post
-        }
+        request.http = http.uploading(body)
         if let progress {
             let handler = request.http.progressHandler
             // Only what is new: the response has progress of its own.
@@ -116,7 +125,7 @@ extension NetworkingComponent {
     /// - Returns: The handle, which ends the transfer when it goes. Its value is the response, or what
     ///   `upload` throws.
     public func transfer(uploading body: RequestBody, to request: HTTPRequestData) -> Transfer<HTTPResponseData> {
-        Transfer(of: request, in: nil) { try await upload(body, to: $0) }
+        Transfer(of: request.uploading(body), in: nil) { try await upload(body, to: $0) }
     }
 
     /// Starts to send a body as one of a group.
@@ -132,7 +141,7 @@ extension NetworkingComponent {
         to request: HTTPRequestData,
         in group: TransferGroup
     ) -> Transfer<HTTPResponseData> {
-        Transfer(of: request, in: group) { try await upload(body, to: $0) }
+        Transfer(of: request.uploading(body), in: group) { try await upload(body, to: $0) }
     }
 
     /// Starts to send a body, and returns a handle on that and on what the response decodes to.
@@ -146,7 +155,7 @@ extension NetworkingComponent {
         uploading body: RequestBody,
         to request: Request<Response>
     ) -> Transfer<(body: Response, response: HTTPResponseData)> {
-        Transfer(of: request.http, in: nil) { try await upload(body, to: request.sending($0)) }
+        Transfer(of: request.http.uploading(body), in: nil) { try await upload(body, to: request.sending($0)) }
     }
 
     /// Starts to send a body as one of a group, and decodes the response.
@@ -162,7 +171,7 @@ extension NetworkingComponent {
         to request: Request<Response>,
         in group: TransferGroup
     ) -> Transfer<(body: Response, response: HTTPResponseData)> {
-        Transfer(of: request.http, in: group) { try await upload(body, to: request.sending($0)) }
+        Transfer(of: request.http.uploading(body), in: group) { try await upload(body, to: request.sending($0)) }
     }
 }
 

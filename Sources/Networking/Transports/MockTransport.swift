@@ -169,7 +169,7 @@ extension NetworkingError {
 extension HTTPRequestData {
     /// Reads the body as a server would, and tells the progress of it.
     fileprivate mutating func arrive() async throws -> TransferProgress {
-        var progress = TransferProgress(sent: BytesSent(expected: body?.length ?? (body == nil ? 0 : nil)))
+        var progress = TransferProgress(sent: bytesToSend)
         progressHandler?(progress)
         guard let body else { return progress }
         var bytes = Data()

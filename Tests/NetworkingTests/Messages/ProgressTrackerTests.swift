@@ -54,6 +54,21 @@ struct ProgressTrackerTests {
         #expect(tracker.overall == BytesReceived(count: 3, expected: .max))
     }
 
+    @Test func aReportThatComesTooLateBringsNothingBack() async throws {
+        struct Broken: Error {}
+        let tracker = ProgressTracker()
+        let late = Mutex<(@Sendable (TransferProgress) -> Void)?>(nil)
+        let network = MockTransport { request in
+            late.withLock { $0 = request.progressHandler }
+            throw Broken()
+        }
+        await #expect(throws: Broken.self) {
+            try await network.data(HTTPRequestData(authority: "example.com"), trackedBy: tracker)
+        }
+        late.withLock { $0 }?(received(5, of: 10))
+        #expect(tracker.progress == TransferProgress())
+    }
+
     @Test func followsCalls() async throws {
         let tracker = ProgressTracker()
         let transport = MockTransport { _ in .text("12345").inSteps(5) }

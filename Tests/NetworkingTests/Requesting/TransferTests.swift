@@ -114,6 +114,34 @@ struct TransferTests {
         }
     }
 
+    /// Those that wait their turn have bytes to send, too.
+    @Test func aGroupCountsWhatHasNotBegun() async throws {
+        let transport = Door()
+        let network = transport.throttled(max: 1).server(authority: "example.com")
+        let group = TransferGroup()
+        let transfers = (0..<4).map { _ in network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group) }
+        #expect(group.progress.sent.expected == 40)
+        var first: TransferProgress?
+        for await progress in transfers[3].progress {
+            first = progress
+            break
+        }
+        #expect(first?.sent.expected == 10)
+        transport.release()
+        for transfer in transfers {
+            _ = try await transfer.value
+        }
+    }
+
+    @Test func whoeverFollowsTheProgressHasTheTransfer() async throws {
+        let network = MockTransport { _ in .ok() }.server(authority: "example.com")
+        var last: TransferProgress?
+        for await progress in network.transfer(uploading: .data(Data(count: 10)), to: photos).progress {
+            last = progress
+        }
+        #expect(last?.sent == BytesSent(count: 10, expected: 10))
+    }
+
     @Test func aGroupEndsAll() async throws {
         let transport = Door()
         let network = transport.server(authority: "example.com")

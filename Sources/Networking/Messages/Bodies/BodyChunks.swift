@@ -57,11 +57,8 @@ public struct BodyChunks: AsyncSequence, Sendable {
             try Task.checkCancellation()
             count += Int64(chunk?.count ?? 0)
             if let length, chunk == nil ? count < length : count > length {
-                throw RequestBody.Failure(
-                    .unencodableBody,
-                    reason: "The body has \(chunk == nil ? "only" : "at least") \(count) bytes, where its length says "
-                        + "\(length). Give the right length, or none."
-                )
+                // What somebody said of a stream is checked where that is read.
+                throw RequestBody.Failure.changed(body.fileURL?.path)
             }
             return chunk
         }
@@ -84,7 +81,7 @@ extension RequestBody {
     public func collect(upTo limit: Int = 64 << 20) async throws -> Data {
         var collected = Data()
         if let length, length <= limit {
-            collected.reserveCapacity(Int(length))
+            collected.reserveCapacity(Int(min(length, 64 << 20)))
         }
         for try await chunk in chunks {
             guard collected.count + chunk.count <= limit else {

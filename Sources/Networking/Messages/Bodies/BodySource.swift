@@ -125,12 +125,16 @@ extension RequestBody.Failure {
     }
 
     /// The failure of a file that is not the same at the end as it was at the beginning.
-    static func changed(_ path: String) -> RequestBody.Failure {
-        RequestBody.Failure(
+    ///
+    /// - Parameter path: The file; nil for one among the parts.
+    /// - Returns: The failure.
+    static func changed(_ path: String?) -> RequestBody.Failure {
+        let name = path.map { "The file \(Redaction.singleLine($0))" } ?? "A file among the parts"
+        return RequestBody.Failure(
             .storage,
             reason:
-                "The file \(Redaction.singleLine(path)) changed while it was sent, so that what arrived may be neither "
-                + "version. Send a copy that nobody writes to."
+                "\(name) changed while it was sent, so that what arrived may be neither version. Send a copy that nobody "
+                + "writes to."
         )
     }
 }

@@ -162,9 +162,11 @@ struct MultipartBody: BodySource {
         var length = Int64(end.count)
         for part in parts {
             guard let bytes = part.body.length else { return nil }
+            // A stream may be said to be of any length.
             let (sum, overflows) = length.addingReportingOverflow(bytes)
-            guard !overflows else { return nil }
-            length = sum + Int64(begin(part).count) + 2
+            let (total, overflowsToo) = sum.addingReportingOverflow(Int64(begin(part).count) + 2)
+            guard !overflows, !overflowsToo else { return nil }
+            length = total
         }
         return length
     }

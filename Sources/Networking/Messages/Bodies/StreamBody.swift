@@ -43,7 +43,8 @@ struct StreamBody: BodySource {
 
     func open() async throws -> any BodyReader {
         do {
-            return try await make()
+            let reader = try await make()
+            return length.map { StatedLengthReader(reader, length: $0) } ?? reader
         } catch {
             throw RequestBody.Failure(ofStream: error)
         }
@@ -55,6 +56,34 @@ struct StreamBody: BodySource {
         func begin() -> Bool {
             !isUsed.exchange(true, ordering: .relaxed)
         }
+    }
+}
+
+/// A stream of which somebody has said how long it is.
+private struct StatedLengthReader: BodyReader {
+    private var reader: any BodyReader
+    private let length: Int64
+    private var count: Int64 = 0
+
+    init(_ reader: any BodyReader, length: Int64) {
+        self.reader = reader
+        self.length = length
+    }
+
+    mutating func next() async throws -> Data? {
+        let chunk = try await reader.next()
+        // A stream that its reader's cancellation has ended has not lied.
+        try Task.checkCancellation()
+        count += Int64(chunk?.count ?? 0)
+        guard chunk == nil ? count == length : count <= length else {
+            throw RequestBody.Failure(
+                .unencodableBody,
+                reason:
+                    "The stream of the body has \(chunk == nil ? "only" : "at least") \(count) bytes, where its length says "
+                    + "\(length). Give the right length, or none."
+            )
+        }
+        return chunk
     }
 }
 

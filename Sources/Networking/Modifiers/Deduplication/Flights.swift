@@ -66,14 +66,28 @@ final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
         var progress: TransferProgress?
+        /// How many reports there have been.
+        var reports = 0
     }
 
     /// One request's place in the audience.
     final class Listener: Sendable {
         let request: HTTPRequestData
+        private let lastTold = Mutex(0)
 
         init(_ request: HTTPRequestData) {
             self.request = request
+        }
+
+        /// Tells how far the transfer has come, unless something newer was told: one who joins is told by two.
+        func tell(_ progress: TransferProgress, _ number: Int) {
+            guard let handler = request.progressHandler else { return }
+            // Under the lock, since that is what keeps the calls in order. It is this listener's alone.
+            lastTold.withLock { lastTold in
+                guard number > lastTold else { return }
+                lastTold = number
+                handler(progress)
+            }
         }
     }
 
@@ -82,12 +96,12 @@ final class Audience: NetworkEventObserver {
     /// Adds a request's handler and observers, and tells them how far the transfer has come.
     func add(_ request: HTTPRequestData) -> Listener {
         let listener = Listener(request)
-        let progress = state.withLock { state in
+        let (progress, number) = state.withLock { state in
             state.listeners[ObjectIdentifier(listener)] = listener
-            return state.progress
+            return (state.progress, state.reports)
         }
         if let progress {
-            request.progressHandler?(progress)
+            listener.tell(progress, number)
         }
         return listener
     }
@@ -102,12 +116,13 @@ final class Audience: NetworkEventObserver {
         request.settings.observers = [self]
         request.settings.stackObservers = []
         request.progressHandler = { [self] progress in
-            let listeners = state.withLock { state in
+            let (listeners, number) = state.withLock { state in
                 state.progress = progress
-                return state.listeners.values
+                state.reports += 1
+                return (state.listeners.values, state.reports)
             }
             for listener in listeners {
-                listener.request.progressHandler?(progress)
+                listener.tell(progress, number)
             }
         }
         return request

@@ -146,7 +146,8 @@ private struct EventLog: NetworkEventObserver {
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let names):
                 "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
-            case .attemptStarted, .attemptEnded, .attemptFailed, .connecting, .connected, .headReceived: nil
+            case .readingBody: "reads the body before it connects"
+            case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
             }
         guard let text else { return }
         logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)

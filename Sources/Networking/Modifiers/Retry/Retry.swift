@@ -250,8 +250,7 @@ private struct RetriedCall {
         if let name = policy.attemptHeaderField {
             request.headerFields[name] = "attempt=\(attempts.count + 1); max=\(policy.maximumRetries + 1)"
         }
-        let length = request.body?.length
-        request.progressHandler?(TransferProgress(sent: BytesSent(count: 0, expected: length)))
+        request.progressHandler?(TransferProgress(sent: request.bytesToSend))
     }
 }
 

@@ -139,6 +139,11 @@ final class PhaseWatch: Sendable {
             case .attemptStarted:
                 (tellsConnection, sent, isSinkBusy) = (false, 0, false)
                 enterConnecting(at: now)
+            case .readingBody:
+                // Whoever brings it is not the network.
+                phase = nil
+            case .bodyRead:
+                enterConnecting(at: now)
             case .connecting:
                 tellsConnection = true
                 enterConnecting(at: now)

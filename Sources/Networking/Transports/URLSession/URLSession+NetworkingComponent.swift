@@ -36,7 +36,7 @@ extension URLSession {
         }
         let cookies = cookiesForExchanges
         cookies?.add(to: &urlRequest)
-        let upload = try await request.body?.upload()
+        let upload = try await request.body?.upload(for: request)
         defer { upload?.discard() }
         let exchange = URLSessionExchange(request: request, cookies: cookies, upload: upload)
         exchange.start(task(for: exchange, with: urlRequest, sending: upload))

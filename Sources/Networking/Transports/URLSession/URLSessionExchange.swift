@@ -208,8 +208,7 @@ extension URLSessionExchange {
 
     func sent(_ count: Int64) {
         let isFirst = state.withLock { state in
-            // A body that was sent again, on another connection, is counted on.
-            defer { state.progress.sent.count = min(count, state.progress.sent.expected ?? count) }
+            defer { state.send(count) }
             return state.progress.sent.count == 0
         }
         if isFirst {
@@ -228,7 +227,7 @@ extension URLSessionExchange {
         if error != nil {
             // Tells a body that ended early from one that could not be decoded.
             state.withLock { state in
-                guard state.isDecoded else { return }
+                guard state.isDecoded, !state.wasSentAnew else { return }
                 state.encodedReceived = state.task?.countOfEncodedBytesReceived
             }
         } else {
@@ -243,7 +242,8 @@ extension URLSessionExchange {
     /// When the server may have got all of a request that must not be sent twice, the exchange fails instead
     /// (RFC 9110 section 9.2.2).
     func newBodyStream() -> InputStream? {
-        upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
+        state.withLock { $0.sendAnew() }
+        return upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
     }
     #endif
 
@@ -278,7 +278,11 @@ extension URLSessionExchange {
         guard reports != nil, let handler = request.progressHandler else { return }
         let progress = state.withLock { $0.takeProgress() }
         guard let progress else { return }
-        report { _ in handler(progress) }
+        report { [self] _ in
+            // Not after the caller has left, who may have begun another attempt.
+            if case .cancelled = state.withLock({ $0.outcome }) { return }
+            handler(progress)
+        }
     }
 
     /// Reports that all of the body has arrived, also where nobody knew how long it would be.
@@ -396,6 +400,9 @@ extension URLSessionExchange {
         private let suspiciousLength: Int64
         var progress: TransferProgress
         private var reported: TransferProgress?
+        /// How many bytes of the body have left, those of earlier sendings included.
+        private var sentTotal: Int64 = 0
+        private var sentBefore: Int64 = 0
         var outcome: Outcome?
 
         init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
@@ -414,7 +421,7 @@ extension URLSessionExchange {
 
         /// The task and how much it has decoded, when that is enough to ask how much it was on the wire.
         var suspectedOfUnfolding: (URLSessionTask, Int64)? {
-            guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
+            guard received > suspiciousLength, outcome == nil, !wasSentAnew, let task, isDecoded else { return nil }
             return (task, received)
         }
 
@@ -449,6 +456,22 @@ extension URLSessionExchange {
             guard let waiter, hasReached(waiter.milestone) else { return nil }
             self.waiter = nil
             return waiter.continuation
+        }
+
+        /// Counts the bytes of the body that have left, which URLSession counts on when a body is sent again.
+        mutating func send(_ count: Int64) {
+            guard outcome == nil else { return }
+            sentTotal = count
+            progress.sent.count = max(progress.sent.count, count - sentBefore)
+        }
+
+        var wasSentAnew: Bool {
+            sentBefore > 0
+        }
+
+        /// Begins to count anew; the progress stands still until it is where it was.
+        mutating func sendAnew() {
+            sentBefore = sentTotal
         }
 
         /// How far it has come, unless that was told.

@@ -84,9 +84,12 @@ struct URLSessionUpload: Sendable {
 
 extension RequestBody {
     /// The body as URLSession can send it.
-    func upload() async throws -> URLSessionUpload {
+    func upload(for request: HTTPRequestData) async throws -> URLSessionUpload {
         if let upload = try URLSessionUpload(self) { return upload }
-        return try await spooled()
+        request.emit(.readingBody)
+        let upload = try await spooled()
+        request.emit(.bodyRead)
+        return upload
     }
 
     /// Waiting for a stream and writing a file is not for the executor of a caller.

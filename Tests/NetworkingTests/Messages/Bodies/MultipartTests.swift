@@ -110,14 +110,43 @@ struct MultipartTests {
         var request = HTTPRequestData(method: .post, authority: "example.com", body: .multipart([], boundary: "B"))
         request.headerFields[.contentType] = "multipart/related"
         try await transport.data(request)
-        request.headerFields[.contentType] = "multipart/related; boundary=B"
-        try await transport.data(request)
-        request.headerFields[.contentType] = "x/y"
-        try await transport.data(request)
+        for type in [
+            "multipart/related; boundary=B", "multipart/related; BOUNDARY=\"B\"", "multipart/x; type=\"B\"; boundary=C",
+            "x/y",
+        ] {
+            request.headerFields[.contentType] = type
+            try await transport.data(request)
+        }
         #expect(
-            transport.requests.map { $0.headerFields[.contentType] }
-                == ["multipart/related; boundary=B", "multipart/related; boundary=B", "x/y"]
+            transport.requests.map { $0.headerFields[.contentType] } == [
+                "multipart/related; boundary=B", "multipart/related; boundary=B", "multipart/related; BOUNDARY=\"B\"",
+                "multipart/x; type=\"B\"; boundary=B", "x/y",
+            ]
         )
+    }
+
+    @Test func aLengthOfAgesIsUnknown() {
+        let stream = RequestBody.stream(length: .max - 60) { AsyncStream<Data> { $0.finish() } }
+        #expect(RequestBody.multipart([MultipartPart(name: "a", body: stream)]).length == nil)
+    }
+
+    @Test func aFileThatChangesBeforeItsTurnIsSaidToHave() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "log")
+            try Data(count: 10).write(to: file)
+            let body = RequestBody.multipart([.text("x", name: "first"), .file(file, name: "log")])
+            var chunks = body.chunks.makeAsyncIterator()
+            _ = try await chunks.next()
+            try Data(count: 20).write(to: file)
+            var failure: RequestBody.Failure?
+            do {
+                while try await chunks.next() != nil {}
+            } catch let error as RequestBody.Failure {
+                failure = error
+            }
+            #expect(failure?.kind == .storage)
+            #expect(failure?.reason.contains("A file among the parts changed") == true)
+        }
     }
 
     // MARK: Bad input

@@ -108,6 +108,19 @@ struct TimeoutPhasesTests {
         #expect(error.reason.contains("Nothing moved"))
     }
 
+    @Test func readingABodyThatIsStillToComeIsNotConnecting() async throws {
+        let network = transport { call in
+            call.emit(.readingBody)
+            try await call.wait(.seconds(30))
+            call.emit(.bodyRead)
+            try await call.wait(.milliseconds(900))
+            call.emit(.headReceived(HTTPResponse(status: .ok)))
+        }
+        .timeout(connect: .milliseconds(500), head: .milliseconds(500))
+        let response = try await answer(of: network, after: [.seconds(30), .milliseconds(900)])
+        #expect(response.status == .ok)
+    }
+
     @Test func waitingForTheHeadIsNoSilence() async throws {
         let network = transport { call in
             call.sent(10, of: 10)

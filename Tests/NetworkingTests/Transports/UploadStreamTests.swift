@@ -1,0 +1,61 @@
+#if URLSession && canImport(FoundationNetworking)
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1)))
+struct UploadStreamTests {
+    /// Reads as URLSession does: as long as there are bytes, and as many as it likes.
+    private func read(_ stream: UploadStream, upTo length: Int = 65_536) -> Data? {
+        var data = Data()
+        var buffer = [UInt8](repeating: 0, count: length)
+        stream.open()
+        while stream.hasBytesAvailable {
+            let count = stream.read(&buffer, maxLength: length)
+            guard count >= 0 else { return nil }
+            data.append(contentsOf: buffer[..<count])
+        }
+        return data
+    }
+
+    @Test(arguments: [1, 1_000, 1_000_000])
+    func bringsTheBodyInAnyPortions(length: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "data")
+            try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 3) }).write(to: file)
+            let body = RequestBody.multipart([.file(file, name: "f"), .text("x", name: "t")], boundary: "B")
+            let reading = UploadReading(body, length: try #require(body.length))
+            #expect(!reading.isRead)
+            let expected = try await body.collect()
+            #expect(read(UploadStream(reading), upTo: length) == expected)
+            #expect(reading.isRead)
+            #expect(reading.failure == nil)
+            // As often as it is asked for.
+            #expect(read(UploadStream(reading), upTo: length) == expected)
+        }
+    }
+
+    /// A file is measured when the exchange begins, and read when there is a connection.
+    @Test(arguments: [0, 1, 1 << 17, 1 << 18], [-1, 1, 1 << 17])
+    func aFileThatChangesBetweenIsNotSentInFull(size: Int, change: Int) async throws {
+        guard size + change >= 0 else { return }
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "data")
+            try Data(count: size).write(to: file)
+            let reading = UploadReading(.file(file), length: Int64(size))
+            #expect(truncate(file.path, off_t(size + change)) == 0)
+            let data = read(UploadStream(reading))
+            #expect(data?.isEmpty ?? true)
+            #expect(reading.failure?.kind == .storage)
+        }
+    }
+
+    @Test func aRefusedOneFailsAndBlamesNobody() {
+        let reading = UploadReading(.data(Data(count: 10)), length: 10)
+        #expect(read(UploadStream(reading, isRefused: true)) == nil)
+        #expect(reading.failure == nil)
+    }
+}
+#endif
