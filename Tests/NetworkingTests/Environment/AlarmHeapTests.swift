@@ -177,11 +177,19 @@ struct AlarmHeapTests {
     }
 
     @Test func releasedHeapWakesItsSleeperToEnd() async throws {
-        var heap: AlarmHeap? = Self.heap(on: clock)
+        let ended = Suspension<Void>()
+        var heap: AlarmHeap? = AlarmHeap(
+            now: { [clock] in clock.now.offset },
+            sleep: { [clock] deadline in
+                defer { ended.resume() }
+                try await clock.sleep(until: ManualClock.Instant(offset: deadline))
+            }
+        )
         _ = heap?.set(at: .seconds(3_600)) { [journal] in journal.note("rang") }
         try await clock.waitForSleepers()
 
         heap = nil
+        try await ended.value()
 
         #expect(clock.sleepers == 0)
         #expect(journal.entries.isEmpty)
