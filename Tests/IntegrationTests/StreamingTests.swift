@@ -99,8 +99,10 @@ extension SpoolTests {
 
         @Test func whatIsAheadWaitsInAFileAndComesInOrder() async throws {
             try await withTestServer { server in
-                let bytes = Data((0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
-                server.route("/") { _ in TestResponse(body: .data(bytes + bytes + bytes)) }
+                // The reader's portion and the one on its way may be 4 MiB each, before anything has to go to a file.
+                let portion = Data((0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
+                let bytes = portion + portion + portion + portion
+                server.route("/") { _ in TestResponse(body: .data(bytes)) }
                 let known = Self.spools(besides: [])
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
                 while Self.spools(besides: known).isEmpty {
@@ -110,7 +112,7 @@ extension SpoolTests {
                 for try await chunk in stream {
                     received.append(chunk)
                 }
-                #expect(received == bytes + bytes + bytes)
+                #expect(received == bytes)
                 while !Self.spools(besides: known).isEmpty {
                     await Task.yield()
                 }
