@@ -6,14 +6,17 @@ let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-networking", path: "../.."),
+        .package(name: "swift-networking", path: "../..", traits: [.defaults, "AsyncHTTPClient"]),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
     ],
     targets: [
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingAsyncHTTPClient", package: "swift-networking"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

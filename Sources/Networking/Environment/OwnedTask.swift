@@ -2,7 +2,7 @@
 ///
 /// Together with the flights that callers share, this is the only place where the library starts an unstructured
 /// task. Its owner cancels it when it lets go, and awaits it where it has a result.
-struct OwnedTask<Success: Sendable>: Sendable {
+package struct OwnedTask<Success: Sendable>: Sendable {
     private let task: Task<Success, any Error>
 
     private init(task: Task<Success, any Error>) {
@@ -13,7 +13,7 @@ struct OwnedTask<Success: Sendable>: Sendable {
     ///
     /// Where the platform can, it runs on the caller's thread up to its first suspension, which saves a trip through
     /// the executor (0.6 us).
-    static func immediate(
+    package static func immediate(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> OwnedTask {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
@@ -24,14 +24,14 @@ struct OwnedTask<Success: Sendable>: Sendable {
     }
 
     /// Starts work that belongs to no caller, without anybody's environment.
-    static func detached(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
+    package static func detached(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
         OwnedTask(task: Task.detached { try await operation() })
     }
 
     /// Waits for the result.
     ///
     /// A caller that is cancelled cancels the work, and still waits for it to end.
-    var value: Success {
+    package var value: Success {
         get async throws {
             try await withTaskCancellationHandler {
                 try await task.value
@@ -41,7 +41,7 @@ struct OwnedTask<Success: Sendable>: Sendable {
         }
     }
 
-    func cancel() {
+    package func cancel() {
         task.cancel()
     }
 

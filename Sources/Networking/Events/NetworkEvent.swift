@@ -139,7 +139,7 @@ extension HTTPRequestData {
     }
 
     /// Whether anybody listens.
-    var isObserved: Bool {
+    package var isObserved: Bool {
         guard let box else { return false }
         return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
     }

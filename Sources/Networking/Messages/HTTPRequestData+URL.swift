@@ -76,7 +76,7 @@ extension HTTPRequestData {
     }
 
     /// The URL as text, with everything open closed but the authority; nil without one.
-    var absoluteString: String? {
+    package var absoluteString: String? {
         guard let authority else { return nil }
         // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4). And a query that was
         // written in an encoding of somebody's own may hold what a URL cannot.

@@ -82,7 +82,7 @@ extension HTTPResponse.Status {
 extension HTTPResponse.Status {
     /// The status of a code with the reason phrase that RFC 9110 gives it, for transports that do not hand out the
     /// server's.
-    init(standard code: Int) {
+    package init(standard code: Int) {
         self = Self.standard[code] ?? HTTPResponse.Status(code: code)
     }
 

@@ -50,7 +50,7 @@ public typealias BytesSent = BytesTransferred
 
 extension HTTPRequestData {
     /// What there is to send, and that none of it has left.
-    var bytesToSend: BytesSent {
+    package var bytesToSend: BytesSent {
         BytesSent(expected: body == nil ? 0 : body?.length)
     }
 }

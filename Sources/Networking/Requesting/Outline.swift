@@ -16,24 +16,24 @@ extension NetworkingComponent {
 }
 
 /// What can name the parts that it consists of.
-protocol Outlined {
+package protocol Outlined {
     var outlineLines: [String] { get }
 }
 
 extension Modified: Outlined {
-    var outlineLines: [String] {
+    package var outlineLines: [String] {
         Networking.outlineLines(of: modifier) + Networking.outlineLines(of: upstream)
     }
 }
 
 extension AnyNetworkingComponent: Outlined {
-    var outlineLines: [String] {
+    package var outlineLines: [String] {
         Networking.outlineLines(of: base)
     }
 }
 
 extension Optional: Outlined where Wrapped: NetworkingModifier {
-    var outlineLines: [String] {
+    package var outlineLines: [String] {
         map { Networking.outlineLines(of: $0) } ?? []
     }
 }

@@ -45,7 +45,7 @@ extension URLSession {
 }
 
 extension URLSession: Outlined {
-    var outlineLines: [String] {
+    package var outlineLines: [String] {
         ["URLSession"]
     }
 }

@@ -6,38 +6,6 @@ import FoundationNetworking
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// The error for an answer that is not HTTP.
-    var invalidAnswer: NetworkingError {
-        NetworkingError(.invalidResponse, request: self)
-    }
-
-    /// The error for a body that ended before the length that its head announced.
-    func truncated(
-        _ head: ReceivedHead,
-        received: Int64,
-        of expected: Int64,
-        underlying: (any Error)? = nil
-    ) -> NetworkingError {
-        NetworkingError(
-            .truncated,
-            request: self,
-            response: HTTPResponseData(request: self, http: head.http, body: .collected(Data())),
-            underlying: underlying,
-            reason: "The body ended after \(received) of \(expected) bytes. Try again if the request may be repeated."
-        )
-    }
-
-    /// The error for a compressed body that becomes longer than it may.
-    func unfoldedTooFar(_ head: ReceivedHead?, after received: Int64) -> NetworkingError {
-        NetworkingError(
-            .tooLarge,
-            request: self,
-            response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
-            reason: "The compressed body unfolds further than decompressionLimit allows; it was given up after "
-                + "\(received) bytes. Raise the limit if this server is to be trusted."
-        )
-    }
-
     /// The error for a reader that cannot keep up.
     var tooFarAhead: NetworkingError {
         NetworkingError(
@@ -66,12 +34,12 @@ extension HTTPRequestData {
         let fault = error.transferFault
         let isCutOff = fault == .truncated || fault == nil && code == .unknown
         if isCutOff, let head, let expected = head.encodedLength, received < expected {
-            return truncated(head, received: received, of: expected, underlying: error)
+            return truncated(head.http, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
             kind(of: code, fault, after: head),
             request: self,
-            response: head.map { HTTPResponseData(request: self, http: $0.http, body: .collected(Data())) },
+            response: head.map { response(with: $0.http) },
             underlying: error,
             reason: reason(for: fault, code, head)
         )
@@ -93,13 +61,12 @@ extension HTTPRequestData {
     private func reason(for fault: TransferFault?, _ code: URLError.Code, _ head: ReceivedHead?) -> String? {
         switch fault {
         case .undecodable:
-            let coding = head.flatMap { $0.decodedCoding ?? $0.http.headerFields[.contentEncoding] } ?? "unknown"
-            return "The body is not valid in its Content-Encoding, \(coding), or this platform cannot decode that."
+            return Self.undecodable(head.flatMap { $0.decodedCoding ?? $0.http.headerFields[.contentEncoding] })
         case .invalidHead(let detail), .invalidBody(let detail):
             return "The answer is not valid HTTP, or not such as this platform's URLSession reads (\(detail)). "
                 + "Check the server, or use another transport."
         case .truncated:
-            return "The body ended before the last of its chunks. Try again if the request may be repeated."
+            return Self.endedBetweenChunks
         case .emptyReply, .untrusted, nil:
             break
         }

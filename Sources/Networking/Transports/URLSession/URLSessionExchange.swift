@@ -162,7 +162,7 @@ final class URLSessionExchange: NSObject, Sendable {
         if case .completed = outcome, let failure = upload?.failure {
             throw failure.error(
                 of: request,
-                response: head.map { HTTPResponseData(request: request, http: $0.http, body: .collected(Data())) }
+                response: head.map { request.response(with: $0.http) }
             )
         }
         if case .completed(nil) = outcome, received == announced { return }
@@ -172,7 +172,7 @@ final class URLSessionExchange: NSObject, Sendable {
         case .tooLong:
             throw NetworkingError.tooLarge(request, head: head?.http ?? HTTPResponse(status: .ok), limit: limit)
         case .unfoldedTooFar:
-            throw request.unfoldedTooFar(head, after: received)
+            throw request.unfoldedTooFar(head?.http, after: received)
         case .tooFarAhead:
             throw request.tooFarAhead
         case .unbuffered(let fault):
@@ -181,7 +181,7 @@ final class URLSessionExchange: NSObject, Sendable {
             throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
             guard let head, let expected = head.length, received < expected else { return }
-            throw request.truncated(head, received: received, of: expected)
+            throw request.truncated(head.http, received: received, of: expected)
         case .refusedChallenge, nil:
             return
         }

@@ -137,11 +137,4 @@ struct ReceivedHead {
             }
     }
 }
-
-extension HTTPResponse {
-    /// Whether a body may follow this head (RFC 9112 section 6.3).
-    fileprivate func hasBody(inAnswerTo method: HTTPRequest.Method) -> Bool {
-        method != .head && status.code >= 200 && status.code != 204 && status.code != 304
-    }
-}
 #endif

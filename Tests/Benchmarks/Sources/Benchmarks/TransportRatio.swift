@@ -1,12 +1,41 @@
+import AsyncHTTPClient
 import Foundation
+import NIOCore
 import Networking
+import NetworkingAsyncHTTPClient
 
-/// The nine-modifier stack over URLSession against raw `URLSession.data(for:)`, in requests a second.
+/// The nine-modifier stack over each transport against its client alone, in requests a second.
 enum TransportRatio {
     static func measure() async throws -> [Row] {
         let server = try await LoopbackServer.start()
-        let rows = try await measure(port: server.port)
+        var rows = try await measure(port: server.port)
+        rows += try await measureAsyncHTTPClient(port: server.port)
         try await server.stop()
+        return rows
+    }
+
+    private static func measureAsyncHTTPClient(port: Int) async throws -> [Row] {
+        let raw = HTTPClient(configuration: .networking)
+        let transport = AsyncHTTPClientTransport()
+        let url = "http://127.0.0.1:\(port)/small"
+        let bare = transport.server(baseURL: URL(string: "http://127.0.0.1:\(port)")!)
+        let nine = transport.stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
+        var rows: [Row] = []
+        for (name, network, gate) in [("transport alone", bare as any NetworkingComponent, nil), ("nine", nine, 0.9)] {
+            let measured = try await Measurement.ratio(rounds: 31) {
+                try await run(callers: 16, count: 200) { _ = try await network.data(HTTPRequestData(path: "small")) }
+            } to: {
+                try await run(callers: 16, count: 200) {
+                    let response = try await raw.execute(HTTPClientRequest(url: url), timeout: .seconds(10))
+                    _ = try await response.body.collect(upTo: 64 << 20)
+                }
+            }
+            rows.append(
+                Row(name: "AsyncHTTPClient: \(name), 16 callers, 1 KiB", value: measured.median, unit: "x", gate: gate)
+            )
+        }
+        try await transport.shutdown()
+        try await raw.shutdown()
         return rows
     }
 

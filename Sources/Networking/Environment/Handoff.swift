@@ -1,0 +1,120 @@
+import Synchronization
+
+/// A place for one element, between one who gives and one who takes.
+///
+/// Who gives the next waits until the place is free, which is the back-pressure; who takes waits until there is something.
+/// Either may give up, and the other hears of it at once.
+package final class Handoff<Element: Sendable>: Sendable {
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Puts an element into the place, once that is free.
+    ///
+    /// - Throws: `CancellationError` when nobody takes any more, and when the caller is cancelled.
+    package func give(_ element: Element) async throws {
+        while true {
+            let step = try state.withLock { try $0.give(element) }
+            switch step {
+            case .taken(let taker):
+                taker?.resume(with: .success(element))
+                return
+            case .wait(let turn):
+                try await turn.value { [self] in state.withLock { $0.giver = nil } }
+            }
+        }
+    }
+
+    /// Ends it, behind what is still in its place.
+    ///
+    /// - Parameter error: What the taker gets then; nil for a regular end.
+    package func finish(throwing error: (any Error)? = nil) {
+        let taker = state.withLock { state in
+            state.end = error.map { .failure($0) } ?? .success(nil)
+            defer { state.taker = nil }
+            return state.taker
+        }
+        taker?.resume(with: error.map { .failure($0) } ?? .success(nil))
+    }
+
+    /// Takes the next element; nil after the last.
+    ///
+    /// A caller that is cancelled takes no more, ever.
+    package func take() async throws -> Element? {
+        try Task.checkCancellation()
+        let wait = Suspension<Element?>()
+        let step = state.withLock { $0.take(orWait: wait) }
+        switch step {
+        case .element(let element, let giver):
+            giver?.resume()
+            return element
+        case .end(let result):
+            return try result.get()
+        case .wait:
+            return try await wait.value { [self] in abandon() }
+        }
+    }
+
+    /// Nobody takes any more: what is in the place is dropped, and who gives more is told.
+    package func abandon() {
+        let (giver, taker) = state.withLock { state in
+            state.isAbandoned = true
+            state.element = nil
+            defer { (state.giver, state.taker) = (nil, nil) }
+            return (state.giver, state.taker)
+        }
+        giver?.resume(with: .failure(CancellationError()))
+        taker?.resume(with: .failure(CancellationError()))
+    }
+
+    /// Whether nobody takes any more.
+    package var isAbandoned: Bool {
+        state.withLock { $0.isAbandoned }
+    }
+
+    private enum Giving {
+        case taken(by: Suspension<Element?>?)
+        case wait(Suspension<Void>)
+    }
+
+    private enum Taking {
+        case element(Element, Suspension<Void>?)
+        case end(Result<Element?, any Error>)
+        case wait
+    }
+
+    private struct State {
+        var element: Element?
+        var giver: Suspension<Void>?
+        var taker: Suspension<Element?>?
+        var end: Result<Element?, any Error>?
+        var isAbandoned = false
+
+        mutating func give(_ element: Element) throws -> Giving {
+            guard !isAbandoned else { throw CancellationError() }
+            if let taker {
+                self.taker = nil
+                return .taken(by: taker)
+            }
+            guard self.element != nil else {
+                self.element = element
+                return .taken(by: nil)
+            }
+            let turn = Suspension<Void>()
+            giver = turn
+            return .wait(turn)
+        }
+
+        mutating func take(orWait wait: Suspension<Element?>) -> Taking {
+            if let element {
+                self.element = nil
+                defer { giver = nil }
+                return .element(element, giver)
+            }
+            if isAbandoned { return .end(.failure(CancellationError())) }
+            if let end { return .end(end) }
+            taker = wait
+            return .wait
+        }
+    }
+}

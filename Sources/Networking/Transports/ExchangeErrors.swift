@@ -1,0 +1,64 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What goes wrong with exchanges over any transport, in the same words.
+extension HTTPRequestData {
+    /// The error for an answer that is not HTTP.
+    package var invalidAnswer: NetworkingError {
+        NetworkingError(.invalidResponse, request: self)
+    }
+
+    /// The error for a body that ended before the length that its head announced.
+    package func truncated(
+        _ head: HTTPResponse,
+        received: Int64,
+        of expected: Int64,
+        underlying: (any Error)? = nil
+    ) -> NetworkingError {
+        NetworkingError(
+            .truncated,
+            request: self,
+            response: response(with: head),
+            underlying: underlying,
+            reason: "The body ended after \(received) of \(expected) bytes. Try again if the request may be repeated."
+        )
+    }
+
+    /// The error for a compressed body that becomes longer than it may.
+    package func unfoldedTooFar(_ head: HTTPResponse?, after received: Int64) -> NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: self,
+            response: head.map { response(with: $0) },
+            reason: "The compressed body unfolds further than decompressionLimit allows; it was given up after "
+                + "\(received) bytes. Raise the limit if this server is to be trusted."
+        )
+    }
+
+    /// The response of an exchange that failed after its head: without the body.
+    package func response(with head: HTTPResponse) -> HTTPResponseData {
+        HTTPResponseData(request: self, http: head, body: .collected(Data()))
+    }
+
+    /// The reason for a body that cannot be decoded.
+    package static func undecodable(_ coding: String?) -> String {
+        "The body is not valid in its Content-Encoding, \(coding.map { Redaction.singleLine($0) } ?? "unknown"), or this "
+            + "transport cannot decode that."
+    }
+
+    /// The reason for a chunked body that was cut off.
+    package static let endedBetweenChunks =
+        "The body ended before the last of its chunks. Try again if the request may be repeated."
+}
+
+extension HTTPResponse {
+    /// Whether a body may follow this head (RFC 9112 section 6.3).
+    package func hasBody(inAnswerTo method: HTTPRequest.Method) -> Bool {
+        method != .head && status.code >= 200 && status.code != 204 && status.code != 304
+    }
+}

@@ -1,0 +1,140 @@
+#if AsyncHTTPClient
+public import AsyncHTTPClient
+public import Networking
+public import NIOCore
+import Synchronization
+
+/// The transport over AsyncHTTPClient, with a client of its own: for servers, and for everything that URLSession on Linux cannot
+/// do.
+///
+/// ```swift
+/// import Networking
+/// import NetworkingAsyncHTTPClient
+///
+/// let transport = AsyncHTTPClientTransport()
+/// let network = transport.timeout(.seconds(10)).retry().server(authority: "api.example.com")
+/// // … at the end of the program:
+/// try await transport.shutdown()
+/// ```
+///
+/// Bodies are streamed both ways at once, and a slow sink holds the server back. Over TLS it speaks HTTP/2 where the server does.
+/// Redirects and decompression are the stack's and this library's business, so the client does neither: gzip and deflate are
+/// asked for and undone here, within ``HTTPRequestData/decompressionLimit``.
+///
+/// A server that is silent for 60 seconds, or for as long as the stack's `timeout` allows if that is longer, ends the exchange
+/// with ``NetworkingError/Kind/timeout``. It has no cookies: those of a response are header fields, and a request sends what its
+/// fields say.
+///
+/// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
+public final class AsyncHTTPClientTransport: NetworkingTransport {
+    private let client: HTTPClient
+    private let state = Mutex(State())
+
+    /// Creates a transport with a client of its own.
+    ///
+    /// ```swift
+    /// var configuration = HTTPClient.Configuration.networking
+    /// configuration.proxy = .server(host: "proxy.example.com", port: 8080)
+    /// configuration.tlsConfiguration = tls
+    /// let transport = AsyncHTTPClientTransport(configuration: configuration)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - configuration: The client's configuration. Its redirects and its decompression are not used.
+    ///   - eventLoopGroup: The event loops on which it works; by default those that a process shares.
+    public init(
+        configuration: HTTPClient.Configuration = .networking,
+        eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
+    ) {
+        var configuration = configuration
+        configuration.redirectConfiguration = .disallow
+        configuration.decompression = .disabled
+        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+    }
+
+    deinit {
+        // A client that goes without this traps. It keeps itself until it is done.
+        if !state.withLock({ $0.isShutDown }) {
+            client.shutdown { _ in }
+        }
+    }
+
+    /// Makes one exchange over AsyncHTTPClient.
+    ///
+    /// - Parameter request: The request, resolved and checked.
+    /// - Returns: The response, with its body collected or delivered to the request's sink.
+    /// - Throws: A ``NetworkingError`` that holds AsyncHTTPClient's error, or `CancellationError` as soon as the caller is
+    ///   cancelled. After ``shutdown()``, one of kind ``NetworkingError/Kind/rejected``.
+    public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
+        defer { state.withLock { $0.end() }?.resume() }
+        return try await client.respond(to: request)
+    }
+
+    /// Lets the exchanges that are under way end, takes no others, and closes the connections.
+    ///
+    /// It may be called more than once. A caller that is cancelled waits no longer: what is under way then fails with
+    /// ``NetworkingError/Kind/connectionLost``.
+    ///
+    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed.
+    public func shutdown() async throws {
+        let wait = Suspension<Void>()
+        let (isFirst, isIdle) = state.withLock { $0.shutDown(wait) }
+        guard isFirst else { return }
+        if !isIdle {
+            try? await wait.value()
+        }
+        try await client.shutdown()
+    }
+
+    private struct State {
+        private var exchanges = 0
+        private(set) var isShutDown = false
+        private var waiter: Suspension<Void>?
+
+        mutating func begin() -> Bool {
+            guard !isShutDown else { return false }
+            exchanges += 1
+            return true
+        }
+
+        /// Counts an exchange as over; answers who waits for that.
+        mutating func end() -> Suspension<Void>? {
+            exchanges -= 1
+            return exchanges == 0 ? waiter : nil
+        }
+
+        mutating func shutDown(_ waiter: Suspension<Void>) -> (isFirst: Bool, isIdle: Bool) {
+            guard !isShutDown else { return (false, true) }
+            isShutDown = true
+            self.waiter = waiter
+            return (true, exchanges == 0)
+        }
+    }
+}
+
+extension AsyncHTTPClientTransport: CustomStringConvertible {
+    /// The line of an outline.
+    public var description: String {
+        "AsyncHTTPClientTransport"
+    }
+}
+
+extension HTTPClient.Configuration {
+    /// A configuration for a client that ends a stack: what the stack does is switched off.
+    ///
+    /// It follows no redirects, decodes nothing, and says at once that there is no connection, which `retry` is there for. It
+    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count.
+    ///
+    /// ```swift
+    /// let client = HTTPClient(configuration: .networking)
+    /// let network = client.logged()
+    /// ```
+    public static var networking: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.timeout.connect = .seconds(60)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+}
+#endif

@@ -1,0 +1,163 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import HTTPTypes
+import Networking
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What ends an exchange over which nothing has moved for too long.
+struct Silence: Error {
+    let limit: Duration
+}
+
+extension HTTPRequestData {
+    /// The error for a transport that takes no more exchanges.
+    var transportIsShutDown: NetworkingError {
+        NetworkingError(
+            .rejected,
+            request: self,
+            reason: "This transport is shut down. Shut it down when nothing sends any more, or make another one."
+        )
+    }
+
+    /// The library's error for one of AsyncHTTPClient's or NIO's, which it keeps.
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - head: The head, if it had come.
+    /// - Returns: The error.
+    func error(for error: any Error, after head: HTTPResponse?) -> NetworkingError {
+        if let error = error as? NetworkingError { return error }
+        let fault = ClientFault(error, isAnswered: head != nil)
+        return NetworkingError(
+            fault.kind,
+            request: self,
+            response: head.map { response(with: $0) },
+            underlying: error is Silence ? nil : error,
+            reason: fault.reason
+        )
+    }
+}
+
+extension Error {
+    /// Whether the connection ended where more was due.
+    var isEndOfConnection: Bool {
+        switch self {
+        case let error as HTTPParserError: error == .invalidEOFState || error == .closedConnection
+        case let error as NIOSSLError: error == .uncleanShutdown
+        case let error as HTTPClientError: error == .remoteConnectionClosed || error == .uncleanShutdown
+        default: false
+        }
+    }
+}
+
+/// What an error of AsyncHTTPClient or NIO means: a kind, and a reason where the kind's own does not say enough.
+private struct ClientFault {
+    let kind: NetworkingError.Kind
+    var reason: String?
+
+    init(_ kind: NetworkingError.Kind, _ reason: String? = nil) {
+        self.kind = kind
+        self.reason = reason
+    }
+
+    init(_ error: any Error, isAnswered: Bool) {
+        switch error {
+        case let error as Silence:
+            self.init(
+                .timeout,
+                "Nothing has moved for \(error.limit), the longest that this transport bears. "
+                    + "Try again, or allow more with the stack's timeout."
+            )
+        case let error as HTTPClientError:
+            self.init(error)
+        case let error as NIOConnectionError:
+            // Without an address there is nothing to connect to.
+            let hasAddress = !error.connectionErrors.isEmpty
+            self.init(hasAddress ? .connection : .nameResolution)
+        case is NIOSSLExtraError, is BoringSSLError:
+            self.init(.tls)
+        case let error as NIOSSLError:
+            self = error == .uncleanShutdown ? Self.lost(error, isAnswered: isAnswered) : ClientFault(.tls)
+        case is HTTPParserError where error.isEndOfConnection:
+            self = Self.lost(error, isAnswered: isAnswered)
+        case is HTTPParserError:
+            self.init(.invalidResponse, "The answer is not valid HTTP (\(error)). Check the server.")
+        case is any NIOHTTP2Error:
+            self = Self.breachOfHTTP2(error)
+        case let error as IOError:
+            self.init(isAnswered ? .connectionLost : Self.kind(of: error.errnoCode))
+        case is ChannelError:
+            self.init(isAnswered ? .connectionLost : .connection)
+        default:
+            // The server may have seen the request, for all that is known; `connection` would say that it has not.
+            self.init(.connectionLost)
+        }
+    }
+
+    private init(_ error: HTTPClientError) {
+        switch error {
+        case .connectTimeout, .getConnectionFromPoolTimeout:
+            self.init(
+                .timeout,
+                "There was no connection within the configuration's timeout.connect, whether the server is slow or all "
+                    + "connections are busy. Try again, or allow more time or more connections for a host."
+            )
+        case .readTimeout, .writeTimeout, .deadlineExceeded:
+            self.init(.timeout, "Nothing has moved for as long as the client's configuration allows.")
+        case .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout:
+            self.init(.timeout)
+        case .proxyAuthenticationRequired, .invalidProxyResponse:
+            self.init(
+                .connection,
+                "The proxy refuses to connect (\(error.shortDescription)). Check the configuration's proxy."
+            )
+        case .alreadyShutdown:
+            self.init(.rejected, "The client is shut down, so it takes no requests.")
+        case .cancelled:
+            self.init(.connectionLost, "The client was shut down before the exchange was over.")
+        case .invalidURL, .emptyHost, .emptyScheme, .traceRequestWithBody, .bodyLengthMismatch:
+            self.init(.invalidRequest, "AsyncHTTPClient does not send this request (\(error.shortDescription)).")
+        default:
+            self.init(.connectionLost)
+        }
+    }
+
+    /// A connection that ended where more was due.
+    private static func lost(_ error: any Error, isAnswered: Bool) -> ClientFault {
+        isAnswered ? ClientFault(.truncated, HTTPRequestData.endedBetweenChunks) : ClientFault(.connectionLost)
+    }
+
+    private static func breachOfHTTP2(_ error: any Error) -> ClientFault {
+        switch error {
+        case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.IOOnClosedConnection, is NIOHTTP2Errors.NoSuchStream,
+            is NIOHTTP2Errors.CreatedStreamAfterGoaway, is NIOHTTP2Errors.RaisedGoawayLastStreamID:
+            ClientFault(.connectionLost)
+        default:
+            ClientFault(.invalidResponse, "The answer breaks a rule of HTTP/2 (\(type(of: error))). Check the server.")
+        }
+    }
+
+    private static func kind(of code: CInt) -> NetworkingError.Kind {
+        switch code {
+        case ECONNREFUSED, EHOSTUNREACH, EADDRNOTAVAIL: .connection
+        case ENETUNREACH, ENETDOWN: .offline
+        case ETIMEDOUT: .timeout
+        default: .connectionLost
+        }
+    }
+}
+#endif

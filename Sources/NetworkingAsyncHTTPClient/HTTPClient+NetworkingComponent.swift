@@ -1,0 +1,83 @@
+#if AsyncHTTPClient
+public import AsyncHTTPClient
+public import Networking
+import Synchronization
+
+/// An HTTPClient is a transport.
+///
+/// ```swift
+/// let client = HTTPClient(configuration: .networking)
+/// let network = client.logged()
+/// ```
+///
+/// It stays the caller's, who shuts it down. It must neither follow redirects nor decode bodies, since both would go past the
+/// stack: one that does, as `HTTPClient.shared` does, is refused with ``NetworkingError/Kind/invalidRequest``. Use
+/// ``AsyncHTTPClientTransport`` where there is no need for a client of one's own.
+extension HTTPClient: NetworkingTransport {
+    /// Makes one exchange over this client.
+    ///
+    /// - Parameter request: The request, resolved and checked.
+    /// - Returns: The response, with its body collected or delivered to the request's sink.
+    /// - Throws: What ``AsyncHTTPClientTransport/exchange(_:)`` throws.
+    public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        if let objection = ClientObjections.shared.objection(to: self) {
+            throw NetworkingError(.invalidRequest, request: request, reason: objection)
+        }
+        return try await respond(to: request)
+    }
+}
+
+extension HTTPClient {
+    /// Sends a request, whatever this client's configuration.
+    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+        let outgoing = try OutgoingRequest(request)
+        if outgoing.isShort {
+            return try await ClientExchange(of: request).respond(over: self, to: outgoing)
+        }
+        return try await UploadingExchange(of: request).respond(over: self, to: outgoing)
+    }
+}
+
+/// What keeps clients from being a transport, by client: their configuration tells, which only reflection can see.
+///
+/// One table for the process, since a client has no place to keep it. It holds no client, and forgets those that are gone.
+private final class ClientObjections: Sendable {
+    static let shared = ClientObjections()
+
+    private let known = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    private struct Entry {
+        weak var client: HTTPClient?
+        let objection: String?
+    }
+
+    func objection(to client: HTTPClient) -> String? {
+        known.withLock { known in
+            if let entry = known[ObjectIdentifier(client)], entry.client === client { return entry.objection }
+            known = known.filter { $0.value.client != nil }
+            let objection = Self.objection(to: client)
+            known[ObjectIdentifier(client)] = Entry(client: client, objection: objection)
+            return objection
+        }
+    }
+
+    private static func objection(to client: HTTPClient) -> String? {
+        let configuration = Mirror(reflecting: client).descendant("configuration") as? HTTPClient.Configuration
+        // A configuration that cannot be seen counts as one that does both, which nobody would notice in time.
+        let redirects = configuration.flatMap { Mirror(reflecting: $0.redirectConfiguration).descendant("mode") }
+        let followsRedirects = redirects.map { "\($0)" != "disallow" } ?? true
+        let decodes =
+            if case .disabled = configuration?.decompression { false } else { true }
+        guard followsRedirects || decodes else { return nil }
+        let deeds = [followsRedirects ? "follows redirects" : nil, decodes ? "decodes bodies" : nil].compactMap { $0 }
+        return "This HTTPClient \(deeds.joined(separator: " and ")) by itself, past the stack. "
+            + "Make it with HTTPClient(configuration: .networking), or use AsyncHTTPClientTransport(configuration:)."
+    }
+}
+
+extension HTTPClient: Outlined {
+    package var outlineLines: [String] {
+        ["HTTPClient"]
+    }
+}
+#endif

@@ -1,0 +1,161 @@
+#if AsyncHTTPClient
+import HTTPTypes
+import Networking
+import NIOCore
+import Synchronization
+
+/// How far an exchange has come, and whether anything moves.
+final class TransferWatch: Sendable {
+    private let request: HTTPRequestData
+    private let state: Mutex<State>
+
+    init(of request: HTTPRequestData) {
+        self.request = request
+        state = Mutex(State(sent: request.bytesToSend))
+    }
+
+    // MARK: What moves
+
+    /// There is a connection.
+    func connect() {
+        state.withLock { $0.lastMove = .now() }
+        request.emit(.connected)
+    }
+
+    func send(_ count: Int) {
+        move { $0.progress.sent.count += Int64(count) }
+    }
+
+    func receive(_ head: HTTPResponse, expecting count: Int64?) {
+        move { state in
+            state.head = head
+            state.progress.received.expected = count
+        }
+    }
+
+    func receive(_ count: Int64) {
+        move { $0.progress.received.count = count }
+    }
+
+    func end(received count: Int64) {
+        move { $0.progress.received = BytesReceived(count: count, expected: count) }
+    }
+
+    /// While it is, nothing need move.
+    var isSinkBusy: Bool {
+        get { state.withLock { $0.isSinkBusy } }
+        set {
+            state.withLock { state in
+                state.isSinkBusy = newValue
+                state.lastMove = .now()
+            }
+        }
+    }
+
+    /// The head of the response, once it is there.
+    var head: HTTPResponse? {
+        state.withLock { $0.head }
+    }
+
+    private func move(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            state.lastMove = .now()
+            change(&state)
+        }
+        report()
+    }
+
+    /// Reports how far it has come, unless that was reported.
+    func report() {
+        guard let handler = request.progressHandler else { return }
+        if let progress = state.withLock({ $0.takeProgress() }) {
+            handler(progress)
+        }
+    }
+
+    // MARK: Silence
+
+    /// What ended it, when that was silence.
+    var silence: Silence? {
+        state.withLock { $0.isSilent } ? Silence(limit: request.transportPatience) : nil
+    }
+
+    /// Watches until it is stopped, and ends what is silent for too long.
+    func start(on eventLoop: any EventLoop, onSilence: @escaping @Sendable () -> Void) {
+        watch(on: eventLoop, in: request.transportPatience, onSilence)
+    }
+
+    func stop() {
+        state.withLock { $0.stop() }?.cancel()
+    }
+
+    private func watch(
+        on eventLoop: any EventLoop,
+        in delay: Duration,
+        _ onSilence: @escaping @Sendable () -> Void
+    ) {
+        let patience = request.transportPatience
+        let alarm = eventLoop.scheduleTask(in: .upToADay(delay)) { [weak self] in
+            guard let self, let rest = state.withLock({ $0.rest(of: patience) }) else { return }
+            if rest <= .zero {
+                onSilence()
+            } else {
+                watch(on: eventLoop, in: rest, onSilence)
+            }
+        }
+        if !state.withLock({ $0.keep(alarm) }) {
+            alarm.cancel()
+        }
+    }
+
+    private struct State {
+        var head: HTTPResponse?
+        var progress: TransferProgress
+        private var reported: TransferProgress?
+        var lastMove = NIODeadline.now()
+        var isSinkBusy = false
+        private(set) var isSilent = false
+        private var isOver = false
+        private var alarm: Scheduled<Void>?
+
+        init(sent: BytesSent) {
+            progress = TransferProgress(sent: sent)
+        }
+
+        mutating func takeProgress() -> TransferProgress? {
+            guard !isOver, progress != reported else { return nil }
+            reported = progress
+            return progress
+        }
+
+        /// How much patience is left; nil when it is over.
+        mutating func rest(of patience: Duration) -> Duration? {
+            guard !isOver else { return nil }
+            if isSinkBusy { return patience }
+            let rest = patience - Duration(NIODeadline.now() - lastMove)
+            isSilent = rest <= .zero
+            return rest
+        }
+
+        /// Keeps an alarm to call it off; answers false when nobody needs it any more.
+        mutating func keep(_ alarm: Scheduled<Void>) -> Bool {
+            guard !isOver else { return false }
+            self.alarm = alarm
+            return true
+        }
+
+        mutating func stop() -> Scheduled<Void>? {
+            isOver = true
+            defer { alarm = nil }
+            return alarm
+        }
+    }
+}
+
+extension TimeAmount {
+    /// A duration as NIO counts it, which could overflow.
+    static func upToADay(_ duration: Duration) -> TimeAmount {
+        TimeAmount(min(duration, .seconds(86_400)))
+    }
+}
+#endif

@@ -1,0 +1,196 @@
+#if AsyncHTTPClient && TestServer
+import AsyncHTTPClient
+import Foundation
+import Networking
+import NetworkingAsyncHTTPClient
+import NetworkingTestServer
+import NetworkingTesting
+import NIOCore
+import Synchronization
+import Testing
+
+/// What is AsyncHTTPClient's own, beside what every transport does.
+@Suite(.timeLimit(.minutes(3)))
+struct AsyncHTTPClientTransportTests {
+    private let transport = AsyncHTTPClientTransport()
+
+    // MARK: Clients of one's own
+
+    @Test func aClientIsATransport() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .text("Hello") }
+            let client = HTTPClient(configuration: .networking)
+            for _ in 1...2 {
+                let response = try await client.server(baseURL: server.url).data(HTTPRequestData())
+                #expect(response.data == Data("Hello".utf8))
+            }
+            #expect(server.acceptedConnections == 1)
+            try await client.shutdown()
+        }
+    }
+
+    @Test func aClientThatGoesPastTheStackIsRefused() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            var decoding = HTTPClient.Configuration.singletonConfiguration
+            decoding.redirectConfiguration = .disallow
+            let following = HTTPClient(configuration: HTTPClient.Configuration())
+            let decoder = HTTPClient(configuration: decoding)
+            for (client, deed) in [
+                (HTTPClient.shared, "follows redirects and decodes bodies"), (following, "follows redirects by"),
+                (decoder, "decodes bodies by"),
+            ] {
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await client.server(baseURL: server.url).data(HTTPRequestData())
+                }
+                #expect(error?.kind == .invalidRequest)
+                #expect(error?.reason.contains(deed) == true)
+                #expect(error?.reason.contains("AsyncHTTPClientTransport") == true)
+            }
+            #expect(server.acceptedConnections == 0)
+            try await following.shutdown()
+            try await decoder.shutdown()
+        }
+    }
+
+    // MARK: Shutting down
+
+    @Test func shutdownWaitsForWhatIsUnderWay() async throws {
+        try await withTestServer { server in
+            let gate = Gate()
+            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .gate(gate), "lf") }
+            let network = transport.server(baseURL: server.url)
+            let call = Task { try await network.data(HTTPRequestData()) }
+            try await server.waitForRequests(1)
+            let shutdown = Task { try await transport.shutdown() }
+            while true {
+                let late = Task { try await network.data(HTTPRequestData()) }
+                guard server.requests.count == 1 else { break }
+                late.cancel()
+                if case .failure(let error as NetworkingError) = await late.result {
+                    #expect(error.kind == .rejected)
+                    #expect(error.reason.contains("shut down"))
+                    break
+                }
+                await Task.yield()
+            }
+            gate.open()
+            let response = try await call.value
+            #expect(response.data == Data("half".utf8))
+            try await shutdown.value
+            try await transport.shutdown()
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test func aShutdownThatIsCancelledCutsOff() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .stall) }
+            let network = transport.server(baseURL: server.url)
+            let call = Task { try await network.data(HTTPRequestData()) }
+            try await server.waitForRequests(1)
+            let shutdown = Task { try await transport.shutdown() }
+            shutdown.cancel()
+            _ = await shutdown.result
+            let result = await call.result
+            let error = #expect(throws: NetworkingError.self) { try result.get() }
+            #expect(error?.kind == .connectionLost)
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test func aTransportThatIsReleasedClosesItsConnections() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            try await AsyncHTTPClientTransport().server(baseURL: server.url).data(HTTPRequestData())
+            try await server.waitForOpenConnections(0)
+            #expect(server.acceptedConnections == 1)
+        }
+    }
+
+    // MARK: Bodies both ways at once
+
+    @Test func theBodyIsReadAsItIsSentAndNotBefore() async throws {
+        try await withTestServer(keepingBodiesUpTo: 0) { server in
+            server.route("/") { _ in .ok }
+            let sent = Mutex<[Int64]>([])
+            var request = HTTPRequestData(method: .put, url: server.url)
+            request.body = .stream {
+                AsyncStream { continuation in
+                    for _ in 0..<64 { continuation.yield(Data(count: 64 << 10)) }
+                    continuation.finish()
+                }
+            }
+            try await transport.data(request) { progress in
+                sent.withLock { $0.append(progress.sent.count) }
+            }
+            #expect(server.requests.first?.bodyByteCount == 4 << 20)
+            let counts = sent.withLock { $0 }
+            #expect(counts.first == 0)
+            #expect(counts.max() == 4 << 20)
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 <= $1 })
+        }
+    }
+
+    /// A body that can be read once is not touched until it can be sent, so that a retry may still send it.
+    @Test func aConnectionThatFailsDoesNotUseUpAStream() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
+        continuation.yield(Data("body".utf8))
+        continuation.finish()
+        let body = RequestBody.stream(stream)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport.data(
+                HTTPRequestData(method: .put, scheme: "http", authority: "127.0.0.1:1", path: "/", body: body)
+            )
+        }
+        #expect(error?.kind == .connection)
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+            #expect(server.requests.first?.body == Data("body".utf8))
+        }
+    }
+
+    @Test func aSlowSinkHoldsTheServerBack() async throws {
+        try await withTestServer { server in
+            let isSent = Atomic(false)
+            let size = 256 << 20
+            let chunk = Data(count: 1 << 20)
+            var chunks = Array(repeating: TestResponse.Chunk(chunk), count: size / chunk.count)
+            let gate = Gate()
+            chunks.append(TestResponse.Chunk("end", gate: gate))
+            server.route("/") { [chunks] _ in TestResponse(body: .chunks(chunks)) }
+            let stream = try await transport.stream(HTTPRequestData(url: server.url))
+            var count = 0
+            for try await portion in stream {
+                count += portion.count
+                if count >= size, !isSent.exchange(true, ordering: .relaxed) {
+                    gate.open()
+                }
+            }
+            #expect(count == size + 3)
+        }
+    }
+
+    // MARK: Silence
+
+    @Test func timeoutsOfTheConfigurationAreTimeouts() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .raw(.stall) }
+            var configuration = HTTPClient.Configuration.networking
+            configuration.timeout.read = .milliseconds(50)
+            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            let error = await #expect(throws: NetworkingError.self) {
+                try await transport.data(HTTPRequestData(url: server.url))
+            }
+            #expect(error?.kind == .timeout)
+            #expect(error?.underlying is HTTPClientError)
+        }
+    }
+
+    @Test func theOutlineNamesIt() {
+        #expect("\(transport.logged().outline)".hasSuffix("AsyncHTTPClientTransport"))
+        #expect("\(HTTPClient.shared.logged().outline)".hasSuffix("HTTPClient"))
+    }
+}
+#endif
