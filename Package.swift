@@ -35,6 +35,7 @@ let package = Package(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
+                "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
