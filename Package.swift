@@ -65,6 +65,7 @@ let package = Package(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
+                "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),

@@ -20,7 +20,7 @@ public struct RecordedRequest: Sendable, Hashable {
     /// Every field in the order and spelling of arrival, `Host` and repeated ones included.
     public var headerFields: HTTPFields
 
-    /// The body, without its transfer coding, as far as the server keeps bodies.
+    /// The body, without its transfer coding, as far as the server keeps bodies; empty where a route answers at the head.
     public var body: Data
 
     /// How many bytes of body arrived, also when not all of them were kept.
@@ -31,6 +31,19 @@ public struct RecordedRequest: Sendable, Hashable {
 
     /// What the route that answers the request read from the path, without percent-encoding; empty without a route.
     public var parameters: [String: String]
+
+    /// Creates a request without fields and without a body.
+    package init(method: HTTPRequest.Method, target: some StringProtocol, connection: Int) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        self.method = method
+        path = String(parts[0])
+        query = parts.count == 2 ? String(parts[1]) : nil
+        headerFields = [:]
+        body = Data()
+        bodyByteCount = 0
+        self.connection = connection
+        parameters = [:]
+    }
 
     /// The items of the query in their order, without percent-encoding; `+` stays a plus.
     public var queryItems: [URLQueryItem] {

@@ -17,6 +17,11 @@ extension TestResponse {
         /// Sends the pieces one by one under a `Content-Length` that is their sum: a slow body of known size.
         case sized([Chunk])
 
+        /// Sends the request's body back in the chunked transfer coding.
+        ///
+        /// A route that answers at the head sends each portion as soon as it has arrived: both sides talk at the same time.
+        case echo
+
         /// Sends nothing at all, not even the head, and closes the connection.
         case hangUp
 

@@ -4,7 +4,7 @@ public import HTTPTypes
 extension TestServer {
     /// The requests that have arrived, in order of arrival.
     ///
-    /// A request arrives when the last byte of its body does.
+    /// A request arrives when the last byte of its body does, and where a route answers at the head, with that.
     public var requests: [RecordedRequest] {
         switchboard.requests
     }

@@ -40,6 +40,41 @@ extension TestServer {
         switchboard.add(Route(method: nil, path: PathPattern(path), handler: handler))
     }
 
+    /// Answers requests to one path before their bodies have arrived.
+    ///
+    /// The handler is asked at the head. While it answers, nothing of the body is read, so a client that sends much is held
+    /// back; what is left of the body is read and dropped when the answer is over. ``TestResponse/Body/echo`` reads the body and
+    /// answers with it at the same time:
+    ///
+    /// ```swift
+    /// server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
+    /// server.routeAtHead(.put, "/files/*") { _ in .text("Not that much.", status: .contentTooLarge) }
+    /// ```
+    ///
+    /// Such a request counts as arrived at its head, and is recorded without its body. Since nobody reads, a client that hangs
+    /// up is only noticed when the answer is over. A queued response comes first, as always, and waits for the body.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - path: The pattern of the path, matched as in ``route(_:_:handler:)``.
+    ///   - handler: Produces the answer.
+    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    public func routeAtHead(_ method: HTTPRequest.Method, _ path: String, handler: @escaping Handler) {
+        switchboard.add(Route(method: method, path: PathPattern(path), answersAtHead: true, handler: handler))
+    }
+
+    /// Answers a request without a socket, by the script, and records it.
+    ///
+    /// - Parameter request: The request, with its body.
+    /// - Returns: The answer, with an echo in place.
+    package func answer(to request: RecordedRequest) async -> TestResponse {
+        let exchange = switchboard.admit(request)
+        defer { switchboard.finish(exchange) }
+        var response = await exchange.response()
+        if response.body.isEcho { response.body = .data(request.body) }
+        return response
+    }
+
     /// Queues responses that answer the next requests, ahead of every route.
     ///
     /// Each request takes the first response that is left, whatever its method and path, in the order in which the

@@ -17,11 +17,20 @@ struct Connection: Sendable {
         var inbox = Inbox(socket: socket, parser: RequestParser(connection: number, bodyLimit: switchboard.bodyLimit))
         do {
             var isOpen = true
-            while isOpen, let request = try await inbox.next() {
-                isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
+            while isOpen, let arrival = try await inbox.next() {
+                switch arrival {
+                case .head(let request):
+                    guard let exchange = switchboard.admit(atHead: request) else { continue }
+                    isOpen = try await answer(exchange, beforeBodyIn: &inbox)
+                case .complete(let request):
+                    isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
+                case .portion:
+                    // It is only taken while an exchange is answered.
+                    continue
+                }
             }
         } catch let error as MalformedRequest {
-            _ = try? await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true))
+            _ = try? await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true).pieces)
         } catch {
             // The client has gone or the server stops: nobody is left to tell.
         }
@@ -56,10 +65,36 @@ struct Connection: Sendable {
         return isOpen
     }
 
+    /// Answers one request whose body is still to come; what is left of that is read when the answer is over.
+    ///
+    /// - Returns: Whether the connection can take another request.
+    private func answer(_ exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
+        defer { switchboard.finish(exchange) }
+        inbox.parser.streamBody()
+        var answer = await exchange.response()
+        let isEcho = answer.body.isEcho
+        if isEcho { answer.body = .chunks([]) }
+        let response = EncodedResponse(answer, to: exchange.request)
+        if isEcho, let head = response.pieces.first, let end = response.pieces.dropFirst().first {
+            try await send([head])
+            while let portion = try await inbox.nextPortion() {
+                try await socket.write(TestResponse.Chunk(portion).chunked.data)
+            }
+            try await send([end]) { switchboard.finish(exchange) }
+            return try await self.end(response.ending)
+        }
+        try await send(response.pieces) { switchboard.finish(exchange) }
+        let isOpen = try await end(response.ending)
+        if isOpen {
+            while try await inbox.nextPortion() != nil {}
+        }
+        return isOpen
+    }
+
     private func send(answerTo exchange: Exchange) async -> Bool {
         do {
             let response = EncodedResponse(await exchange.response(), to: exchange.request)
-            try await send(response) { switchboard.finish(exchange) }
+            try await send(response.pieces) { switchboard.finish(exchange) }
             return try await end(response.ending)
         } catch {
             return false
@@ -81,12 +116,12 @@ struct Connection: Sendable {
     }
 
     /// Sends the pieces in turn; `willEnd` runs before the last one, since the client may act as soon as it has that.
-    private func send(_ response: EncodedResponse, willEnd: () -> Void = {}) async throws {
-        for (index, piece) in response.pieces.enumerated() {
+    private func send(_ pieces: [TestResponse.Chunk], willEnd: () -> Void = {}) async throws {
+        for (index, piece) in pieces.enumerated() {
             try await piece.gate?.wait()
             try Task.checkCancellation()
             if piece.delay > .zero { try await Task.sleep(for: piece.delay) }
-            if index == response.pieces.indices.last { willEnd() }
+            if index == pieces.indices.last { willEnd() }
             try await socket.write(piece.data)
         }
     }

@@ -29,6 +29,8 @@ struct EncodedResponse: Sendable {
 
     /// Encodes the answer to a request.
     init(_ response: TestResponse, to request: RecordedRequest) {
+        var response = response
+        if response.body.isEcho { response.body = .chunks([TestResponse.Chunk(request.body)]) }
         self.init(response, isHead: request.method == .head, isLast: request.headerFields.closesConnection)
     }
 
@@ -61,10 +63,17 @@ struct EncodedResponse: Sendable {
 }
 
 extension TestResponse.Body {
+    /// Whether it is made of what the client sends.
+    var isEcho: Bool {
+        if case .echo = self { true } else { false }
+    }
+
     /// What is sent behind the head.
     fileprivate var pieces: [TestResponse.Chunk] {
         switch self {
         case .hangUp, .raw: []
+        // What has arrived takes its place before.
+        case .echo: []
         case .data(let data): data.isEmpty ? [] : [TestResponse.Chunk(data)]
         case .sized(let chunks): chunks
         case .chunks(let chunks): chunks.map(\.chunked) + [TestResponse.Chunk("0\r\n\r\n")]
@@ -74,7 +83,7 @@ extension TestResponse.Body {
     /// The number of bytes sent without a transfer coding, nil with one.
     fileprivate var count: Int? {
         switch self {
-        case .hangUp, .raw: 0
+        case .hangUp, .raw, .echo: 0
         case .data(let data): data.count
         case .sized(let chunks): chunks.reduce(0) { $0 + $1.data.count }
         case .chunks: nil
@@ -84,7 +93,7 @@ extension TestResponse.Body {
 
 extension TestResponse.Chunk {
     /// The piece in the chunked transfer coding, in which an empty one would end the body.
-    fileprivate var chunked: TestResponse.Chunk {
+    var chunked: TestResponse.Chunk {
         var chunk = self
         if !data.isEmpty {
             chunk.data = Data("\(String(data.count, radix: 16))\r\n".utf8) + data + Data("\r\n".utf8)

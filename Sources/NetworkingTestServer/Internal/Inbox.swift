@@ -10,13 +10,23 @@ struct Inbox: Sendable {
     let socket: LoopbackSocket
     var parser: RequestParser
 
-    /// Returns the next request, and nil when the client closes its side between or within requests.
-    mutating func next() async throws -> RecordedRequest? {
+    /// Returns what arrives next, and nil when the client closes its side between or within requests.
+    mutating func next() async throws -> RequestParser.Arrival? {
         while true {
-            if let request = try parser.next() { return request }
+            if let arrival = try parser.next() { return arrival }
             if parser.takeExpectation() { try await socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }
             guard let bytes = try await socket.read() else { return nil }
             parser.append(bytes)
+        }
+    }
+
+    /// Returns the next portion of a body that is streamed, and nil behind the last one.
+    mutating func nextPortion() async throws -> Data? {
+        switch try await next() {
+        case .portion(let portion): portion
+        case .complete: nil
+        // The client left within the body.
+        case .head, nil: throw CancellationError()
         }
     }
 

@@ -12,6 +12,9 @@ struct RequestParser: Sendable {
     private let bodyLimit: Int
     private var bytes: [UInt8] = []
     private var phase = Phase.requestLine
+    private var body = Data()
+    private var bodyByteCount = 0
+    private var isBodyStreamed = false
     private var isContinueExpected = false
 
     init(connection: Int, bodyLimit: Int = .max) {
@@ -23,8 +26,23 @@ struct RequestParser: Sendable {
         bytes += more
     }
 
-    /// Returns the next complete request, and nil when more bytes are needed.
-    mutating func next() throws(MalformedRequest) -> RecordedRequest? {
+    /// What the bytes so far have brought.
+    enum Arrival: Sendable {
+        /// A request without its body, which is still to come.
+        case head(RecordedRequest)
+        /// Some of a body that is streamed.
+        case portion(Data)
+        /// A request to its last byte, with its body unless that was streamed.
+        case complete(RecordedRequest)
+    }
+
+    /// Hands the body of the request whose head has arrived out in portions, instead of keeping it.
+    mutating func streamBody() {
+        isBodyStreamed = true
+    }
+
+    /// Returns what has arrived next, and nil when more bytes are needed.
+    mutating func next() throws(MalformedRequest) -> Arrival? {
         while true {
             switch phase {
             case .requestLine:
@@ -36,30 +54,28 @@ struct RequestParser: Sendable {
                 guard let line = takeLine() else { return nil }
                 if line.isEmpty {
                     phase = try bodyPhase(of: request)
+                    return .head(request)
                 } else {
                     request.headerFields.append(try parseField(line))
                     phase = .fields(request)
                 }
 
-            case .body(var request, let rest):
-                // What would share the bytes would copy them at every portion.
-                phase = .requestLine
-                let taken = takeBody(of: &request, upTo: rest)
-                guard taken == rest else {
-                    phase = .body(request, rest - taken)
-                    return nil
-                }
-                return finish(request)
+            case .body(let request, let rest):
+                let taken = takeBody(upTo: rest)
+                phase = .body(request, rest - taken)
+                if let portion = takePortion() { return .portion(portion) }
+                guard taken == rest else { return nil }
+                return .complete(finish(request))
 
             case .chunkSize(let request):
                 guard let line = takeLine() else { return nil }
                 let size = try parseChunkSize(line)
                 phase = size == 0 ? .trailers(request) : .chunk(request, size)
 
-            case .chunk(var request, let rest):
-                phase = .requestLine
-                let taken = takeBody(of: &request, upTo: rest)
+            case .chunk(let request, let rest):
+                let taken = takeBody(upTo: rest)
                 phase = taken == rest ? .chunkEnd(request) : .chunk(request, rest - taken)
+                if let portion = takePortion() { return .portion(portion) }
                 guard taken == rest else { return nil }
 
             case .chunkEnd(let request):
@@ -69,7 +85,7 @@ struct RequestParser: Sendable {
 
             case .trailers(let request):
                 guard let line = takeLine() else { return nil }
-                if line.isEmpty { return finish(request) }
+                if line.isEmpty { return .complete(finish(request)) }
             }
         }
     }
@@ -93,7 +109,13 @@ extension RequestParser {
     }
 
     private mutating func finish(_ request: RecordedRequest) -> RecordedRequest {
+        var request = request
+        request.body = body
+        request.bodyByteCount = bodyByteCount
         phase = .requestLine
+        body = Data()
+        bodyByteCount = 0
+        isBodyStreamed = false
         isContinueExpected = false
         return request
     }
@@ -102,17 +124,7 @@ extension RequestParser {
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2] == "HTTP/1.1", let method = HTTPRequest.Method(rawValue: String(parts[0]))
         else { throw MalformedRequest(line) }
-        let target = parts[1].withoutOrigin.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        return RecordedRequest(
-            method: method,
-            path: String(target[0]),
-            query: target.count == 2 ? String(target[1]) : nil,
-            headerFields: [:],
-            body: Data(),
-            bodyByteCount: 0,
-            connection: connection,
-            parameters: [:]
-        )
+        return RecordedRequest(method: method, target: parts[1].withoutOrigin, connection: connection)
     }
 
     private func parseField(_ line: String) throws(MalformedRequest) -> HTTPField {
@@ -154,18 +166,25 @@ extension RequestParser {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Moves bytes that are there to a body, as many as belong to it and as it may keep, and answers how many there were.
-    private mutating func takeBody(of request: inout RecordedRequest, upTo count: Int) -> Int {
+    /// Moves bytes that are there to the body, as many as belong to it and as it may keep, and answers how many there were.
+    private mutating func takeBody(upTo count: Int) -> Int {
         let taken = min(count, bytes.count)
-        let kept = min(taken, max(0, bodyLimit - request.body.count))
-        request.body.append(contentsOf: bytes[..<kept])
-        request.bodyByteCount += taken
+        let kept = isBodyStreamed ? taken : min(taken, max(0, bodyLimit - body.count))
+        body.append(contentsOf: bytes[..<kept])
+        bodyByteCount += taken
         if taken == bytes.count {
             bytes.removeAll(keepingCapacity: true)
         } else {
             bytes.removeFirst(taken)
         }
         return taken
+    }
+
+    /// Takes what there is of a body that is streamed.
+    private mutating func takePortion() -> Data? {
+        guard isBodyStreamed, !body.isEmpty else { return nil }
+        defer { body = Data() }
+        return body
     }
 
     private mutating func take(_ count: Int) -> [UInt8]? {

@@ -6,6 +6,8 @@ struct Route: Sendable {
     /// The method, nil for any.
     let method: HTTPRequest.Method?
     let path: PathPattern
+    /// Whether it answers before the body has arrived.
+    var answersAtHead = false
     let handler: TestServer.Handler
 
     /// Returns what the path says when the route answers the request, and nil when it does not.

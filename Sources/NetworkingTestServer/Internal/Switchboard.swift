@@ -18,6 +18,13 @@ final class Switchboard: Sendable {
         return exchange
     }
 
+    /// Takes a request whose body is still to come, if the route that would answer it does so at the head.
+    func admit(atHead request: RecordedRequest) -> Exchange? {
+        guard let (exchange, arrivals) = state.withLock({ $0.admit(atHead: request) }) else { return nil }
+        for arrival in arrivals { arrival.open() }
+        return exchange
+    }
+
     /// Stops counting an exchange as active; later calls for the same one change nothing.
     func finish(_ exchange: Exchange) {
         state.withLock { $0.finish(exchange.id) }
@@ -131,14 +138,19 @@ extension Switchboard {
             if !queue.isEmpty {
                 let response = queue.removeFirst()
                 exchange.handler = { _ in response }
-            } else if let (handler, parameters) = newestMatch(for: request) {
-                exchange.handler = handler
+            } else if let (route, parameters) = newestMatch(for: request) {
+                exchange.handler = route.handler
                 exchange.request.parameters = parameters
             }
             requests.append(exchange.request)
             active.insert(exchange.id)
             peak = max(peak, active.count)
             return (exchange, takeArrivals(upTo: requests.count))
+        }
+
+        mutating func admit(atHead request: RecordedRequest) -> (Exchange, [Gate])? {
+            guard queue.isEmpty, newestMatch(for: request)?.0.answersAtHead == true else { return nil }
+            return admit(request)
         }
 
         mutating func forgetRequests() {
@@ -166,9 +178,9 @@ extension Switchboard {
             return takeArrivals(upTo: .max)
         }
 
-        private func newestMatch(for request: RecordedRequest) -> (TestServer.Handler, [String: String])? {
+        private func newestMatch(for request: RecordedRequest) -> (Route, [String: String])? {
             for route in routes.reversed() {
-                if let parameters = route.parameters(of: request) { return (route.handler, parameters) }
+                if let parameters = route.parameters(of: request) { return (route, parameters) }
             }
             return nil
         }

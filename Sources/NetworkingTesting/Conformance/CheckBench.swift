@@ -1,0 +1,128 @@
+#if TestServer
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a check works with: a server of its own, and the transport that it tries.
+struct CheckBench: Sendable {
+    let server: TestServer
+    let transport: AnyNetworkingComponent
+
+    /// The transport, pointed at the server, with more time than any check needs.
+    var network: AnyNetworkingComponent {
+        AnyNetworkingComponent(transport.timeout(.seconds(60)).server(baseURL: server.url))
+    }
+
+    /// Sends a request and brings its response.
+    @discardableResult
+    func fetch(_ request: HTTPRequestData = HTTPRequestData()) async throws -> HTTPResponseData {
+        try await network.data(request)
+    }
+
+    /// Sends a request that must fail in one of a few ways.
+    @discardableResult
+    func fail(
+        with kinds: NetworkingError.Kind...,
+        sending request: HTTPRequestData = HTTPRequestData(),
+        over network: (any NetworkingComponent)? = nil
+    ) async throws -> NetworkingError {
+        try await fail(with: kinds, sending: request, over: network)
+    }
+
+    @discardableResult
+    func fail(
+        with kinds: [NetworkingError.Kind],
+        sending request: HTTPRequestData,
+        over network: (any NetworkingComponent)?
+    ) async throws -> NetworkingError {
+        let expectation = "a failure of kind " + kinds.map(\.rawValue).joined(separator: " or ")
+        do {
+            let response = try await (network ?? self.network).data(request)
+            throw ConformanceFailure(expectation, came: describe(response))
+        } catch let error as NetworkingError {
+            guard kinds.contains(error.kind) else { throw ConformanceFailure(expectation, came: describe(error)) }
+            return error
+        }
+    }
+
+    /// Sends a request in a task of its own.
+    func start(_ request: HTTPRequestData = HTTPRequestData()) -> Task<HTTPResponseData, any Error> {
+        let network = network
+        return Task { try await network.data(request) }
+    }
+
+    /// Cancels a call, which must end with `CancellationError` itself and let its connection go.
+    func cancel(_ call: Task<some Sendable, any Error>) async throws {
+        call.cancel()
+        switch await call.result {
+        case .success: throw ConformanceFailure("CancellationError", came: "a response")
+        case .failure(let error) where error is CancellationError: break
+        case .failure(let error): throw ConformanceFailure("CancellationError", came: describe(error))
+        }
+        try await server.waitForOpenConnections(0)
+    }
+}
+
+/// Requires something to be so.
+func expect(_ isSo: Bool, _ expectation: @autoclosure () -> String) throws {
+    guard isSo else { throw ConformanceFailure(expectation(), came: "something else") }
+}
+
+/// Requires something to have a value.
+func expect<Value: Equatable>(_ value: Value, is expected: Value, in what: String) throws {
+    guard value == expected else { throw ConformanceFailure("\(expected) in \(what)", came: "\(value)") }
+}
+
+/// Requires a body; says how far it is right where it is not.
+func expect(_ body: Data, is expected: Data, in what: String = "the body") throws {
+    guard body != expected else { return }
+    let right = zip(body, expected).prefix { $0 == $1 }.count
+    throw ConformanceFailure(
+        "\(expected.count) bytes in \(what)",
+        came: "\(body.count) bytes, of which the first \(right) are right"
+    )
+}
+
+func describe(_ error: any Error) -> String {
+    guard let error = error as? NetworkingError else { return "\(type(of: error)): \(error)" }
+    return "\(error.kind): \(error.reason)"
+}
+
+func describe(_ response: HTTPResponseData) -> String {
+    "a response with \(response.status) and \(response.body.count) bytes"
+}
+
+extension HTTPRequestData {
+    /// Creates a request and sets options of it.
+    static func with(
+        _ method: HTTPRequest.Method = .get,
+        _ path: String = "/",
+        body: RequestBody? = nil,
+        _ change: (inout HTTPRequestData) -> Void
+    ) -> HTTPRequestData {
+        var request = HTTPRequestData(method: method, path: path, body: body)
+        change(&request)
+        return request
+    }
+}
+
+extension HTTPResponseData {
+    /// The body as text.
+    var text: String {
+        String(decoding: data, as: UTF8.self)
+    }
+}
+
+extension Data {
+    /// Bytes that differ from their neighbours, so that a portion in the wrong place is noticed.
+    static func pattern(_ count: Int) -> Data {
+        Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+    }
+}
+#endif

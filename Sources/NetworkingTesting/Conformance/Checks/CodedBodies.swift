@@ -1,0 +1,44 @@
+#if TestServer
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Compressed bodies, made by other people's programs.
+enum CodedBody {
+    static let text = String(repeating: "Emily, Emil, Emilia and Emilio. ", count: 8)
+
+    /// The text, in a coding; nil for one that nobody prepared.
+    static func text(in coding: String) -> Data? {
+        switch coding {
+        case "gzip", "x-gzip": decode("H4sIAAAAAAACA3PNzcyp1FFwBVIQMjNRITEvBcLM1wPTw1keAAsysAUAAQAA")
+        case "deflate": decode("eJxzzc3MqdRRcAVSEDIzUSExLwXCzNcD08NZHgB91lSB")
+        case "br": decode("G/8A+MVtbF350XmuIXSEql3SQtBmKcABLxTH/QGOOyxoy5pLDA==")
+        case "zstd": decode("KLUv/QRoBQEAoEVtaWx5LCBFbWlsaWEgYW5kby4gAwDdoehwGSVD8QLoq6D+")
+        case "identity": Data(text.utf8)
+        default: nil
+        }
+    }
+
+    /// 16 MiB of zeros in 16 KiB of gzip, most of which are the same few bytes.
+    static let gzipBomb: Data = {
+        var data = Data()
+        data += decode("H4sIAAAAAAACA+zBAQEAAACAkP6v7ggK")
+        data += Data(repeating: 0, count: 4_094)
+        data += decode("gNmDAwEAAAAAIP/XRlA=")
+        data += Data(repeating: 85, count: 4_095)
+        data += decode("YQ8OBAAAAACA/F8bQQ==")
+        data += Data(repeating: 85, count: 4_095)
+        data += decode("pT04IAAAAAAQ8v91QwI=")
+        data += Data(repeating: 0, count: 3_969)
+        data += decode("wFVKoXykAAAAAQ==")
+        return data
+    }()
+
+    private static func decode(_ base64: String) -> Data {
+        // A literal of this file, so it is valid.
+        Data(base64Encoded: base64)!
+    }
+}
+#endif

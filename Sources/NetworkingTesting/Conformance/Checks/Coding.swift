@@ -1,0 +1,158 @@
+#if TestServer
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension TransportCheck {
+    /// Compressed bodies, from a server that sends none but those that are asked for (RFC 9110, section 12.5.3).
+    static let coding: [TransportCheck] =
+        [
+            coded("gzip", as: ["gzip", "GZip", "x-gzip"]),
+            coded("deflate", as: ["deflate"]),
+            coded("br", as: ["br"]),
+            coded("zstd", as: ["zstd"]),
+            TransportCheck("identity") { bench in
+                bench.server.enqueue(TestResponse(body: .data(Data(CodedBody.text.utf8))))
+                let response = try await bench.fetch()
+                try expect(response.text, is: CodedBody.text, in: "the body")
+                try expect(response.headerFields[.contentLength], is: "256", in: "the length")
+            },
+            TransportCheck("only known codings are asked for") { bench in
+                let known = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
+                let unknown = try await bench.askedCodings().filter { !known.contains($0) }
+                try expect(unknown, is: [], in: "the codings that the suite has no body for")
+            },
+            TransportCheck("codings of the caller") { bench in
+                bench.server.route("/") { _ in .ok }
+                for asked in ["gzip;q=0", "gzip", "identity"] {
+                    try await bench.fetch(HTTPRequestData(headerFields: [.acceptEncoding: asked]))
+                    try expect(
+                        bench.server.arrived(.acceptEncoding),
+                        is: [asked],
+                        in: "the Accept-Encoding that arrives"
+                    )
+                }
+            },
+            TransportCheck("range asks for no coding") { bench in
+                bench.server.route("/") { _ in .ok }
+                try await bench.fetch(HTTPRequestData(headerFields: [.range: "bytes=0-9"]))
+                let arrived = bench.server.arrived(.acceptEncoding)
+                try expect(arrived == [] || arrived == ["identity"], "no coding of a part, not \(arrived)")
+            },
+            TransportCheck("HEAD and 304 with a coding") { bench in
+                bench.server.route(.head, "/") { _ in
+                    TestResponse(
+                        headerFields: [.contentEncoding: "gzip", .contentLength: "45"],
+                        body: .data(.pattern(45))
+                    )
+                }
+                bench.server.route(.get, "/") { _ in
+                    TestResponse(status: .notModified, headerFields: [.contentEncoding: "gzip", .eTag: "\"1\""])
+                }
+                let head = try await bench.fetch(HTTPRequestData(method: .head))
+                try expect(head.headerFields[.contentEncoding], is: "gzip", in: "the coding that a HEAD is told")
+                try expect(head.headerFields[.contentLength], is: "45", in: "the length that a HEAD is told")
+                let notModified = try await bench.fetch()
+                try expect(notModified.headerFields[.contentEncoding], is: "gzip", in: "the coding that a 304 is told")
+            },
+        ] + damage
+
+    private static let damage: [TransportCheck] = [
+        TransportCheck("broken gzip") { bench in
+            var damaged = CodedBody.text(in: "gzip") ?? Data()
+            damaged[damaged.count - 6] ^= 1
+            try await bench.refusesGzip(Data("this is no compressed text at all".utf8), with: .invalidResponse)
+            try await bench.refusesGzip(damaged, with: .invalidResponse)
+        },
+        TransportCheck("gzip that ends early") { bench in
+            let whole = CodedBody.text(in: "gzip") ?? Data()
+            try await bench.refusesGzip(whole.dropLast(20), length: whole.count, with: .truncated, .invalidResponse)
+        },
+        TransportCheck("gzip that ends early between chunks") { bench in
+            let whole = CodedBody.text(in: "gzip") ?? Data()
+            let body = TestResponse.Body.chunks([TestResponse.Chunk(whole.dropLast(20))])
+            try await bench.refusesGzip(body, with: [.truncated, .invalidResponse])
+        },
+        TransportCheck("decompression limits") { bench in
+            try await bench.refusesGzip(CodedBody.gzipBomb, with: .tooLarge)
+            let text = CodedBody.text(in: "gzip") ?? Data()
+            let limit = DecompressionLimit(ratio: nil, size: 255)
+            try await bench.refusesGzip(text, with: .tooLarge) { $0.decompressionLimit = limit }
+            bench.server.enqueue(TestResponse(body: .data(.pattern(1_000))))
+            let plain = try await bench.fetch(.with { $0.decompressionLimit = limit })
+            try expect(plain.data, is: .pattern(1_000), in: "a body that was not compressed")
+        },
+        TransportCheck("sink gets decoded bytes") { bench in
+            guard try await bench.askedCodings().contains("gzip") else { return }
+            bench.server.enqueue(
+                TestResponse(
+                    headerFields: [.contentEncoding: "gzip"],
+                    body: .data(CodedBody.text(in: "gzip") ?? Data())
+                )
+            )
+            let sink = CollectingSink()
+            let response = try await bench.fetch(.with { $0.sink = sink })
+            try expect(sink.data, is: Data(CodedBody.text.utf8), in: "what the sink receives")
+            try expect(response.body, is: .delivered(byteCount: 256), in: "the body of the response")
+        },
+    ]
+
+    /// Sends a text in a coding that was asked for, sized and in chunks.
+    private static func coded(_ coding: String, as names: [String]) -> TransportCheck {
+        TransportCheck(coding) { bench in
+            guard try await bench.askedCodings().contains(coding), let body = CodedBody.text(in: coding) else { return }
+            for name in names {
+                for body in [TestResponse.Body.data(body), .chunks([TestResponse.Chunk(body)])] {
+                    bench.server.enqueue(
+                        TestResponse(headerFields: [.contentEncoding: name, .eTag: "\"1\""], body: body)
+                    )
+                    let response = try await bench.fetch()
+                    try expect(response.text, is: CodedBody.text, in: "the body in \(name)")
+                    try expect(response.headerFields[.contentEncoding], is: nil, in: "the coding of what was decoded")
+                    try expect(response.headerFields[.contentLength], is: nil, in: "the length of what was decoded")
+                    try expect(response.headerFields[.eTag], is: "\"1\"", in: "the ETag")
+                }
+            }
+        }
+    }
+}
+
+extension CheckBench {
+    /// The codings that the transport asks for when its caller does not say.
+    fileprivate func askedCodings() async throws -> [String] {
+        server.enqueue(.ok)
+        try await fetch()
+        return server.arrived(.acceptEncoding).flatMap { $0.split(separator: ",") }
+            .map { item in item.prefix { $0 != ";" }.filter { $0 != " " }.lowercased() }
+    }
+
+    fileprivate func refusesGzip(
+        _ body: Data,
+        length: Int? = nil,
+        with kinds: NetworkingError.Kind...,
+        change: (inout HTTPRequestData) -> Void = { _ in }
+    ) async throws {
+        try await refusesGzip(.data(body), length: length, with: kinds, change: change)
+    }
+
+    /// Brings a failure for a body in gzip, if the transport asks for it.
+    fileprivate func refusesGzip(
+        _ body: TestResponse.Body,
+        length: Int? = nil,
+        with kinds: [NetworkingError.Kind],
+        change: (inout HTTPRequestData) -> Void = { _ in }
+    ) async throws {
+        guard try await askedCodings().contains("gzip") else { return }
+        var answer = TestResponse(headerFields: [.contentEncoding: "gzip"], body: body)
+        if let length { answer.headerFields[.contentLength] = "\(length)" }
+        server.enqueue(answer)
+        try await fail(with: kinds, sending: .with { change(&$0) }, over: nil)
+    }
+}
+#endif

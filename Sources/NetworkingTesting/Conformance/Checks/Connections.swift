@@ -1,0 +1,114 @@
+#if TestServer
+import Networking
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension TransportCheck {
+    /// Connections that do not come about, break, are kept, or are many.
+    static let connections: [TransportCheck] = [
+        TransportCheck("nobody listens") { bench in
+            // Port 1 is reserved and has no server.
+            let nobody = bench.transport.timeout(.seconds(60)).server(scheme: "http").server(authority: "127.0.0.1:1")
+            let error = try await bench.fail(with: .connection, over: nobody)
+            try expect(error.request.url?.absoluteString, is: "http://127.0.0.1:1/", in: "the URL of the failure")
+        },
+        TransportCheck("unknown host") { bench in
+            // No name below .invalid is ever there (RFC 6761, section 6.4).
+            let nowhere = bench.transport.timeout(.seconds(60)).server(scheme: "http")
+                .server(authority: "nonexistent.invalid")
+            try await bench.fail(with: .nameResolution, over: nowhere)
+        },
+        TransportCheck("no TLS") { bench in
+            let secure = bench.transport.timeout(.seconds(60)).server(scheme: "https")
+                .server(authority: bench.server.authority)
+            try await bench.fail(with: .tls, over: secure)
+        },
+        .raw("empty reply", [[], [.reset]], gives: .fails(.connectionLost)),
+        .raw(
+            "reset within the body",
+            [
+                ["HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", .delay(.milliseconds(20)), .reset],
+                ["HTTP/1.1 200 OK\r\n\r\nhalf", .delay(.milliseconds(20)), .reset],
+                [
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", .delay(.milliseconds(20)),
+                    .reset,
+                ],
+            ],
+            gives: .fails(.connectionLost)
+        ),
+        TransportCheck("kept connection that is closed") { bench in
+            bench.server.route("/close") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .close) }
+            for _ in 1...20 {
+                // Whether the client sees the end before it sends again is a race; what may be repeated arrives in any case.
+                try expect(try await bench.fetch(HTTPRequestData(path: "/close")).text, is: "ok", in: "the body")
+            }
+        },
+        TransportCheck("connection reuse") { bench in
+            bench.server.route("/sized") { _ in .text("sized") }
+            bench.server.route("/chunked") { _ in TestResponse(body: .chunks(["chunked"])) }
+            bench.server.route("/echo") { _ in TestResponse(body: .echo) }
+            bench.server.route("/none") { _ in TestResponse(status: .noContent) }
+            for _ in 1...3 {
+                try await bench.fetch(HTTPRequestData(path: "/sized"))
+                try await bench.fetch(HTTPRequestData(path: "/chunked"))
+                try await bench.fetch(HTTPRequestData(method: .post, path: "/echo", body: .data(.pattern(10))))
+                try await bench.fetch(HTTPRequestData(path: "/none"))
+            }
+            try expect(bench.server.acceptedConnections, is: 1, in: "the number of connections for requests in a row")
+        },
+        TransportCheck("Connection: close") { bench in
+            bench.server.route("/") { _ in TestResponse(headerFields: [.connection: "close"], body: .data(.pattern(9)))
+            }
+            for _ in 1...3 {
+                try expect(try await bench.fetch().data, is: .pattern(9))
+            }
+            try await bench.server.waitForOpenConnections(0)
+            try expect(bench.server.acceptedConnections, is: 3, in: "the number of connections that are not kept")
+        },
+        TransportCheck("concurrency", needsSockets: false) { bench in
+            bench.server.route("/users/:id") { request in .text(request.parameters["id"] ?? "") }
+            try await bench.fetch(500, at: 500) { id in
+                (HTTPRequestData(path: "/users/\(id)"), Data("\(id)".utf8))
+            }
+            try expect(bench.server.requests.count, is: 500, in: "the number of requests")
+        },
+        TransportCheck("stress", needsSockets: false) { bench in
+            bench.server.route(.post, "/echo") { _ in TestResponse(body: .echo) }
+            bench.server.route(.get, "/pattern/:count") { request in
+                TestResponse(body: .data(.pattern(Int(request.parameters["count"] ?? "") ?? 0)))
+            }
+            try await bench.fetch(2_000, at: 16) { number in
+                let size = number * 37 % 20_000
+                return number.isMultiple(of: 2)
+                    ? (HTTPRequestData(path: "/pattern/\(size)"), .pattern(size))
+                    : (HTTPRequestData(method: .post, path: "/echo", body: .data(.pattern(size))), .pattern(size))
+            }
+        },
+    ]
+}
+
+extension CheckBench {
+    /// Sends many requests, some at a time, each of which must bring its own body.
+    fileprivate func fetch(
+        _ count: Int,
+        at width: Int,
+        _ exchange: @escaping @Sendable (Int) -> (HTTPRequestData, Data)
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                if number >= width { try await group.next() }
+                group.addTask {
+                    let (request, body) = exchange(number)
+                    try expect(try await fetch(request).data, is: body, in: "the body of request \(number)")
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+#endif

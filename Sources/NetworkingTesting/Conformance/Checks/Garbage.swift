@@ -1,0 +1,71 @@
+#if TestServer
+import Networking
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension TransportCheck {
+    /// Bytes that nobody meant.
+    static let garbage: [TransportCheck] = [
+        TransportCheck("random bytes") { bench in
+            bench.server.route("/next") { _ in .text("next") }
+            var random = SeededGenerator(seed: 1)
+            for _ in 0..<100 {
+                let bytes = Data(
+                    (0..<Int.random(in: 1...3_000, using: &random)).map { _ in .random(in: 0...255, using: &random) }
+                )
+                bench.server.enqueue(.raw(.bytes(bytes)))
+                do {
+                    throw ConformanceFailure("a failure", came: describe(try await bench.fetch()))
+                } catch is NetworkingError {
+                }
+                let next = try await bench.fetch(HTTPRequestData(path: "next"))
+                try expect(next.text, is: "next", in: "the next response")
+            }
+        },
+        // What is damaged may still be a response, but neither a crash nor a wait without end.
+        TransportCheck("damaged responses") { bench in
+            bench.server.route("/next") { _ in .text("next") }
+            let heads = [
+                "Content-Length: 20\r\nX-A: b\r\n\r\n12345678901234567890",
+                "Transfer-Encoding: chunked\r\n\r\na\r\n1234567890\r\n0\r\n\r\n",
+            ]
+            var random = SeededGenerator(seed: 2)
+            for round in 0..<200 {
+                var bytes = Data("HTTP/1.1 200 OK\r\n\(heads[round % 2])".utf8)
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+                }
+                bench.server.enqueue(.raw(.bytes(bytes)))
+                do {
+                    try await bench.fetch()
+                } catch is NetworkingError {
+                }
+                let next = try await bench.fetch(HTTPRequestData(path: "next"))
+                try expect(next.text, is: "next", in: "the next response")
+            }
+        },
+    ]
+}
+
+/// The same numbers each time (SplitMix64), so that what fails once fails again.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
+#endif

@@ -1,0 +1,174 @@
+#if TestServer
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+
+extension TransportCheck {
+    /// Methods, targets, fields and statuses, both ways.
+    static let messages: [TransportCheck] =
+        [
+            TransportCheck("methods", needsSockets: false) { bench in
+                bench.server.route("/") { _ in .ok }
+                for name in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"] {
+                    // A token, so there is a method.
+                    let method = HTTPRequest.Method(name)!
+                    try await bench.fetch(HTTPRequestData(method: method))
+                    try expect(bench.server.requests.last?.method, is: method, in: "the method that arrives")
+                }
+            },
+            TransportCheck("URL parameters") { bench in
+                bench.server.route("/*") { _ in .ok }
+                for target in [
+                    "/a//b/", "/users/?", "/?a&b=&b=2&&", "/caf%C3%A9?q=a+b%20c", "/a%2Fb;v=1", "/~user!$'()*",
+                    "/x?redirect=https://y/",
+                ] {
+                    try await bench.fetch(HTTPRequestData(path: target))
+                    let arrived = bench.server.requests.last.map { $0.path + ($0.query.map { "?\($0)" } ?? "") }
+                    try expect(arrived, is: target, in: "the target that arrives")
+                }
+            },
+            TransportCheck("Host") { bench in
+                bench.server.route("/") { _ in .ok }
+                try await bench.fetch()
+                try expect(bench.server.arrived(.hostField), is: [bench.server.authority], in: "the Host fields that arrive")
+            },
+            TransportCheck("statuses", needsSockets: false) { bench in
+                for code in [
+                    200, 201, 202, 203, 205, 206, 226, 299, 300, 400, 402, 403, 404, 410, 418, 429, 500, 503, 599,
+                ] {
+                    bench.server.enqueue(.text("\(code)", status: HTTPResponse.Status(code: code)))
+                    let response = try await bench.fetch()
+                    try expect(response.status.code, is: code, in: "the status")
+                    // RFC 9110 section 15.3.6 has no body for 205, so a client need not read one.
+                    if code != 205 {
+                        try expect(response.text, is: "\(code)", in: "the body of \(code)")
+                    }
+                }
+            },
+            TransportCheck("ETag", needsSockets: false) { bench in
+                for tag in ["\"33a64df5\"", "W/\"33a64df5\"", "\"\"", "\"a,b\""] {
+                    bench.server.enqueue(TestResponse(headerFields: [.eTag: tag]))
+                    let response = try await bench.fetch(HTTPRequestData(headerFields: [.ifNoneMatch: tag]))
+                    try expect(response.headerFields[.eTag], is: tag, in: "the ETag that comes")
+                    try expect(bench.server.arrived(.ifNoneMatch), is: [tag], in: "the If-None-Match that arrives")
+                }
+            },
+            TransportCheck("HEAD with length", needsSockets: false) { bench in
+                bench.server.route(.head, "/") { _ in
+                    TestResponse(headerFields: [.contentLength: "1000"], body: .data(.pattern(1_000)))
+                }
+                bench.server.route(.get, "/") { _ in .text("next") }
+                let head = try await bench.fetch(HTTPRequestData(method: .head))
+                try expect(head.headerFields[.contentLength], is: "1000", in: "the length that a HEAD is told")
+                try expect(head.data.count, is: 0, in: "the body of a HEAD")
+                try expect(try await bench.fetch().text, is: "next", in: "the next response")
+            },
+        ] + fields
+
+    private static let fields: [TransportCheck] = [
+        TransportCheck("multi-value headers to the server", needsSockets: false) { bench in
+            bench.server.route("/") { _ in .ok }
+            let request = HTTPRequestData.with {
+                $0.headerFields.append(name: .xA, value: "one")
+                $0.headerFields.append(name: .accept, value: "text/plain")
+                $0.headerFields.append(name: .xA, value: "two, three")
+            }
+            try await bench.fetch(request)
+            // One field with a list means the same (RFC 9110, section 5.3).
+            let arrived = bench.server.arrived(.xA).joined(separator: ", ")
+            try expect(arrived, is: "one, two, three", in: "the X-A fields that arrive")
+            try expect(bench.server.arrived(.accept), is: ["text/plain"], in: "the Accept fields that arrive")
+        },
+        TransportCheck("multi-value headers from the server", needsSockets: false) { bench in
+            var answer = TestResponse.ok
+            answer.headerFields.append(HTTPField(name: .xA, value: "one"))
+            answer.headerFields.append(HTTPField(name: .vary, value: "Accept"))
+            answer.headerFields.append(HTTPField(name: .xA, value: "two, three"))
+            bench.server.enqueue(answer)
+            let fields = try await bench.fetch().headerFields
+            try expect(fields[.xA], is: "one, two, three", in: "the X-A fields that come")
+            try expect(fields[.vary], is: "Accept", in: "the Vary field that comes")
+        },
+        TransportCheck("repeated headers in any spelling") { bench in
+            bench.server.enqueue(
+                .raw("HTTP/1.1 200 OK\r\nX-A: one\r\nx-a: two\r\nX-a: three\r\ncontent-LENGTH: 2\r\n\r\nok")
+            )
+            let response = try await bench.fetch()
+            try expect(response.headerFields[.xA], is: "one, two, three", in: "the X-A fields that come")
+            try expect(response.text, is: "ok", in: "the body")
+        },
+        TransportCheck("empty header value") { bench in
+            bench.server.route("/") { _ in TestResponse(headerFields: [.xA: ""]) }
+            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: ""]))
+            try expect(response.headerFields[.xA], is: "", in: "the X-A field that comes")
+            try expect(bench.server.arrived(.xA), is: [""], in: "the X-A fields that arrive")
+        },
+        TransportCheck("header values in UTF-8") { bench in
+            bench.server.route("/") { _ in TestResponse(headerFields: [.xA: "Grüße, 世界"]) }
+            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: "Grüße, 世界"]))
+            try expect(response.headerFields[.xA], is: "Grüße, 世界", in: "the X-A field that comes")
+            try expect(bench.server.arrived(.xA), is: ["Grüße, 世界"], in: "the X-A fields that arrive")
+        },
+        TransportCheck("header of 8 KiB", needsSockets: false) { bench in
+            let value = String(repeating: "long ", count: 1_600) + "."
+            bench.server.route("/") { _ in TestResponse(headerFields: [.xA: value]) }
+            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: value]))
+            try expect(response.headerFields[.xA], is: value, in: "the X-A field that comes")
+            try expect(bench.server.arrived(.xA), is: [value], in: "the X-A fields that arrive")
+        },
+        TransportCheck("cookies", needsSockets: false) { bench in
+            let cookies = ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT; Path=/", "b=2; Path=/", "c", "d=4; Max-Age=60"]
+            bench.server.route("/") { _ in
+                var answer = TestResponse.ok
+                for cookie in cookies {
+                    answer.headerFields.append(HTTPField(name: .setCookie, value: cookie))
+                }
+                return answer
+            }
+            let response = try await bench.fetch(HTTPRequestData(headerFields: [.cookie: "own=1; other=\"2\""]))
+            try expect(response.headerFields[values: .setCookie], is: cookies, in: "the Set-Cookie fields that come")
+            try expect(bench.server.arrived(.cookie), is: ["own=1; other=\"2\""], in: "the Cookie fields that arrive")
+        },
+        TransportCheck("401 with its body", needsSockets: false) { bench in
+            for challenge in [
+                "Basic realm=\"users\"", "Bearer", "Digest realm=\"x\", nonce=\"y\"", "Bearer, Basic realm=\"x\"",
+                "Negotiate",
+            ] {
+                try await bench.bringsChallenge(challenge, in: .wwwAuthenticate, with: .unauthorized)
+            }
+            bench.server.enqueue(.text("no challenge", status: .unauthorized))
+            try expect(try await bench.fetch().text, is: "no challenge", in: "the body")
+        },
+        TransportCheck("407 with its body", needsSockets: false) { bench in
+            try await bench.bringsChallenge(
+                "Basic realm=\"x\"",
+                in: .proxyAuthenticate,
+                with: .proxyAuthenticationRequired
+            )
+        },
+    ]
+}
+
+extension CheckBench {
+    fileprivate func bringsChallenge(
+        _ challenge: String,
+        in name: HTTPField.Name,
+        with status: HTTPResponse.Status
+    ) async throws {
+        for body in [TestResponse.Body.data(.pattern(10)), .chunks([TestResponse.Chunk(.pattern(10))])] {
+            server.enqueue(TestResponse(status: status, headerFields: [name: challenge], body: body))
+            let response = try await fetch()
+            try expect(response.status, is: status, in: "the status")
+            try expect(response.headerFields[name], is: challenge, in: "the challenge")
+            try expect(response.data, is: .pattern(10))
+        }
+    }
+}
+
+extension TestServer {
+    /// The values of a field of the last request.
+    func arrived(_ name: HTTPField.Name) -> [String] {
+        requests.last?.headerFields[values: name] ?? []
+    }
+}
+#endif

@@ -1,0 +1,78 @@
+#if TestServer
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension TransportCheck {
+    /// The rules of redirects, which are the library's own, as a transport brings them.
+    static let redirects: [TransportCheck] = [
+        TransportCheck("basic redirects", needsSockets: false) { bench in
+            bench.server.route("/new") { request in .text("\(request.method) \(request.body.count)") }
+            for (code, expected) in [
+                (301, "GET 0"), (302, "GET 0"), (303, "GET 0"), (307, "POST 4"), (308, "POST 4"),
+            ] {
+                bench.server.enqueue(.redirect(to: "/new", status: HTTPResponse.Status(code: code)))
+                let request = HTTPRequestData(method: .post, path: "/old", body: .data(Data("body".utf8)))
+                let response = try await bench.fetch(request)
+                try expect(response.text, is: expected, in: "what arrives behind a \(code)")
+                try expect(response.redirects.map(\.response.status.code), is: [code], in: "the redirects")
+                try expect(response.url?.path(), is: "/new", in: "the path of the response")
+            }
+        },
+        TransportCheck("infinite redirects", needsSockets: false) { bench in
+            bench.server.route("/") { _ in .redirect(to: "/") }
+            bench.server.route("/:number") { request in
+                .redirect(to: "/\((Int(request.parameters["number"] ?? "") ?? 0) + 1)")
+            }
+            try await bench.fail(with: .tooManyRedirects)
+            try await bench.fail(with: .tooManyRedirects, sending: HTTPRequestData(path: "/1"))
+        },
+        TransportCheck("redirects that are not followed", needsSockets: false) { bench in
+            bench.server.route("/old") { _ in
+                TestResponse(status: .found, headerFields: [.location: "/new"], body: .data(Data("moved".utf8)))
+            }
+            let response = try await bench.fetch(.with(.get, "/old") { $0.redirects = .never })
+            try expect(response.status, is: .found, in: "the status")
+            try expect(response.headerFields[.location], is: "/new", in: "the location")
+            try expect(response.text, is: "moved", in: "the body")
+            try expect(bench.server.requests.count, is: 1, in: "the number of requests")
+        },
+        TransportCheck("credentials stay at their origin", needsSockets: false) { bench in
+            let elsewhere = "http://localhost:\(bench.server.port)/elsewhere"
+            let back = "\(bench.server.url)/back"
+            bench.server.route("/start") { _ in .redirect(to: elsewhere) }
+            bench.server.route("/elsewhere") { _ in .redirect(to: back) }
+            bench.server.route("/back") { _ in .ok }
+            let fields: HeaderFields = [.authorization: "Bearer token-1", .cookie: "session=1"]
+            try await bench.fetch(HTTPRequestData(path: "/start", headerFields: fields))
+            let arrived = bench.server.requests.map {
+                ($0.headerFields[.authorization] ?? "-", $0.headerFields[.cookie] ?? "-")
+            }
+            try expect(arrived.map(\.0), is: ["Bearer token-1", "-", "-"], in: "the Authorization fields")
+            try expect(arrived.map(\.1), is: ["session=1", "-", "-"], in: "the Cookie fields")
+        },
+        TransportCheck("bodies again behind redirects", needsSockets: false) { bench in
+            bench.server.route("/new") { _ in TestResponse(body: .echo) }
+            for body in [
+                RequestBody.data(.pattern(200_000)),
+                .stream(length: 200_000) {
+                    AsyncStream { source in
+                        source.yield(Data.pattern(200_000))
+                        source.finish()
+                    }
+                },
+            ] {
+                bench.server.enqueue(.redirect(to: "/new", status: .temporaryRedirect))
+                let response = try await bench.fetch(HTTPRequestData(method: .put, path: "/old", body: body))
+                try expect(response.data, is: .pattern(200_000), in: "the body that arrives behind a 307")
+            }
+        },
+    ]
+}
+#endif

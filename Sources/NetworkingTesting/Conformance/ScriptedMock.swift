@@ -1,0 +1,63 @@
+#if TestServer
+import HTTPTypes
+package import Networking
+package import NetworkingTestServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension MockTransport {
+    /// Creates a transport that answers by the script of a server, in process.
+    ///
+    /// - Parameter server: The server; nothing connects to it.
+    package convenience init(answeringAs server: TestServer) {
+        self.init { request in
+            try await MockResponse(await server.answer(to: RecordedRequest(request)), to: request)
+        }
+    }
+}
+
+extension RecordedRequest {
+    fileprivate init(_ request: HTTPRequestData) {
+        let path = request.path ?? "/"
+        self.init(method: request.method, target: path, connection: 1)
+        query = request.query.encoded
+        headerFields = request.headerFields.httpFields
+        body = request.body?.data ?? Data()
+        bodyByteCount = body.count
+    }
+}
+
+extension MockResponse {
+    fileprivate init(_ response: TestResponse, to request: HTTPRequestData) async throws {
+        self.init(
+            status: response.status,
+            data: try await response.body.bytes(for: request),
+            headerFields: response.headerFields
+        )
+    }
+}
+
+extension TestResponse.Body {
+    fileprivate func bytes(for request: HTTPRequestData) async throws -> Data {
+        switch self {
+        case .data(let data):
+            return data
+        case .chunks(let chunks), .sized(let chunks):
+            var data = Data()
+            for chunk in chunks {
+                try await chunk.gate?.wait()
+                data += chunk.data
+            }
+            return data
+        case .echo:
+            return request.body?.data ?? Data()
+        case .hangUp, .raw:
+            throw NetworkingError(.unimplemented, request: request, reason: "A mock has no wire for these bytes.")
+        }
+    }
+}
+#endif
