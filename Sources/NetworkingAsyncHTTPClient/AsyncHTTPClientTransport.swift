@@ -49,6 +49,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         var configuration = configuration
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
+        configuration.guardConnections()
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
@@ -124,7 +125,8 @@ extension HTTPClient.Configuration {
     /// A configuration for a client that ends a stack: what the stack does is switched off.
     ///
     /// It follows no redirects, decodes nothing, and says at once that there is no connection, which `retry` is there for. It
-    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count.
+    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its `http1_1ConnectionDebugInitializer`
+    /// tells a kept connection that was closed from others, and keeps out answers that would end the process (statuses below 100).
     ///
     /// ```swift
     /// let client = HTTPClient(configuration: .networking)
@@ -134,6 +136,7 @@ extension HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.timeout.connect = .seconds(60)
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.guardConnections()
         return configuration
     }
 }

@@ -23,7 +23,28 @@ struct Silence: Error {
     let limit: Duration
 }
 
+/// A request that got no answer because its connection was closed, and may be sent again.
+struct UnansweredRequest: Error {
+    /// What it fails with if it is not.
+    let error: NetworkingError
+}
+
 extension HTTPRequestData {
+    /// What a request fails with that got no head.
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - isSent: Whether any of it may have left.
+    /// - Returns: ``UnansweredRequest`` when it may be sent again.
+    func unanswered(_ error: any Error, isSent: Bool) -> any Error {
+        if error is RequestBody.Failure { return error }
+        let failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
+        let isKept = error is KeptConnectionClosed
+        if !isSent, isKept || error as? ChannelError == .ioOnClosedChannel { return UnansweredRequest(error: failure) }
+        let isReplayable = body?.isReplayable ?? true
+        return isKept && mayBeSentTwice && isReplayable ? UnansweredRequest(error: failure) : failure
+    }
+
     /// The error for a transport that takes no more exchanges.
     var transportIsShutDown: NetworkingError {
         NetworkingError(

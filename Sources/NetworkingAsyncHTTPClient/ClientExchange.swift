@@ -78,7 +78,7 @@ final class ClientExchange: HTTPClientResponseDelegate {
             leave(task)
             body = .delivered(byteCount: 0)
         case .memory(let limit):
-            state.withLock { $0.collect(upTo: limit) }?.succeed()
+            try state.withLock { try $0.collect(upTo: limit, of: request) }?.succeed()
             body = try await end.value().body
         case .sink(let sink):
             do {
@@ -121,6 +121,7 @@ final class ClientExchange: HTTPClientResponseDelegate {
     // MARK: What AsyncHTTPClient tells, on the event loop
 
     func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+        state.withLock { $0.connect() }
         request.emit(.connected)
         let patience = request.transportPatience
         watch(task, for: patience, in: patience)
@@ -227,6 +228,7 @@ extension ClientExchange {
         private var demand: EventLoopPromise<Void>?
         private var waiter: Suspension<Void>?
         private var outcome: Result<Void, any Error>?
+        private var isSent = false
         private var hasLeft = false
         private var lastMove = NIODeadline.now()
         private var progress: TransferProgress
@@ -238,6 +240,11 @@ extension ClientExchange {
         }
 
         // MARK: What comes
+
+        mutating func connect() {
+            isSent = true
+            lastMove = .now()
+        }
 
         mutating func send(_ count: Int) {
             lastMove = .now()
@@ -254,6 +261,7 @@ extension ClientExchange {
             let body = try ReceivedBody(after: head, of: request)
             progress.received.expected = body.expected
             self.body = body
+            try checkLimit(of: request)
             if hasLeft {
                 demand?.succeed()
             } else {
@@ -275,7 +283,7 @@ extension ClientExchange {
         }
 
         private func checkLimit(of request: HTTPRequestData) throws {
-            guard let body, let limit, body.count > limit else { return }
+            guard let body, let limit, max(body.count, body.expected ?? 0) > limit else { return }
             throw NetworkingError.tooLarge(request, head: body.head, limit: limit)
         }
 
@@ -299,10 +307,8 @@ extension ClientExchange {
             let failure: any Error =
                 if hasLeft {
                     CancellationError()
-                } else if error is RequestBody.Failure {
-                    error
                 } else {
-                    body?.failure(error) ?? request.error(for: error, after: nil)
+                    body?.failure(error) ?? request.unanswered(error, isSent: isSent)
                 }
             outcome = outcome ?? .failure(failure)
             return (failure, takeWaiter(), takeDemand(), takeWatch())
@@ -310,8 +316,9 @@ extension ClientExchange {
 
         // MARK: Who waits
 
-        mutating func collect(upTo limit: Int64) -> EventLoopPromise<Void>? {
+        mutating func collect(upTo limit: Int64, of request: HTTPRequestData) throws -> EventLoopPromise<Void>? {
             self.limit = limit
+            try checkLimit(of: request)
             return takeDemand()
         }
 

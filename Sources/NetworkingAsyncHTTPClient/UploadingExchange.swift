@@ -10,9 +10,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One exchange whose request has a body that is read while it is sent. The response may come meanwhile.
+/// One exchange whose request has a body that is read while it is sent.
 ///
-/// Not over a delegate: with one, a request whose server answers before it has the whole body does not end.
+/// The response may come meanwhile. Not over a delegate: with one, a request whose server answers before it has the whole body does not end.
 struct UploadingExchange {
     private let request: HTTPRequestData
     private let watch: TransferWatch
@@ -57,7 +57,7 @@ struct UploadingExchange {
             response = try await client.execute(outgoing, deadline: .distantFuture)
         } catch {
             try Task.checkCancellation()
-            throw request.error(for: error, after: nil)
+            throw request.unanswered(error, isSent: upload.isBegun)
         }
         guard let http = HTTPResponse(status: response.status, headers: response.headers) else {
             throw request.invalidAnswer

@@ -9,6 +9,11 @@ import Testing
 import FoundationNetworking
 #endif
 
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import NetworkingAsyncHTTPClient
+#endif
+
 /// The conformance suite over the transports of the package.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ConformanceTests {
@@ -39,6 +44,22 @@ struct ConformanceTests {
     func sharedURLSession(check: TransportCheck) async throws {
         try await Self.run(check, on: URLSession.shared)
     }
+
+    #if AsyncHTTPClient
+    @Test(arguments: TransportCheck.all)
+    func asyncHTTPClientTransport(check: TransportCheck) async throws {
+        let transport = AsyncHTTPClientTransport()
+        try await check.run(on: transport)
+        try await transport.shutdown()
+    }
+
+    @Test(arguments: TransportCheck.all)
+    func httpClient(check: TransportCheck) async throws {
+        let client = HTTPClient(configuration: .networking)
+        defer { client.shutdown { _ in } }
+        try await check.run(on: client)
+    }
+    #endif
 
     @Test(arguments: TransportCheck.all.filter { !$0.needsSockets })
     func mockTransport(check: TransportCheck) async throws {

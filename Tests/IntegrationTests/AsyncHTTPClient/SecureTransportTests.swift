@@ -18,22 +18,23 @@ import Testing
     }
 )
 struct SecureTransportTests {
+    /// Runs a server with a certificate, and a transport that trusts an authority, the tests' own or the system's.
     private static func withTransport(
-        trusting authority: (Certificates) -> String? = { $0.authority },
-        presenting identity: (Certificates) -> Certificates.Identity = { $0.right },
+        trusting authority: KeyPath<Certificates, String>? = \.authority,
+        presenting identity: KeyPath<Certificates, Certificates.Identity> = \.right,
         speaking protocols: [String] = ["h2", "http/1.1"],
         _ body: nonisolated(nonsending) (AsyncHTTPClientTransport, URL) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let certificates = try await Certificates(in: directory)
             var configuration = HTTPClient.Configuration.networking
-            if let authority = authority(certificates) {
+            if let authority {
                 var tls = TLSConfiguration.makeClientConfiguration()
-                tls.trustRoots = .file(authority)
+                tls.trustRoots = .file(certificates[keyPath: authority])
                 configuration.tlsConfiguration = tls
             }
             let transport = AsyncHTTPClientTransport(configuration: configuration)
-            try await SecureOrigin.run(with: identity(certificates), speaking: protocols) { origin in
+            try await SecureOrigin.run(with: certificates[keyPath: identity], speaking: protocols) { origin in
                 try await body(transport, try #require(URL(string: "https://127.0.0.1:\(origin.port)")))
             }
             try await transport.shutdown()
@@ -128,9 +129,15 @@ struct SecureTransportTests {
 
     @Test(arguments: ["unknown authority", "another host", "expired"])
     func certificatesThatAreNotTrustedAreRefused(flaw: String) async throws {
+        let identity: KeyPath<Certificates, Certificates.Identity> =
+            switch flaw {
+            case "another host": \.elsewhere
+            case "expired": \.expired
+            default: \.right
+            }
         try await Self.withTransport(
-            trusting: { flaw == "unknown authority" ? nil : $0.authority },
-            presenting: { flaw == "another host" ? $0.elsewhere : flaw == "expired" ? $0.expired : $0.right }
+            trusting: flaw == "unknown authority" ? nil : \.authority,
+            presenting: identity
         ) { transport, url in
             let error = await #expect(throws: NetworkingError.self) {
                 try await transport.timeout(.seconds(60)).data(HTTPRequestData(url: url.appending(path: "version")))

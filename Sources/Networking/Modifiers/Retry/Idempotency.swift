@@ -22,7 +22,7 @@ extension HTTPRequestData {
     }
 
     /// Whether it may be sent again, as far as its method, its fields and its caller say.
-    var mayBeSentTwice: Bool {
+    package var mayBeSentTwice: Bool {
         if let isIdempotent { return isIdempotent }
         switch method {
         case .get, .head, .options, .trace, .put, .delete: return true
