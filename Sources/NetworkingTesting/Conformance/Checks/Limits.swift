@@ -25,7 +25,11 @@ extension TransportCheck {
             bench.server.enqueue(
                 .raw("HTTP/1.1 200 OK\r\n\r\n", .drip(Data(count: 64 << 20), by: 1 << 16), .stall),
                 TestResponse(body: .chunks(Array(repeating: chunk, count: 1 << 10))),
-                .raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", .stall)
+                .raw(
+                    "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+                    .drip(Data(count: 64 << 20), by: 1 << 16),
+                    .stall
+                )
             )
             for _ in 1...3 {
                 try await bench.fail(with: .tooLarge, sending: .with { $0.maximumResponseBytes = 1 << 20 })
@@ -72,13 +76,16 @@ extension TransportCheck {
 extension CheckBench {
     /// The timeout of the stack ends a wait and the connection.
     fileprivate func endsStall(_ steps: TestResponse.RawStep...) async throws {
-        server.forgetRequests()
-        server.enqueue(.raw(steps))
+        let arrived = Gate()
+        server.route("/") { _ in
+            arrived.open()
+            return .raw(steps)
+        }
         let clock = ManualClock()
         let network = transport.timeout(.milliseconds(80)).server(baseURL: server.url)
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(HTTPRequestData()) }
-        try await server.waitForRequests(1)
+        try await wait(for: arrived, during: call)
         clock.advance(by: .milliseconds(80))
         switch await call.result {
         case .success(let response):
