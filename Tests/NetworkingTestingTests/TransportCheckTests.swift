@@ -30,7 +30,7 @@ struct TransportCheckTests {
                     "concurrency",
                     "multi-value headers from the server", "maximum response bytes", "identity", "incomplete body",
                     "nobody listens", "stall before the head", "cancel before the head", "cancel within the body",
-                    "gzip", "interleaved echo", "under-read", "random bytes", "events",
+                    "gzip", "under-read", "random bytes", "events",
                 ]
             case .bringsTooMuch: ["response bodies", "empty chunked body", "redirects that are not followed"]
             case .renamesErrors: ["cancel before the head", "infinite redirects", "maximum response bytes"]

@@ -26,9 +26,9 @@ struct RawOutcome: Sendable {
         return outcome
     }
 
-    func orFails(_ kind: NetworkingError.Kind) -> RawOutcome {
+    func orFails(_ kinds: NetworkingError.Kind...) -> RawOutcome {
         var outcome = self
-        outcome.kinds.append(kind)
+        outcome.kinds += kinds
         return outcome
     }
 
