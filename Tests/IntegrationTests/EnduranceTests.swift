@@ -13,24 +13,6 @@ import FoundationNetworking
 /// Many requests over URLSession at once, one after the other, and given up at any moment.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct EnduranceTests {
-    @Test func fiveHundredAtOnceAllFinish() async throws {
-        try await withTestServer { server in
-            server.route(.get, "/users/:id") { request in .text(request.parameters["id"] ?? "") }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                for id in 0..<500 {
-                    group.addTask {
-                        try await network.data(HTTPRequestData(path: "users/\(id)")).data == Data("\(id)".utf8)
-                    }
-                }
-                for try await isRight in group {
-                    #expect(isRight)
-                }
-            }
-            #expect(server.requests.count == 500)
-        }
-    }
-
     /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows itself (L9).
     @Test func redirectsOfManyAtOnceAllArrive() async throws {
         try await withTestServer { server in

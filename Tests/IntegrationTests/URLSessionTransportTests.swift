@@ -3,10 +3,10 @@ import Foundation
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
-import Synchronization
 import Testing
 
-/// What the URLSession transport does on real sockets, as a component and with a session of its own.
+/// What the URLSession transport does on real sockets, as a component and with a session of its own, beyond what the
+/// conformance suite tries over every transport.
 @Suite(.timeLimit(.minutes(3)))
 struct URLSessionTransportTests {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
@@ -46,47 +46,6 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], Kind.allCases)
-    func sendsTheMethodAsItIs(method: String, kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            let network = kind.transport.server(baseURL: server.url)
-            let method = try #require(HTTPRequest.Method(method))
-            try await network.data(HTTPRequestData(method: method))
-            #expect(server.requests.map(\.method) == [method])
-        }
-    }
-
-    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"], Kind.allCases)
-    func sendsTheBody(method: String, kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route("/") { request in .text("\(request.body.count)") }
-            let network = kind.transport.server(baseURL: server.url)
-            let request = HTTPRequestData(
-                method: try #require(HTTPRequest.Method(method)),
-                body: .json(["name": "Emily"])
-            )
-            let response = try await network.data(request)
-            #expect(response.data == Data("16".utf8))
-            #expect(server.requests.map(\.body) == [Data("{\"name\":\"Emily\"}".utf8)])
-            #expect(server.requests.map { $0.headerFields[.contentType] } == ["application/json"])
-        }
-    }
-
-    @Test(arguments: [
-        "/a//b/", "/users/?", "/?a&b=&b=2&&", "/caf%C3%A9?q=a+b%20c", "/x?redirect=https://y/", "/a%2Fb;v=1",
-        "/~user!$'()*",
-    ])
-    func sendsTheTargetAsItWasGiven(target: String) async throws {
-        try await withTestServer { server in
-            server.route("/*") { _ in .ok }
-            let network = URLSession.shared.server(baseURL: server.url)
-            try await network.data(HTTPRequestData(path: target))
-            let arrived = try #require(server.requests.first)
-            #expect(arrived.path + (arrived.query.map { "?\($0)" } ?? "") == target)
-        }
-    }
-
     @Test(arguments: Kind.allCases)
     func sendsHeaderFields(kind: Kind) async throws {
         try await withTestServer { server in
@@ -103,89 +62,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test(arguments: [200, 201, 204, 206, 299, 304, 400, 404, 418, 429, 500, 503, 599], Kind.allCases)
-    func bringsEveryStatus(code: Int, kind: Kind) async throws {
-        try await withTestServer { server in
-            server.enqueue(.status(HTTPResponse.Status(code: code)))
-            let network = kind.transport.server(baseURL: server.url)
-            let response = try await network.data(HTTPRequestData())
-            #expect(response.status.code == code)
-            #expect(response.data.isEmpty)
-        }
-    }
-
-    /// Without a delegate this waits for ever on Linux.
-    @Test(
-        arguments: ["Basic realm=\"users\"", "Bearer", "Digest realm=\"x\", nonce=\"y\"", "Bearer, Basic realm=\"x\""],
-        Kind.allCases
-    )
-    func bringsUnauthorizedWithItsBody(challenge: String, kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in
-                TestResponse(
-                    status: .unauthorized,
-                    headerFields: [.wwwAuthenticate: challenge],
-                    body: .data(Data("who are you?".utf8))
-                )
-            }
-            let network = kind.transport.timeout(.seconds(60)).server(baseURL: server.url)
-            for _ in 1...3 {
-                let response = try await network.data(HTTPRequestData())
-                #expect(response.status == .unauthorized)
-                #expect(response.headerFields[.wwwAuthenticate] == challenge)
-                #expect(response.data == Data("who are you?".utf8))
-            }
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func bringsLargeBodies(kind: Kind) async throws {
-        let body = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
-        try await withTestServer { server in
-            server.route(.get, "/sized") { _ in TestResponse(body: .data(body)) }
-            server.route(.get, "/chunked") { _ in
-                TestResponse(
-                    body: .chunks([
-                        .init(body.prefix(10)), .init(body.dropFirst(10).prefix(1_000_000)),
-                        .init(body.dropFirst(1_000_010)),
-                    ])
-                )
-            }
-            let network = kind.transport.server(baseURL: server.url)
-            let sized = try await network.data(HTTPRequestData(path: "sized"))
-            let chunked = try await network.data(HTTPRequestData(path: "chunked"))
-            #expect(sized.data == body)
-            #expect(chunked.data == body)
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func bringsBackWhatWasSent(kind: Kind) async throws {
-        let body = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-        try await withTestServer { server in
-            server.route(.post, "/echo") { request in TestResponse(body: .data(request.body)) }
-            let network = kind.transport.server(baseURL: server.url)
-            let response = try await network.data(HTTPRequestData(method: .post, path: "echo", body: .data(body)))
-            #expect(response.data == body)
-        }
-    }
-
     // MARK: Redirects
-
-    @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")], Kind.allCases)
-    func followsRedirects(of status: (code: Int, method: String), kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.post, "/old") { _ in .redirect(to: "/new", status: HTTPResponse.Status(code: status.code)) }
-            server.route("/new") { request in .text("\(request.method) \(request.body.count)") }
-            let network = kind.transport.server(baseURL: server.url)
-            let response = try await network.data(
-                HTTPRequestData(method: .post, path: "old", body: .data(Data("body".utf8)))
-            )
-            #expect(response.data == Data((status.method == "POST" ? "POST 4" : "GET 0").utf8))
-            #expect(response.redirects.map(\.response.status.code) == [status.code])
-            #expect(response.url?.path() == "/new")
-        }
-    }
 
     @Test(arguments: Kind.allCases)
     func keepsCredentialsFromAnotherOrigin(kind: Kind) async throws {
@@ -202,20 +79,6 @@ struct URLSessionTransportTests {
             #expect(response.redirects.count == 2)
             #expect(server.requests.map { $0.headerFields[.authorization] } == ["Bearer token-1", nil, nil])
             #expect(server.requests.map { $0.headerFields[.cookie] } == ["session=1", nil, nil])
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func returnsARedirectThatIsNotToBeFollowed(kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.get, "/old") { _ in .redirect(to: "/new") }
-            let network = kind.transport.server(baseURL: server.url)
-            var request = HTTPRequestData(path: "old")
-            request.redirects = .never
-            let response = try await network.data(request)
-            #expect(response.status == .found)
-            #expect(response.headerFields[.location] == "/new")
-            #expect(server.requests.count == 1)
         }
     }
 
@@ -251,25 +114,6 @@ struct URLSessionTransportTests {
     }
 
     // MARK: Failures
-
-    @Test(arguments: Kind.allCases)
-    func refusesBodiesOverTheLimit(kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.get, "/sized") { _ in TestResponse(body: .data(Data(count: 100_000))) }
-            server.route(.get, "/chunked") { _ in TestResponse(body: .chunks([.init(Data(count: 100_000))])) }
-            let network = kind.transport.server(baseURL: server.url)
-            for path in ["sized", "chunked"] {
-                let tight = network.server(mutate: \.maximumResponseBytes) { _ in 99_999 }
-                let error = await #expect(throws: NetworkingError.self) {
-                    try await tight.data(HTTPRequestData(path: path))
-                }
-                #expect(error?.kind == .tooLarge)
-                let roomy = network.server(mutate: \.maximumResponseBytes) { _ in 100_000 }
-                let response = try await roomy.data(HTTPRequestData(path: path))
-                #expect(response.data.count == 100_000)
-            }
-        }
-    }
 
     @Test(arguments: Kind.allCases)
     func tellsOfATruncatedBody(kind: Kind) async throws {
@@ -345,28 +189,6 @@ struct URLSessionTransportTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func aCallerThatIsCancelledInTheBodyLeavesAtOnce(kind: Kind) async throws {
-        try await withTestServer { server in
-            let gate = Gate()
-            server.route(.get, "/slow") { _ in TestResponse(body: .sized(["first", .init("second", gate: gate)])) }
-            let network = kind.transport.server(baseURL: server.url)
-            let began = Gate()
-            let call = Task {
-                try await network.data(HTTPRequestData(path: "slow")) { progress in
-                    if progress.received.count > 0 {
-                        began.open()
-                    }
-                }
-            }
-            try await began.wait()
-            call.cancel()
-            let result = await call.result
-            #expect(throws: CancellationError.self) { try result.get() }
-            gate.open()
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
     func aTimeoutEndsTheTransfer(kind: Kind) async throws {
         try await withTestServer { server in
             let gate = Gate()
@@ -386,102 +208,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test(arguments: Kind.allCases)
-    func manyRequestsAtOnceAllFinish(kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.get, "/users/:id") { request in .text(request.parameters["id"] ?? "") }
-            let network = kind.transport.server(baseURL: server.url)
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                for id in 0..<200 {
-                    group.addTask {
-                        try await network.data(HTTPRequestData(path: "users/\(id)")).data == Data("\(id)".utf8)
-                    }
-                }
-                for try await isRight in group {
-                    #expect(isRight)
-                }
-            }
-            #expect(server.requests.count == 200)
-        }
-    }
-
     // MARK: Progress and sinks
-
-    @Test(arguments: Kind.allCases)
-    func progressGoesFromNothingToEverything(kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.post, "/echo") { request in TestResponse(body: .data(request.body)) }
-            let network = kind.transport.server(baseURL: server.url)
-            let heard = Mutex<[TransferProgress]>([])
-            let body = Data(count: 500_000)
-            try await network.data(HTTPRequestData(method: .post, path: "echo", body: .data(body))) { progress in
-                heard.withLock { $0.append(progress) }
-            }
-            let progress = heard.withLock { $0 }
-            let received = progress.map(\.received.count)
-            let sent = progress.map(\.sent.count)
-            #expect(received == received.sorted())
-            #expect(sent == sent.sorted())
-            #expect(progress.last?.received == BytesReceived(count: 500_000, expected: 500_000))
-            #expect(progress.last?.sent.count == 500_000)
-            #expect(progress.last?.received.fractionCompleted == 1)
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func aSinkGetsTheBodyInChunks(kind: Kind) async throws {
-        let body = Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13) })
-        try await withTestServer { server in
-            server.route(.get, "/") { _ in TestResponse(body: .data(body)) }
-            let network = kind.transport.server(baseURL: server.url)
-            let sink = CollectingSink()
-            var request = HTTPRequestData()
-            request.sink = sink
-            request.maximumResponseBytes = 10
-            let response = try await network.data(request)
-            #expect(response.body == .delivered(byteCount: 2_000_000))
-            #expect(sink.data == body)
-            #expect(sink.finished == 1)
-            #expect(sink.heads.map(\.status) == [.ok])
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func aSinkNeverGetsAnErrorPageOrARedirect(kind: Kind) async throws {
-        try await withTestServer { server in
-            server.route(.get, "/old") { _ in
-                TestResponse(status: .found, headerFields: [.location: "/gone"], body: .data(Data("moved".utf8)))
-            }
-            server.route(.get, "/gone") { _ in .text("not here", status: .notFound) }
-            let network = kind.transport.server(baseURL: server.url)
-            let sink = CollectingSink()
-            var request = HTTPRequestData(path: "old")
-            request.sink = sink
-            let response = try await network.data(request)
-            #expect(response.status == .notFound)
-            #expect(response.data == Data("not here".utf8))
-            #expect(sink.heads.map(\.status) == [.notFound])
-            #expect(sink.chunks.isEmpty)
-        }
-    }
-
-    @Test(arguments: Kind.allCases)
-    func aSinkThatFailsEndsTheTransfer(kind: Kind) async throws {
-        struct Full: Error {}
-        final class FullSink: ResponseSink {
-            func receive(_ chunk: Data) async throws {
-                throw Full()
-            }
-        }
-        try await withTestServer { server in
-            let gate = Gate()
-            server.route(.get, "/") { _ in TestResponse(body: .sized(["first", .init("second", gate: gate)])) }
-            let network = kind.transport.server(baseURL: server.url)
-            let filling = network.server(mutateRequest: { $0.sink = FullSink() })
-            await #expect(throws: Full.self) { try await filling.data(HTTPRequestData()) }
-            gate.open()
-        }
-    }
 
     @Test(arguments: Kind.allCases)
     func keepsTheLaws(kind: Kind) async throws {

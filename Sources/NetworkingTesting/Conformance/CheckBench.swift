@@ -57,6 +57,17 @@ struct CheckBench: Sendable {
         return Task { try await network.data(request) }
     }
 
+    /// Waits for something that happens during a call.
+    ///
+    /// The end of the call counts too: what missed it shows in what came of the call.
+    func wait(for milestone: Gate, during call: Task<some Sendable, any Error>) async throws {
+        Task {
+            _ = await call.result
+            milestone.open()
+        }
+        try await milestone.wait()
+    }
+
     /// Cancels a call, which must end with `CancellationError` itself and let its connection go.
     func cancel(_ call: Task<some Sendable, any Error>) async throws {
         call.cancel()

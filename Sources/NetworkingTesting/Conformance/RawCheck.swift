@@ -3,6 +3,12 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What must become of an answer in bytes: a response, or a failure; where both are given, either.
 struct RawOutcome: Sendable {
     private var response: (code: Int, body: String, fields: HTTPFields)?
@@ -20,9 +26,9 @@ struct RawOutcome: Sendable {
         return outcome
     }
 
-    func orFails(_ kind: NetworkingError.Kind) -> RawOutcome {
+    func orFails(_ kinds: NetworkingError.Kind...) -> RawOutcome {
         var outcome = self
-        outcome.kinds.append(kind)
+        outcome.kinds += kinds
         return outcome
     }
 
@@ -54,7 +60,10 @@ extension TransportCheck {
     /// Answers a request with each of several answers in bytes, which must come to the same.
     static func raw(_ name: String, _ answers: [[TestResponse.RawStep]], gives outcome: RawOutcome) -> TransportCheck {
         TransportCheck(name) { bench in
-            bench.server.route("/next") { _ in .text("next") }
+            // A client may send again by itself what breaks on a connection that it kept, so it gets none to keep.
+            bench.server.route("/next") { _ in
+                TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
+            }
             for answer in answers {
                 bench.server.enqueue(.raw(answer))
                 try await outcome.check(on: bench)

@@ -31,28 +31,22 @@ extension TransportCheck {
                 let listener = Listener { if case .attemptStarted = $0 { started.open() } }
                 let network = bench.transport.timeout(.seconds(60)).server(baseURL: url)
                 let call = Task { try await network.data(.with { $0.addObserver(listener) }) }
-                try await started.wait()
+                try await bench.wait(for: started, during: call)
                 try await bench.cancel(call)
             }
         },
         TransportCheck("cancel before the head") { bench in
-            bench.server.route("/") { _ in .raw(.stall) }
-            let call = bench.start()
-            try await bench.server.waitForRequests(1)
-            try await bench.cancel(call)
+            try await bench.cancelsCall(answeredWith: .raw(.stall))
         },
         TransportCheck("cancel within the head") { bench in
-            bench.server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-", .stall) }
-            let call = bench.start()
-            try await bench.server.waitForRequests(1)
-            try await bench.cancel(call)
+            try await bench.cancelsCall(answeredWith: .raw("HTTP/1.1 200 OK\r\nContent-", .stall))
         },
         TransportCheck("cancel before the body") { bench in
             bench.server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", .stall) }
             let arrived = Gate()
             let listener = Listener { if case .headReceived = $0 { arrived.open() } }
             let call = bench.start(.with { $0.addObserver(listener) })
-            try await arrived.wait()
+            try await bench.wait(for: arrived, during: call)
             try await bench.cancel(call)
         },
         TransportCheck("cancel within the body") { bench in
@@ -66,7 +60,7 @@ extension TransportCheck {
                     $0.progressHandler = { if $0.received.count > 0 { arrived.open() } }
                 }
                 let call = bench.start(request)
-                try await arrived.wait()
+                try await bench.wait(for: arrived, during: call)
                 try await bench.cancel(call)
             }
         },
@@ -76,7 +70,7 @@ extension TransportCheck {
             }
             let sink = HeldSink()
             let call = bench.start(.with { $0.sink = sink })
-            try await sink.received.wait()
+            try await bench.wait(for: sink.received, during: call)
             try await bench.cancel(call)
         },
         TransportCheck("cancel while the body is read") { bench in
@@ -93,20 +87,22 @@ extension TransportCheck {
                 )
             )
             source.yield(.pattern(10))
-            try await isAsked.wait()
+            try await bench.wait(for: isAsked, during: call)
             try await bench.cancel(call)
             source.finish()
             try expect(bench.server.requests.count, is: 0, in: "the number of whole requests")
         },
         TransportCheck("cancel while the body is sent") { bench in
             let gate = Gate()
+            let arrived = Gate()
             bench.server.routeAtHead(.post, "/") { _ in
+                arrived.open()
                 try await gate.wait()
                 return .ok
             }
             // More than the buffers of both sides hold, so that the client waits for a server that does not read.
             let call = bench.start(HTTPRequestData(method: .post, body: .data(Data(count: 64 << 20))))
-            try await bench.server.waitForRequests(1)
+            try await bench.wait(for: arrived, during: call)
             call.cancel()
             guard case .failure(let error) = await call.result, error is CancellationError else {
                 throw ConformanceFailure("CancellationError", came: "something else")
@@ -137,6 +133,20 @@ extension TransportCheck {
             try expect(try await bench.fetch().text, is: "hello", in: "the next response")
         },
     ]
+}
+
+extension CheckBench {
+    /// Cancels a call when the server has its request.
+    fileprivate func cancelsCall(answeredWith answer: TestResponse) async throws {
+        let arrived = Gate()
+        server.route("/") { _ in
+            arrived.open()
+            return answer
+        }
+        let call = start()
+        try await wait(for: arrived, during: call)
+        try await cancel(call)
+    }
 }
 
 private struct Listener: NetworkEventObserver {

@@ -103,10 +103,7 @@ extension TransportCheck {
         .raw("lying length", .text(ok + "ay, and more than that"), gives: .brings(200, "ok")),
         .raw(
             "garbage after the end",
-            [
-                [.text(ok + ok)], [.text(ok), "garbage"],
-                [.text(chunkedHead), "2\r\nok\r\n0\r\n\r\ngarbage"],
-            ],
+            [[.text(ok + ok)], [.text(ok + "garbage")], [.text(chunkedHead + "2\r\nok\r\n0\r\n\r\ngarbage")]],
             gives: .brings(200, "ok")
         ),
         .raw(

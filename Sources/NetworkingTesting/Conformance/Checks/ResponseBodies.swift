@@ -49,6 +49,7 @@ extension TransportCheck {
             let response = try await bench.fetch(.with { $0.sink = sink })
             try expect(response.status, is: .ok, in: "the status")
             try expect(sink.chunks.count, is: 0, in: "what a sink that refused receives")
+            try expect(bench.server.requests.count, is: 1, in: "the number of requests")
             try await bench.server.waitForOpenConnections(0)
         },
         TransportCheck("body as it comes") { bench in

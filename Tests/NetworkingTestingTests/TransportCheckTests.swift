@@ -1,0 +1,117 @@
+#if TestServer
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The checks find what is wrong: transports with one defect each.
+@Suite(.timeLimit(.minutes(3)))
+struct TransportCheckTests {
+    enum Defect: String, CaseIterable {
+        case losesBodies, losesFields, losesMethods, bringsNothing, bringsTooMuch, renamesErrors, forgetsSinks
+
+        /// What the defect must show in.
+        var checks: [String] {
+            switch self {
+            case .losesBodies:
+                ["request body in memory", "1 MB echo", "stream of unknown length", "stress", "progress"]
+            case .losesFields: ["multi-value headers to the server", "empty header value", "ETag", "cookies"]
+            case .losesMethods: ["methods", "request without a body"]
+            case .bringsNothing:
+                [
+                    "statuses", "response bodies", "401 with its body", "basic redirects", "infinite redirects",
+                    "concurrency",
+                    "multi-value headers from the server", "maximum response bytes", "identity", "incomplete body",
+                    "nobody listens", "stall before the head", "cancel before the head", "cancel within the body",
+                    "gzip", "under-read", "random bytes", "events",
+                ]
+            case .bringsTooMuch: ["response bodies", "empty chunked body", "redirects that are not followed"]
+            case .renamesErrors: ["cancel before the head", "infinite redirects", "maximum response bytes"]
+            case .forgetsSinks: ["sink gets the body in order", "sink gets one chunk at a time"]
+            }
+        }
+
+        func transport(for server: TestServer) -> AnyNetworkingComponent {
+            let mock = MockTransport(answeringAs: server)
+            switch self {
+            case .losesBodies: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.body = nil }))
+            case .losesFields: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.headerFields = [:] }))
+            case .losesMethods: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.method = .put }))
+            case .forgetsSinks: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.sink = nil }))
+            case .bringsNothing: return AnyNetworkingComponent(MockTransport { _ in .ok() })
+            case .bringsTooMuch:
+                return AnyNetworkingComponent(
+                    Altered(upstream: mock) { result in
+                        var response = try result.get()
+                        response.data += Data("!".utf8)
+                        return response
+                    }
+                )
+            case .renamesErrors:
+                struct Renamed: Error {}
+                return AnyNetworkingComponent(
+                    Altered(upstream: mock) { result in
+                        guard case .success(let response) = result else { throw Renamed() }
+                        return response
+                    }
+                )
+            }
+        }
+    }
+
+    @Test(arguments: Defect.allCases)
+    func findsADefect(defect: Defect) async throws {
+        for name in defect.checks {
+            let check = try #require(TransportCheck.all.first { $0.name == name })
+            let failure = await #expect(throws: ConformanceFailure.self, "\(name)") {
+                try await check.run { server in defect.transport(for: server) }
+            }
+            #expect(failure?.check == name)
+            #expect(failure?.description.hasPrefix("\(name): expected ") == true)
+        }
+    }
+
+    @Test func tellsAllFailuresAtOnce() async throws {
+        let silent = MockTransport { _ in .ok() }
+        let names = ["statuses", "ETag", "HEAD with length"]
+        let others = Set(TransportCheck.all.map(\.name)).subtracting(names)
+        let failures = await #expect(throws: ConformanceFailures.self) {
+            try await checkConformance(of: silent, except: others)
+        }
+        #expect(failures?.failures.map(\.check) == names)
+        #expect(failures?.description.split(separator: "\n").count == 3)
+    }
+
+    @Test func aCheckOfACancelledCallerEnds() async throws {
+        let check = try #require(TransportCheck.all.first)
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await check.run(on: MockTransport { _ in .ok() })
+        }
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+    }
+}
+
+private struct Altered<Upstream: NetworkingComponent>: NetworkingComponent {
+    let upstream: Upstream
+    let change: @Sendable (Result<HTTPResponseData, any Error>) throws -> HTTPResponseData
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let result: Result<HTTPResponseData, any Error>
+        do {
+            result = .success(try await upstream.send(request))
+        } catch {
+            result = .failure(error)
+        }
+        return try change(result)
+    }
+}
+#endif
