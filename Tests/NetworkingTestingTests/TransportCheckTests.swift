@@ -78,6 +78,12 @@ struct TransportCheckTests {
         }
     }
 
+    /// What a transport over sockets need not manage is still possible.
+    @Test func aTransportThatSpeaksWhileItListensPasses() async throws {
+        let check = try #require(TransportCheck.all.first { $0.name == "interleaved echo" })
+        try await check.run(on: Parrot())
+    }
+
     @Test func tellsAllFailuresAtOnce() async throws {
         let silent = MockTransport { _ in .ok() }
         let names = ["statuses", "ETag", "HEAD with length"]
@@ -97,6 +103,25 @@ struct TransportCheckTests {
         }
         let result = await call.result
         #expect(throws: CancellationError.self) { try result.get() }
+    }
+}
+
+/// Brings each chunk of the request's body to the sink before it asks for the next.
+private struct Parrot: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let head = HTTPResponse(status: .ok)
+        guard let body = request.body, case .sink(let sink) = try await request.bodyDestination(for: head) else {
+            return HTTPResponseData(request: request)
+        }
+        var byteCount: Int64 = 0
+        for try await chunk in body.chunks {
+            try await sink.receive(chunk)
+            byteCount += Int64(chunk.count)
+        }
+        try await sink.finish()
+        var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: byteCount))
+        response.wasOfferedToSink = true
+        return response
     }
 }
 
