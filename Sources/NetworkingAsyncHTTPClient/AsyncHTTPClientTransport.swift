@@ -40,7 +40,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - configuration: The client's configuration. Its redirects and its decompression are not used.
+    ///   - configuration: The client's configuration. Its redirects, its decompression and its tracing are not used.
     ///   - eventLoopGroup: The event loops on which it works; by default those that a process shares.
     public init(
         configuration: HTTPClient.Configuration = .networking,
@@ -49,6 +49,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         var configuration = configuration
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
+        configuration.tracing.tracer = nil
         configuration.guardConnections()
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
@@ -124,7 +125,7 @@ extension AsyncHTTPClientTransport: CustomStringConvertible {
 extension HTTPClient.Configuration {
     /// A configuration for a client that ends a stack: what the stack does is switched off.
     ///
-    /// It follows no redirects, decodes nothing, and says at once that there is no connection, which `retry` is there for. It
+    /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which `retry` is there for. It
     /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its `http1_1ConnectionDebugInitializer`
     /// tells a kept connection that was closed from others, and keeps out answers that would end the process (statuses below 100).
     ///
@@ -136,6 +137,7 @@ extension HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.timeout.connect = .seconds(60)
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.tracing.tracer = nil
         configuration.guardConnections()
         return configuration
     }

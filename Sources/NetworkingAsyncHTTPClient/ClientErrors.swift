@@ -30,19 +30,14 @@ struct UnansweredRequest: Error {
 }
 
 extension HTTPRequestData {
-    /// What a request fails with that got no head.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - isSent: Whether any of it may have left.
-    /// - Returns: ``UnansweredRequest`` when it may be sent again.
-    func unanswered(_ error: any Error, isSent: Bool) -> any Error {
+    /// What a request fails with that got no head: ``UnansweredRequest`` when it may be sent again.
+    func unanswered(_ error: any Error) -> any Error {
         if error is RequestBody.Failure { return error }
         let failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
-        let isKept = error is KeptConnectionClosed
-        if !isSent, isKept || error as? ChannelError == .ioOnClosedChannel { return UnansweredRequest(error: failure) }
-        let isReplayable = body?.isReplayable ?? true
-        return isKept && mayBeSentTwice && isReplayable ? UnansweredRequest(error: failure) : failure
+        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything.
+        if error as? ChannelError == .ioOnClosedChannel { return UnansweredRequest(error: failure) }
+        guard error is KeptConnectionClosed, mayBeSentTwice, body?.isReplayable ?? true else { return failure }
+        return UnansweredRequest(error: failure)
     }
 
     /// The error for a transport that takes no more exchanges.

@@ -36,14 +36,10 @@ extension HTTPClient {
     /// It is sent again when the connection that it was given turns out to be closed, and it may be or has not left
     /// (RFC 9110 section 9.2.2).
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        let outgoing = try OutgoingRequest(request)
         var closed = 0
         while true {
             do {
-                if outgoing.isShort {
-                    return try await ClientExchange(of: request).respond(over: self, to: outgoing)
-                }
-                return try await UploadingExchange(of: request).respond(over: self, to: outgoing)
+                return try await ClientExchange(of: request).respond(over: self)
             } catch let failure as UnansweredRequest {
                 closed += 1
                 guard closed < Self.mostClosed else { throw failure.error }

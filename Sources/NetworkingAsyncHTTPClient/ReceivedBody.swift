@@ -31,22 +31,23 @@ struct ReceivedBody {
 
     /// Begins to receive what follows a head.
     ///
-    /// - Throws: A ``NetworkingError`` when the body is coded in a way that nobody asked for and nobody can undo.
-    init(after head: HTTPResponse, of request: HTTPRequestData) throws {
+    /// - Throws: A ``NetworkingError`` when the head is none, and when the body is coded in a way that nobody asked for and
+    ///   nobody can undo.
+    init(after status: HTTPResponseStatus, _ headers: HTTPHeaders, of request: HTTPRequestData) throws {
+        guard let received = ReceivedHead(status, headers) else { throw request.invalidAnswer }
         self.request = request
         limit = request.decompressionLimit
-        var head = head
+        head = received.http
         let hasBody = head.hasBody(inAnswerTo: request.method)
-        announced =
-            hasBody && !head.headerFields.contains(.transferEncoding)
-            ? head.headerFields[.contentLength].flatMap { Int64($0) } : nil
-        coding = hasBody ? head.headerFields[.contentEncoding] : nil
-        if let coding, let decoder = Decoder(coding) {
-            self.decoder = decoder
+        announced = hasBody && !received.isFramed ? received.contentLength.flatMap { Int64($0) } : nil
+        coding = hasBody ? received.contentEncoding : nil
+        guard let coding else { return }
+        decoder = Decoder(coding)
+        if decoder != nil {
             // They describe the bytes on the wire, which nobody gets to see.
             head.headerFields[.contentEncoding] = nil
             head.headerFields[.contentLength] = nil
-        } else if let coding, !coding.isIdentity, !request.headerFields.contains(.acceptEncoding) {
+        } else if !coding.isIdentity, !request.headerFields.contains(.acceptEncoding) {
             throw NetworkingError(
                 .invalidResponse,
                 request: request,
@@ -54,7 +55,6 @@ struct ReceivedBody {
                 reason: HTTPRequestData.undecodable(coding)
             )
         }
-        self.head = head
     }
 
     /// How many bytes there will be, if that is known.
@@ -62,27 +62,26 @@ struct ReceivedBody {
         decoder == nil ? announced : nil
     }
 
-    /// Takes what came, and hands on what it stands for: never empty pieces.
-    mutating func receive(_ bytes: ByteBuffer, _ handOn: (ByteBuffer) throws -> Void) throws {
+    /// Takes what came, and answers what it stands for: never empty pieces.
+    mutating func receive(_ bytes: ByteBuffer) throws -> [ByteBuffer] {
         encoded += Int64(bytes.readableBytes)
         guard let decoder else {
             count += Int64(bytes.readableBytes)
-            if bytes.readableBytes > 0 {
-                try handOn(bytes)
-            }
-            return
+            return bytes.readableBytes > 0 ? [bytes] : []
         }
+        var pieces: [ByteBuffer] = []
         do {
             try decoder.decode(bytes) { piece in
                 count += Int64(piece.readableBytes)
                 guard !limit.isExceeded(decoded: count, encoded: encoded) else {
                     throw request.unfoldedTooFar(head, after: count)
                 }
-                try handOn(piece)
+                pieces.append(piece)
             }
         } catch let error where Decoder.isCodingError(error) {
             throw undecodable(error)
         }
+        return pieces
     }
 
     /// Tells that nothing more comes, and that this is as it should be.

@@ -46,11 +46,6 @@ final class Upload: AsyncSequence, Sendable {
         failureBox.failure.withLock { $0 }
     }
 
-    /// Whether any of it has been asked for.
-    var isBegun: Bool {
-        !connected.isPending
-    }
-
     /// Waits until all of it has been read, or will not be.
     func isSent() async {
         _ = try? await reading.value

@@ -208,6 +208,13 @@ extension HTTPRequestData {
         static let isForServer = State(rawValue: 32)
         /// A modifier follows its redirects, so the transport need not.
         static let hasRedirectsFollowed = State(rawValue: 64)
+        /// A modifier ends an exchange that is silent for too long, so the transport need not.
+        static let hasSilenceLimited = State(rawValue: 128)
+    }
+
+    /// Whether a modifier ends an exchange that is silent for too long, so that the transport need not.
+    package var hasSilenceLimited: Bool {
+        state.contains(.hasSilenceLimited)
     }
 
     @usableFromInline var isUnderway: Bool {
@@ -217,7 +224,7 @@ extension HTTPRequestData {
     /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
     package var landed: HTTPRequestData {
         var request = self
-        request.state.subtract([.isUnderway, .hasRedirectsFollowed])
+        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited])
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
         }

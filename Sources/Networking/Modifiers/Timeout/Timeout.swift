@@ -57,6 +57,9 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         if let longest = limits.longest, longest > request.transportPatience {
             request.transportPatience = longest
         }
+        if limits.whole != nil || limits.idle != nil && limits.head != nil {
+            request.state.insert(.hasSilenceLimited)
+        }
         guard limits.hasPhases || request.sink?.isReaderPaced == true else {
             guard let limit = limits.whole else { return try await upstream.send(request) }
             return try await withTimeLimit(until: clock.now + limit, on: clock) { error in

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|transport|streams]`.
+/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|transport|asynchttpclient|streams]`.
 ///
 /// It ends with an exit code of 1 when a gate is missed. Times are of this machine; ratios hold on others too.
 @main
@@ -15,7 +15,10 @@ struct Benchmarks {
             report.rows += try await Overhead.measureOnMainActor()
         }
         if choice == nil || choice == "transport" {
-            report.rows += try await Task.detached { try await TransportRatio.measure() }.value
+            report.rows += try await Task.detached { try await TransportRatio.measureURLSession() }.value
+        }
+        if choice == nil || choice == "asynchttpclient" {
+            report.rows += try await Task.detached { try await TransportRatio.measureAsyncHTTPClient() }.value
         }
         if choice == nil || choice == "streams" {
             report.rows += try await Task.detached { try Streams.measure() }.value

@@ -1,22 +1,31 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import NIOPosix
 import Networking
 import NetworkingAsyncHTTPClient
 
 /// The nine-modifier stack over each transport against its client alone, in requests a second.
 enum TransportRatio {
-    static func measure() async throws -> [Row] {
+    static func measureURLSession() async throws -> [Row] {
         let server = try await LoopbackServer.start()
-        var rows = try await measure(port: server.port)
-        rows += try await measureAsyncHTTPClient(port: server.port)
+        let rows = try await measureURLSession(port: server.port)
+        try await server.stop()
+        return rows
+    }
+
+    static func measureAsyncHTTPClient() async throws -> [Row] {
+        let server = try await LoopbackServer.start()
+        let rows = try await measureAsyncHTTPClient(port: server.port)
         try await server.stop()
         return rows
     }
 
     private static func measureAsyncHTTPClient(port: Int) async throws -> [Row] {
-        let raw = HTTPClient(configuration: .networking)
-        let transport = AsyncHTTPClientTransport()
+        // One event loop for both: with several it is luck how often a request changes between them.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let raw = HTTPClient(eventLoopGroup: group)
+        let transport = AsyncHTTPClientTransport(eventLoopGroup: group)
         let url = "http://127.0.0.1:\(port)/small"
         let bare = transport.server(baseURL: URL(string: "http://127.0.0.1:\(port)")!)
         let nine = transport.stackOfNine(authority: "127.0.0.1:\(port)", scheme: "http")
@@ -36,10 +45,11 @@ enum TransportRatio {
         }
         try await transport.shutdown()
         try await raw.shutdown()
+        try await group.shutdownGracefully()
         return rows
     }
 
-    private static func measure(port: Int) async throws -> [Row] {
+    private static func measureURLSession(port: Int) async throws -> [Row] {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         let raw = URLSession(configuration: configuration)

@@ -1,0 +1,72 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import HTTPTypes
+import Networking
+import NIOCore
+import NIOHTTP1
+
+extension HTTPClientRequest {
+    /// Translates a request, which is checked: its URL and its fields are valid.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - upload: What reads its body, if it is not handed over at once.
+    /// - Throws: `HTTPClientError.invalidURL` without an authority.
+    init(_ request: HTTPRequestData, sending upload: Upload?) throws {
+        guard let url = request.absoluteString else { throw HTTPClientError.invalidURL }
+        self.init(url: url)
+        method = HTTPMethod(rawValue: request.method.rawValue)
+        headers.reserveCapacity(request.headerFields.count + 3)
+        for field in request.headerFields.httpFields {
+            headers.add(name: field.name.rawName, value: field.value)
+        }
+        // A range is one of the bytes on the wire, so these must be those that the caller means.
+        if !headers.contains(name: "Accept-Encoding"), !headers.contains(name: "Range") {
+            headers.add(name: "Accept-Encoding", value: ReceivedBody.codings)
+        }
+        if let upload {
+            body = .stream(upload, length: request.body?.length.map { .known($0) } ?? .unknown)
+        } else if let data = request.body?.data {
+            body = .bytes(ByteBuffer(bytes: data))
+        }
+    }
+}
+
+/// The head of a response, and what its framing says.
+struct ReceivedHead {
+    var http: HTTPResponse
+    private(set) var contentLength: String?
+    private(set) var contentEncoding: String?
+    private(set) var isFramed = false
+
+    /// What most responses have, as most servers spell it: to look a name up costs a third of what it costs to read it.
+    private static let knownNames: [String: HTTPField.Name] = {
+        let names: [HTTPField.Name] = [
+            .accept, .acceptRanges, .age, .cacheControl, .connection, .contentEncoding, .contentLength, .contentType,
+            .date,
+            .eTag, .expires, .lastModified, .location, .server, .setCookie, .transferEncoding, .vary,
+        ]
+        let spellings = names.flatMap { [($0.rawName, $0), ($0.canonicalName, $0)] }
+        return Dictionary(spellings) { first, _ in first }
+    }()
+
+    /// Reads a head as AsyncHTTPClient brings it; nil when its status is none.
+    init?(_ status: HTTPResponseStatus, _ headers: HTTPHeaders) {
+        let code = Int(status.code)
+        guard (100...999).contains(code) else { return nil }
+        http = HTTPResponse(status: HTTPResponse.Status(standard: code))
+        http.headerFields.reserveCapacity(headers.count)
+        // In one pass: each search by name would make an index first.
+        for (name, value) in headers {
+            guard let name = Self.knownNames[name] ?? HTTPField.Name(name) else { continue }
+            http.headerFields.append(HTTPField(name: name, value: value))
+            switch name {
+            case .contentLength: contentLength = value
+            case .contentEncoding: contentEncoding = contentEncoding.map { "\($0), \(value)" } ?? value
+            case .transferEncoding: isFramed = true
+            default: break
+            }
+        }
+    }
+}
+#endif
