@@ -172,6 +172,51 @@ struct AsyncHTTPClientTransportTests {
         }
     }
 
+    #if os(Linux)
+    /// In a process of its own, server included.
+    @Test(arguments: ["download", "file", "stream"])
+    func aGibibyteTakesNoMemory(kind: String) async {
+        await #expect(processExitsWith: .success) { [kind] in
+            try await withTemporaryDirectory { directory in
+                try await withTestServer(keepingBodiesUpTo: 0) { server in
+                    let piece = TestResponse.Chunk(Data(count: 4 << 20))
+                    server.route("/small") { _ in .text("small") }
+                    server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
+                    server.route(.put, "/") { _ in .ok }
+                    let file = directory.appending(path: "data.bin")
+                    #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                    #expect(truncate(file.path, 1 << 30) == 0)
+                    let transport = AsyncHTTPClientTransport()
+                    try await transport.data(HTTPRequestData(url: server.url.appending(path: "small")))
+                    if kind == "download" {
+                        var count = 0
+                        for try await chunk in try await transport.stream(HTTPRequestData(url: server.url)) {
+                            count += chunk.count
+                        }
+                        #expect(count == 1 << 30)
+                    } else {
+                        let portions = Array(repeating: Data(count: 1 << 20), count: 1 << 10)
+                        let body: RequestBody =
+                            kind == "file"
+                            ? .file(file)
+                            : .stream {
+                                AsyncStream { continuation in
+                                    for portion in portions { continuation.yield(portion) }
+                                    continuation.finish()
+                                }
+                            }
+                        try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                        #expect(server.requests.last?.bodyByteCount == 1 << 30)
+                    }
+                    let peak = peakMemory()
+                    #expect(peak < 64 << 20, "\(peak) bytes")
+                    try await transport.shutdown()
+                }
+            }
+        }
+    }
+    #endif
+
     // MARK: Silence
 
     @Test func timeoutsOfTheConfigurationAreTimeouts() async throws {

@@ -10,7 +10,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The phases are those that the transport tells of:
-    /// - `connect`: until there is a connection. URLSession cannot tell, unless the request has a body; there, `connect`
+    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient cannot tell, unless the request has a body; there, `connect`
     ///   and `head` are one time, their sum, and `connect` alone is the time until the head.
     /// - `head`: from the connection, or the last byte of the request's body, until the head of the response.
     /// - `idle`: between any two pieces of a body, sent or received. It is not counted while a sink is busy with what it

@@ -88,7 +88,8 @@ extension TransportCheck {
             )
             source.yield(.pattern(10))
             try await bench.wait(for: isAsked, during: call)
-            try await bench.cancel(call)
+            // A connection over which nothing has gone yet may be kept.
+            try await bench.giveUp(call)
             source.finish()
             try expect(bench.server.requests.count, is: 0, in: "the number of whole requests")
         },
