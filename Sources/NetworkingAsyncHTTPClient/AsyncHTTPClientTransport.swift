@@ -51,6 +51,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         configuration.decompression = .disabled
         configuration.tracing.tracer = nil
         configuration.guardConnections()
+        configuration.guardStreams()
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     }
 
@@ -75,24 +76,48 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 
     /// Lets the exchanges that are under way end, takes no others, and closes the connections.
     ///
-    /// It may be called more than once. A caller that is cancelled waits no longer: what is under way then fails with
-    /// ``NetworkingError/Kind/connectionLost``.
+    /// Who calls it again waits for the same end. The first caller, when it is cancelled, waits no longer: what is under way
+    /// then fails with ``NetworkingError/Kind/connectionLost``.
     ///
-    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed.
+    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed; `CancellationError` to another caller that is
+    ///   cancelled.
     public func shutdown() async throws {
         let wait = Suspension<Void>()
-        let (isFirst, isIdle) = state.withLock { $0.shutDown(wait) }
-        guard isFirst else { return }
-        if !isIdle {
-            try? await wait.value()
+        switch state.withLock({ $0.shutDown(wait) }) {
+        case .done: return
+        case .another: return try await wait.value()
+        case .waiting: try? await wait.value()
+        case .idle: break
         }
-        try await client.shutdown()
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await client.shutdown())
+        } catch {
+            result = .failure(error)
+        }
+        for wait in state.withLock({ $0.finishShutdown() }) {
+            wait.resume(with: result)
+        }
+        try result.get()
+    }
+
+    private enum Shutdown {
+        /// It has happened.
+        case done
+        /// Somebody else does it, and ends the wait when it is done.
+        case another
+        /// The wait ends with the last exchange.
+        case waiting
+        /// Nothing is under way.
+        case idle
     }
 
     private struct State {
         private var exchanges = 0
         private(set) var isShutDown = false
+        private var isClosed = false
         private var waiter: Suspension<Void>?
+        private var others: [Suspension<Void>] = []
 
         mutating func begin() -> Bool {
             guard !isShutDown else { return false }
@@ -106,11 +131,22 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
             return exchanges == 0 ? waiter : nil
         }
 
-        mutating func shutDown(_ waiter: Suspension<Void>) -> (isFirst: Bool, isIdle: Bool) {
-            guard !isShutDown else { return (false, true) }
+        mutating func shutDown(_ waiter: Suspension<Void>) -> Shutdown {
+            if isClosed { return .done }
+            guard !isShutDown else {
+                others.append(waiter)
+                return .another
+            }
             isShutDown = true
             self.waiter = waiter
-            return (true, exchanges == 0)
+            return exchanges == 0 ? .idle : .waiting
+        }
+
+        /// Answers who else waits for the end.
+        mutating func finishShutdown() -> [Suspension<Void>] {
+            isClosed = true
+            defer { others = [] }
+            return others
         }
     }
 }
@@ -126,8 +162,8 @@ extension HTTPClient.Configuration {
     /// A configuration for a client that ends a stack: what the stack does is switched off.
     ///
     /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which `retry` is there for. It
-    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its `http1_1ConnectionDebugInitializer`
-    /// tells a kept connection that was closed from others, and keeps out answers that would end the process (statuses below 100).
+    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its debug initializers
+    /// tell a kept connection that was closed from others, and keep out answers that would end the process.
     ///
     /// ```swift
     /// let client = HTTPClient(configuration: .networking)
@@ -139,6 +175,7 @@ extension HTTPClient.Configuration {
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.tracing.tracer = nil
         configuration.guardConnections()
+        configuration.guardStreams()
         return configuration
     }
 }

@@ -31,13 +31,20 @@ struct UnansweredRequest: Error {
 
 extension HTTPRequestData {
     /// What a request fails with that got no head: ``UnansweredRequest`` when it may be sent again.
-    func unanswered(_ error: any Error) -> any Error {
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - upload: What reads its body, if something does.
+    /// - Returns: The error to throw.
+    func unanswered(_ error: any Error, sending upload: Upload?) -> any Error {
         if error is RequestBody.Failure { return error }
+        let isOnClosedChannel = error as? ChannelError == .ioOnClosedChannel
         let failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
-        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything.
-        if error as? ChannelError == .ioOnClosedChannel { return UnansweredRequest(error: failure) }
-        guard error is KeptConnectionClosed, mayBeSentTwice, body?.isReplayable ?? true else { return failure }
-        return UnansweredRequest(error: failure)
+        guard isOnClosedChannel || error is KeptConnectionClosed else { return failure }
+        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything; but so does the end of a
+        // body that was still to be written.
+        if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnansweredRequest(error: failure) }
+        return mayBeSentTwice && body?.isReplayable ?? true ? UnansweredRequest(error: failure) : failure
     }
 
     /// The error for a transport that takes no more exchanges.
@@ -101,9 +108,7 @@ private struct ClientFault {
         case let error as HTTPClientError:
             self.init(error)
         case let error as NIOConnectionError:
-            // Without an address there is nothing to connect to.
-            let hasAddress = !error.connectionErrors.isEmpty
-            self.init(hasAddress ? .connection : .nameResolution)
+            self.init(Self.kind(of: error))
         case is NIOSSLExtraError, is BoringSSLError:
             self.init(.tls)
         case let error as NIOSSLError:
@@ -115,9 +120,7 @@ private struct ClientFault {
         case is any NIOHTTP2Error:
             self = Self.breachOfHTTP2(error)
         case let error as IOError:
-            self.init(isAnswered ? .connectionLost : Self.kind(of: error.errnoCode))
-        case is ChannelError:
-            self.init(isAnswered ? .connectionLost : .connection)
+            self.init(Self.kind(of: error))
         default:
             // The server may have seen the request, for all that is known; `connection` would say that it has not.
             self.init(.connectionLost)
@@ -144,7 +147,10 @@ private struct ClientFault {
         case .alreadyShutdown:
             self.init(.rejected, "The client is shut down, so it takes no requests.")
         case .cancelled:
-            self.init(.connectionLost, "The client was shut down before the exchange was over.")
+            self.init(
+                .connectionLost,
+                "The connection was closed, or the client shut down, before the exchange was over."
+            )
         case .invalidURL, .emptyHost, .emptyScheme, .traceRequestWithBody, .bodyLengthMismatch:
             self.init(.invalidRequest, "AsyncHTTPClient does not send this request (\(error.shortDescription)).")
         default:
@@ -167,13 +173,22 @@ private struct ClientFault {
         }
     }
 
-    private static func kind(of code: CInt) -> NetworkingError.Kind {
-        switch code {
-        case ECONNREFUSED, EHOSTUNREACH, EADDRNOTAVAIL: .connection
-        case ENETUNREACH, ENETDOWN: .offline
+    private static func kind(of error: IOError) -> NetworkingError.Kind {
+        switch error.errnoCode {
+        // Only connecting fails so; the rest may come from a connection over which the request has gone.
+        case ECONNREFUSED, EADDRNOTAVAIL: .connection
         case ETIMEDOUT: .timeout
         default: .connectionLost
         }
+    }
+
+    private static func kind(of error: NIOConnectionError) -> NetworkingError.Kind {
+        // Without an address there is nothing to connect to.
+        guard !error.connectionErrors.isEmpty else { return .nameResolution }
+        let codes = error.connectionErrors.compactMap { ($0.error as? IOError)?.errnoCode }
+        if codes.isEmpty { return .connection }
+        if codes.allSatisfy({ $0 == ENETUNREACH || $0 == ENETDOWN }) { return .offline }
+        return codes.allSatisfy { $0 == ETIMEDOUT } ? .timeout : .connection
     }
 }
 #endif

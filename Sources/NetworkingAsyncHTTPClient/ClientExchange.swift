@@ -56,15 +56,18 @@ struct ClientExchange {
             response = try await client.execute(outgoing, deadline: .distantFuture)
         } catch {
             try Task.checkCancellation()
-            throw request.unanswered(error)
+            throw request.unanswered(error, sending: upload)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(.headReceived(body.head))
         watch.receive(body.head, expecting: body.expected)
-        let delivered = try await deliver(&body, from: response.body.makeAsyncIterator())
-        if let upload, body.head.status.code < 300 {
+        watch.isSinkBusy = request.sink != nil
+        let destination = try await request.bodyDestination(for: body.head)
+        watch.isSinkBusy = false
+        let delivered = try await deliver(&body, from: response.body.makeAsyncIterator(), to: destination)
+        if let upload, body.head.status.code < 300, !destination.isNowhere {
             // The server may have answered before it has read everything, and wants the rest all the same.
-            await upload.isSent()
+            try await upload.waitUntilTaken()
         }
         watch.end(received: body.count)
         var answer = HTTPResponseData(request: request, http: body.head, body: delivered)
@@ -74,10 +77,11 @@ struct ClientExchange {
 
     private func deliver(
         _ body: inout ReceivedBody,
-        from bytes: HTTPClientResponse.Body.AsyncIterator
+        from bytes: HTTPClientResponse.Body.AsyncIterator,
+        to destination: HTTPRequestData.BodyDestination
     ) async throws -> ResponseBody {
         var bytes = bytes
-        switch try await request.bodyDestination(for: body.head) {
+        switch destination {
         case .nowhere:
             return .delivered(byteCount: 0)
         case .memory(let limit):
@@ -90,7 +94,9 @@ struct ClientExchange {
                     try await sink.receive(Data(pieces))
                     watch.isSinkBusy = false
                 }
+                watch.isSinkBusy = true
                 try await sink.finish()
+                watch.isSinkBusy = false
             } catch {
                 sink.fail(error)
                 throw error
@@ -143,9 +149,16 @@ extension HTTPRequestData {
 
     /// The body, when it is to be read while it is sent: when it is long, or somebody wants to know how far it is.
     fileprivate var bodyToRead: RequestBody? {
-        guard let body else { return nil }
+        // Nobody asks for an empty one.
+        guard let body, body.length != 0 else { return nil }
         let isShort = body.data.map { $0.count <= Self.longestAtOnce } ?? false
         return isShort && progressHandler == nil && !isObserved ? nil : body
+    }
+}
+
+extension HTTPRequestData.BodyDestination {
+    fileprivate var isNowhere: Bool {
+        if case .nowhere = self { true } else { false }
     }
 }
 

@@ -8,6 +8,8 @@ import Synchronization
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
     private let state: Mutex<State>
+    /// The number of the last report; held while a report is made, so that they come one by one and in order.
+    private let lastReport = Mutex(0)
 
     init(of request: HTTPRequestData) {
         self.request = request
@@ -68,7 +70,11 @@ final class TransferWatch: Sendable {
     /// Reports how far it has come, unless that was reported.
     func report() {
         guard let handler = request.progressHandler else { return }
-        if let progress = state.withLock({ $0.takeProgress() }) {
+        guard let (progress, number) = state.withLock({ $0.takeProgress() }) else { return }
+        lastReport.withLock { lastReport in
+            // AsyncHTTPClient's task and the exchange's report at once.
+            guard number > lastReport else { return }
+            lastReport = number
             handler(progress)
         }
     }
@@ -85,8 +91,12 @@ final class TransferWatch: Sendable {
         watch(on: eventLoop, in: request.transportPatience, onSilence)
     }
 
+    /// Ends the watch; nothing is reported any more.
     func stop() {
         state.withLock { $0.stop() }?.cancel()
+        if request.progressHandler != nil {
+            lastReport.withLock { $0 = .max }
+        }
     }
 
     private func watch(
@@ -112,6 +122,7 @@ final class TransferWatch: Sendable {
         var head: HTTPResponse?
         var progress: TransferProgress
         private var reported: TransferProgress?
+        private var reports = 0
         var lastMove = NIODeadline.now()
         var isSinkBusy = false
         private(set) var isSilent = false
@@ -122,10 +133,11 @@ final class TransferWatch: Sendable {
             progress = TransferProgress(sent: sent)
         }
 
-        mutating func takeProgress() -> TransferProgress? {
+        mutating func takeProgress() -> (TransferProgress, number: Int)? {
             guard !isOver, progress != reported else { return nil }
             reported = progress
-            return progress
+            reports += 1
+            return (progress, reports)
         }
 
         /// How much patience is left; nil when it is over.

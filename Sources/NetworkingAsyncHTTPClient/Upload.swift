@@ -11,8 +11,15 @@ final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error
 
+    /// AsyncHTTPClient takes a few before it notices that the connection is full.
+    private static let longestPortion = 128 << 10
+
     private let portions = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
+    /// Ends when AsyncHTTPClient asks for no more.
+    private let taken = Suspension<Void>()
+    /// Ends with the exchange.
+    private let over = Suspension<Void>()
     private let watch: TransferWatch
     private let reading: OwnedTask<Void>
     private let failureBox: FailureBox
@@ -29,7 +36,12 @@ final class Upload: AsyncSequence, Sendable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    try await portions.give(ByteBuffer(bytes: chunk))
+                    var rest = ByteBuffer(bytes: chunk)
+                    while let portion = rest.readSlice(length: Swift.min(rest.readableBytes, Self.longestPortion)),
+                        portion.readableBytes > 0
+                    {
+                        try await portions.give(portion)
+                    }
                 }
                 portions.finish()
             } catch {
@@ -46,15 +58,24 @@ final class Upload: AsyncSequence, Sendable {
         failureBox.failure.withLock { $0 }
     }
 
-    /// Waits until all of it has been read, or will not be.
-    func isSent() async {
-        _ = try? await reading.value
+    /// Whether any of it has been asked for.
+    var hasBegun: Bool {
+        !connected.isPending
+    }
+
+    /// Waits until all of it is on its way, or will not be.
+    ///
+    /// - Throws: What kept it from being read to its end, and `CancellationError` when the caller is cancelled.
+    func waitUntilTaken() async throws {
+        try await taken.value()
+        if let failure { throw failure }
     }
 
     /// Stops reading: nobody sends it any more.
     func end() {
         portions.abandon()
         reading.cancel()
+        over.resume()
     }
 
     func makeAsyncIterator() -> Iterator {
@@ -70,6 +91,7 @@ final class Upload: AsyncSequence, Sendable {
         }
 
         deinit {
+            upload.taken.resume()
             upload.end()
         }
 
@@ -77,7 +99,15 @@ final class Upload: AsyncSequence, Sendable {
             if upload.connected.resume(with: .success(())) {
                 upload.watch.connect()
             }
-            guard let portion = try await upload.portions.take() else { return nil }
+            guard let portion = try await upload.portions.take() else {
+                upload.taken.resume()
+                return nil
+            }
+            if let head = upload.watch.head, head.status.code >= 300 {
+                // The server wants no more. AsyncHTTPClient would wait without end for leave to send it.
+                try await upload.over.value()
+                throw CancellationError()
+            }
             upload.watch.send(portion.readableBytes)
             return portion
         }

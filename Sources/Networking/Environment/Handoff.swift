@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A place for one element, between one who gives and one who takes.
+/// A place for one element, between one who gives and one who takes: never two at once on either side.
 ///
 /// Who gives the next waits until the place is free, which is the back-pressure; who takes waits until there is something.
 /// Either may give up, and the other hears of it at once.
@@ -41,6 +41,9 @@ package final class Handoff<Element: Sendable>: Sendable {
     ///
     /// A caller that is cancelled takes no more, ever.
     package func take() async throws -> Element? {
+        if Task.isCancelled {
+            abandon()
+        }
         try Task.checkCancellation()
         let wait = Suspension<Element?>()
         let step = state.withLock { $0.take(orWait: wait) }
@@ -56,8 +59,11 @@ package final class Handoff<Element: Sendable>: Sendable {
     }
 
     /// Nobody takes any more: what is in the place is dropped, and who gives more is told.
+    ///
+    /// When everything has been taken, there is nothing to abandon.
     package func abandon() {
-        let (giver, taker) = state.withLock { state in
+        let (giver, taker) = state.withLock { state -> (Suspension<Void>?, Suspension<Element?>?) in
+            guard state.element != nil || state.end == nil else { return (nil, nil) }
             state.isAbandoned = true
             state.element = nil
             defer { (state.giver, state.taker) = (nil, nil) }

@@ -36,6 +36,8 @@ struct ObservedSink: ResponseSink {
 
     func finish() async throws {
         isBusy(true)
+        // The exchange may go on: a request's body may still be on its way.
+        defer { isBusy(false) }
         try await sink.finish()
     }
 

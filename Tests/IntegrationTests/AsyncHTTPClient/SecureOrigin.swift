@@ -13,6 +13,8 @@ import NIOSSL
 /// - `/stall` answers a head and half of its body.
 /// - `/zeros/<count>` answers so many zeros.
 /// - `/reset` ends the stream in the middle.
+/// - `/status/<code>` answers with a status, whatever it is.
+/// - `/early` answers in full at the head, and then wants no more of the request.
 final class SecureOrigin: Sendable {
     let port: Int
     private let channel: any Channel
@@ -101,7 +103,12 @@ private final class Responder: ChannelInboundHandler {
             path = head.uri
             if path == "/echo" {
                 respond(context)
+            } else if path == "/early" {
+                respond(context, [:], ByteBuffer(string: "early"))
+                context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             }
+        case .body where path == "/early":
+            context.close(promise: nil)
         case .body(let bytes):
             if path == "/echo" {
                 context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
@@ -113,8 +120,15 @@ private final class Responder: ChannelInboundHandler {
 
     private func answer(_ context: ChannelHandlerContext) {
         switch path {
+        case "/early":
+            return
         case "/echo":
             break
+        case _ where path.hasPrefix("/status/"):
+            let code = path.split(separator: "/").last.flatMap { UInt($0) } ?? 0
+            let status = HTTPResponseStatus.custom(code: code, reasonPhrase: "Odd")
+            let head = HTTPResponseHead(version: .http1_1, status: status)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
         case "/stall":
             respond(context, ["Content-Length": "8"], ByteBuffer(string: "half"))
             return

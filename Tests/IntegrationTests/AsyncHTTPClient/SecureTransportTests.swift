@@ -125,6 +125,41 @@ struct SecureTransportTests {
         }
     }
 
+    // MARK: What would end the process
+
+    @Test(arguments: [0, 9, 99, 1_000, 1_234])
+    func aStatusThatIsNoneIsRefused(code: Int) async throws {
+        try await Self.withTransport(speaking: ["h2"]) { transport, url in
+            let error = await #expect(throws: NetworkingError.self) {
+                try await transport.timeout(.seconds(60))
+                    .data(HTTPRequestData(url: url.appending(path: "status/\(code)")))
+            }
+            #expect(error?.kind == .invalidResponse)
+        }
+    }
+
+    /// The whole answer, and then a reset, while the body is on its way; NIO may drop the one for the other.
+    @Test(arguments: 0..<10)
+    func anAnswerThatWantsNoMoreIsAnAnswer(round: Int) async throws {
+        try await Self.withTransport(speaking: ["h2"]) { transport, url in
+            var request = HTTPRequestData(method: .post, url: url.appending(path: "early"))
+            request.body = .stream {
+                AsyncStream { continuation in
+                    for _ in 0..<256 { continuation.yield(Data(count: 64 << 10)) }
+                    continuation.finish()
+                }
+            }
+            do {
+                let response = try await transport.timeout(.seconds(60)).data(request)
+                #expect(response.data == Data("early".utf8))
+            } catch let error as NetworkingError {
+                #expect(error.kind == .connectionLost)
+            }
+            let next = try await transport.data(HTTPRequestData(url: url.appending(path: "version")))
+            #expect(next.data == Data("h2".utf8))
+        }
+    }
+
     // MARK: Certificates
 
     @Test(arguments: ["unknown authority", "another host", "expired"])

@@ -102,8 +102,10 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             }
         }
         if isNew {
-            let shared = flight.audience?.heard(request) ?? request
-            flight.work.start { [flights] in
+            var shared = flight.audience?.heard(request) ?? request
+            // Its creator's timeout does not end it, as long as others wait.
+            shared.state.remove(.hasSilenceLimited)
+            flight.work.start { [flights, shared] in
                 // Before anybody hears of the result, so that whoever asks again then makes a new one.
                 defer { flights.remove(key, flight) }
                 return try await upstream.send(shared)

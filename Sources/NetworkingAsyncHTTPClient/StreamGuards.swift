@@ -1,0 +1,120 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import NIOCore
+import NIOHPACK
+import NIOHTTP1
+import NIOHTTP2
+
+/// Keeps statuses out of a stream of HTTP/2 that would trap NIO or AsyncHTTPClient: those that are no three digits, those below
+/// 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
+final class StatusGuard: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame.FramePayload
+    typealias InboundOut = HTTP2Frame.FramePayload
+
+    private var isBroken = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isBroken else { return }
+        if case .headers(let frame) = unwrapInboundIn(data), let status = frame.headers.first(name: ":status"),
+            !Self.isValid(status)
+        {
+            isBroken = true
+            context.fireErrorCaught(HTTPParserError.invalidStatus)
+            context.close(promise: nil)
+        } else {
+            context.fireChannelRead(data)
+        }
+    }
+
+    private static func isValid(_ status: String) -> Bool {
+        status.utf8.count == 3 && status.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+            && status.utf8.first != UInt8(ascii: "0") && status != "101"
+    }
+}
+
+/// Keeps the end of a response back until its request has ended, on a stream of HTTP/2.
+///
+/// AsyncHTTPClient lets the request go with the end of its response, and traps when anything happens to the stream while the
+/// request's body is still on its way: a reset that asks for no more of it, which is in order (RFC 9113 section 8.1), is enough.
+final class EndGuard: ChannelDuplexHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias InboundOut = HTTPClientResponsePart
+    typealias OutboundIn = HTTPClientRequestPart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private var isRequestOver = false
+    private var end: NIOAny?
+    private var isOver = false
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = unwrapOutboundIn(data) {
+            isRequestOver = true
+        }
+        context.write(data, promise: promise)
+        if isRequestOver {
+            passEnd(context)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver else { return }
+        if case .end = unwrapInboundIn(data), !isRequestOver {
+            end = data
+        } else {
+            context.fireChannelRead(data)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        endEarly(context)
+        if !isOver {
+            context.fireErrorCaught(error)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        endEarly(context)
+        if !isOver {
+            context.fireChannelInactive()
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if !isOver {
+            context.fireChannelWritabilityChanged()
+        }
+    }
+
+    /// The response is complete, whatever happens to the rest of the request.
+    private func endEarly(_ context: ChannelHandlerContext) {
+        guard end != nil else { return }
+        passEnd(context)
+        isOver = true
+    }
+
+    private func passEnd(_ context: ChannelHandlerContext) {
+        guard let end else { return }
+        self.end = nil
+        context.fireChannelRead(end)
+        context.fireChannelReadComplete()
+    }
+}
+
+extension HTTPClient.Configuration {
+    /// Puts the guards into each stream of HTTP/2.
+    mutating func guardStreams() {
+        let own = http2StreamChannelDebugInitializer
+        http2StreamChannelDebugInitializer = { channel in
+            channel.eventLoop
+                .submit {
+                    let pipeline = channel.pipeline.syncOperations
+                    guard (try? pipeline.handler(type: StatusGuard.self)) == nil else { return }
+                    try pipeline.addHandler(StatusGuard(), position: .first)
+                    let codec = try pipeline.handler(type: HTTP2FramePayloadToHTTP1ClientCodec.self)
+                    try pipeline.addHandler(EndGuard(), position: .after(codec))
+                }
+                .flatMap { own?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+        }
+    }
+}
+#endif
