@@ -25,7 +25,7 @@ struct ClientExchange {
 
     /// Sends the request, and brings the response and its body to where the request wants it.
     func respond(over client: HTTPClient) async throws -> HTTPResponseData {
-        let upload = request.bodyToRead.map { Upload(of: $0, watch) }
+        let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, watch) }
         // Whoever brings the body would otherwise be waited for when the exchange is over.
         defer { upload?.end() }
         // A file that cannot be read needs no connection.

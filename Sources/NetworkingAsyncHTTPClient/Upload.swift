@@ -11,8 +11,8 @@ final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error
 
-    /// AsyncHTTPClient takes a few before it notices that the connection is full.
-    private static let longestPortion = 128 << 10
+    /// So much is handed over before the event loops get to deal with it.
+    private static let longestStride = 64 << 10
 
     private let portions = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
@@ -21,12 +21,14 @@ final class Upload: AsyncSequence, Sendable {
     /// Ends with the exchange.
     private let over = Suspension<Void>()
     private let watch: TransferWatch
+    private let eventLoops: [any EventLoop]
     private let reading: OwnedTask<Void>
     private let failureBox: FailureBox
 
     /// Begins to read a body: one that can be read once only when there is a connection, so that a failure to connect does not
     /// use it up.
-    init(of body: RequestBody, _ watch: TransferWatch) {
+    init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ watch: TransferWatch) {
+        self.eventLoops = Array(eventLoops.makeIterator())
         let failureBox = FailureBox()
         self.failureBox = failureBox
         self.watch = watch
@@ -36,12 +38,7 @@ final class Upload: AsyncSequence, Sendable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    var rest = ByteBuffer(bytes: chunk)
-                    while let portion = rest.readSlice(length: Swift.min(rest.readableBytes, Self.longestPortion)),
-                        portion.readableBytes > 0
-                    {
-                        try await portions.give(portion)
-                    }
+                    try await portions.give(ByteBuffer(bytes: chunk))
                 }
                 portions.finish()
             } catch {
@@ -78,6 +75,14 @@ final class Upload: AsyncSequence, Sendable {
         over.resume()
     }
 
+    /// AsyncHTTPClient learns on the connection's event loop, whichever that is, that the connection takes no more; until then
+    /// it would go on and keep everything in memory.
+    private func letEventLoopsCatchUp() async throws {
+        for turn in eventLoops.map({ $0.submit {} }) {
+            try await turn.get()
+        }
+    }
+
     func makeAsyncIterator() -> Iterator {
         Iterator(upload: self)
     }
@@ -85,6 +90,7 @@ final class Upload: AsyncSequence, Sendable {
     /// One reading of it; when it goes, nobody sends any more.
     final class Iterator: AsyncIteratorProtocol {
         private let upload: Upload
+        private var stride = 0
 
         init(upload: Upload) {
             self.upload = upload
@@ -99,6 +105,10 @@ final class Upload: AsyncSequence, Sendable {
             if upload.connected.resume(with: .success(())) {
                 upload.watch.connect()
             }
+            if stride >= Upload.longestStride {
+                try await upload.letEventLoopsCatchUp()
+                stride = 0
+            }
             guard let portion = try await upload.portions.take() else {
                 upload.taken.resume()
                 return nil
@@ -108,6 +118,7 @@ final class Upload: AsyncSequence, Sendable {
                 try await upload.over.value()
                 throw CancellationError()
             }
+            stride += portion.readableBytes
             upload.watch.send(portion.readableBytes)
             return portion
         }
