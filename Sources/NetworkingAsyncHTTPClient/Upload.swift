@@ -78,8 +78,13 @@ final class Upload: AsyncSequence, Sendable {
     /// AsyncHTTPClient learns on the connection's event loop, whichever that is, that the connection takes no more; until then
     /// it would go on and keep everything in memory.
     private func letEventLoopsCatchUp() async throws {
-        for turn in eventLoops.map({ $0.submit {} }) {
-            try await turn.get()
+        let turns = eventLoops.map { eventLoop in
+            let turn = Suspension<Void>()
+            eventLoop.execute { turn.resume() }
+            return turn
+        }
+        for turn in turns {
+            try await turn.value()
         }
     }
 
