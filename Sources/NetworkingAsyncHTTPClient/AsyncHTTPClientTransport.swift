@@ -46,13 +46,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         configuration: HTTPClient.Configuration = .networking,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        var configuration = configuration
-        configuration.redirectConfiguration = .disallow
-        configuration.decompression = .disabled
-        configuration.tracing.tracer = nil
-        configuration.guardConnections()
-        configuration.guardStreams()
-        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+        client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
     }
 
     deinit {
@@ -155,28 +149,6 @@ extension AsyncHTTPClientTransport: CustomStringConvertible {
     /// The line of an outline.
     public var description: String {
         "AsyncHTTPClientTransport"
-    }
-}
-
-extension HTTPClient.Configuration {
-    /// A configuration for a client that ends a stack: what the stack does is switched off.
-    ///
-    /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which `retry` is there for. It
-    /// gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its debug initializers
-    /// tell a kept connection that was closed from others, and keep out answers that would end the process.
-    ///
-    /// ```swift
-    /// let client = HTTPClient(configuration: .networking)
-    /// let network = client.logged()
-    /// ```
-    public static var networking: HTTPClient.Configuration {
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        configuration.timeout.connect = .seconds(60)
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.tracing.tracer = nil
-        configuration.guardConnections()
-        configuration.guardStreams()
-        return configuration
     }
 }
 #endif

@@ -16,15 +16,17 @@ import Foundation
 /// task closes the connection.
 struct ClientExchange {
     private let request: HTTPRequestData
+    private let client: HTTPClient
     private let watch: TransferWatch
 
-    init(of request: HTTPRequestData) {
+    init(of request: HTTPRequestData, over client: HTTPClient) {
         self.request = request
-        watch = TransferWatch(of: request)
+        self.client = client
+        watch = TransferWatch(of: request, on: client.eventLoopGroup.any())
     }
 
     /// Sends the request, and brings the response and its body to where the request wants it.
-    func respond(over client: HTTPClient) async throws -> HTTPResponseData {
+    func respond() async throws -> HTTPResponseData {
         let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, watch) }
         // Whoever brings the body would otherwise be waited for when the exchange is over.
         defer { upload?.end() }
@@ -37,10 +39,10 @@ struct ClientExchange {
         watch.report()
         defer { watch.stop() }
         do {
-            guard !request.hasSilenceLimited else { return try await exchange(over: client, upload) }
+            guard !request.hasSilenceLimited else { return try await exchange(upload) }
             // A task of its own, since silence ends it and not its caller.
-            let work = OwnedTask.immediate { try await exchange(over: client, upload) }
-            watch.start(on: client.eventLoopGroup.any()) { work.cancel() }
+            let work = OwnedTask.immediate { try await exchange(upload) }
+            watch.start { work.cancel() }
             return try await work.value
         } catch {
             try Task.checkCancellation()
@@ -49,7 +51,7 @@ struct ClientExchange {
         }
     }
 
-    private func exchange(over client: HTTPClient, _ upload: Upload?) async throws -> HTTPResponseData {
+    private func exchange(_ upload: Upload?) async throws -> HTTPResponseData {
         let response: HTTPClientResponse
         do {
             let outgoing = try HTTPClientRequest(request, sending: upload)
@@ -61,9 +63,7 @@ struct ClientExchange {
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(.headReceived(body.head))
         watch.receive(body.head, expecting: body.expected)
-        watch.isSinkBusy = request.sink != nil
-        let destination = try await request.bodyDestination(for: body.head)
-        watch.isSinkBusy = false
+        let destination = try await destination(for: body.head)
         let delivered = try await deliver(&body, from: response.body.makeAsyncIterator(), to: destination)
         if let upload, body.head.status.code < 300, !destination.isNowhere {
             // The server may have answered before it has read everything, and wants the rest all the same.
@@ -73,6 +73,14 @@ struct ClientExchange {
         var answer = HTTPResponseData(request: request, http: body.head, body: delivered)
         answer.wasOfferedToSink = request.sink != nil
         return answer
+    }
+
+    /// Asks the sink, if there is one, which may take its time.
+    private func destination(for head: HTTPResponse) async throws -> HTTPRequestData.BodyDestination {
+        guard request.sink != nil else { return .memory(limit: request.maximumResponseBytes) }
+        watch.isSinkBusy = true
+        defer { watch.isSinkBusy = false }
+        return try await request.bodyDestination(for: head)
     }
 
     private func deliver(

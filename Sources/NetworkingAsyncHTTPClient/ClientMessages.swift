@@ -34,7 +34,7 @@ extension HTTPClientRequest {
 
 /// The head of a response, and what its framing says.
 struct ReceivedHead {
-    var http: HTTPResponse
+    private(set) var http: HTTPResponse
     private(set) var contentLength: String?
     private(set) var contentEncoding: String?
     private(set) var isFramed = false

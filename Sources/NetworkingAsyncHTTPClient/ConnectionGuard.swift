@@ -1,5 +1,4 @@
 #if AsyncHTTPClient
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 
@@ -52,22 +51,5 @@ final class ConnectionGuard: ChannelInboundHandler {
 /// A connection that had answered before was closed where the next answer was due, if one was.
 struct KeptConnectionClosed: Error {
     let underlying: (any Error)?
-}
-
-extension HTTPClient.Configuration {
-    /// Puts the guard into each connection of HTTP/1.1, behind its parser.
-    mutating func guardConnections() {
-        let own = http1_1ConnectionDebugInitializer
-        http1_1ConnectionDebugInitializer = { channel in
-            channel.eventLoop
-                .submit {
-                    let pipeline = channel.pipeline.syncOperations
-                    guard (try? pipeline.handler(type: ConnectionGuard.self)) == nil else { return }
-                    let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-                    try pipeline.addHandler(ConnectionGuard(), position: .after(parser))
-                }
-                .flatMap { own?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
-        }
-    }
 }
 #endif

@@ -39,7 +39,7 @@ extension HTTPClient {
         var closed = 0
         while true {
             do {
-                return try await ClientExchange(of: request).respond(over: self)
+                return try await ClientExchange(of: request, over: self).respond()
             } catch let failure as UnansweredRequest {
                 closed += 1
                 guard closed < Self.mostClosed else { throw failure.error }

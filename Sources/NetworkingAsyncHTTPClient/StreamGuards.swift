@@ -1,5 +1,4 @@
 #if AsyncHTTPClient
-import AsyncHTTPClient
 import NIOCore
 import NIOHPACK
 import NIOHTTP1
@@ -97,24 +96,6 @@ final class EndGuard: ChannelDuplexHandler {
         self.end = nil
         context.fireChannelRead(end)
         context.fireChannelReadComplete()
-    }
-}
-
-extension HTTPClient.Configuration {
-    /// Puts the guards into each stream of HTTP/2.
-    mutating func guardStreams() {
-        let own = http2StreamChannelDebugInitializer
-        http2StreamChannelDebugInitializer = { channel in
-            channel.eventLoop
-                .submit {
-                    let pipeline = channel.pipeline.syncOperations
-                    guard (try? pipeline.handler(type: StatusGuard.self)) == nil else { return }
-                    try pipeline.addHandler(StatusGuard(), position: .first)
-                    let codec = try pipeline.handler(type: HTTP2FramePayloadToHTTP1ClientCodec.self)
-                    try pipeline.addHandler(EndGuard(), position: .after(codec))
-                }
-                .flatMap { own?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
-        }
     }
 }
 #endif

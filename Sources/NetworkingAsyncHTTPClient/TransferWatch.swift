@@ -7,20 +7,23 @@ import Synchronization
 /// How far an exchange has come, and whether anything moves.
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
+    /// Keeps the time.
+    private let eventLoop: any EventLoop
     private let state: Mutex<State>
     /// The number of the last report; held while a report is made, so that they come one by one and in order.
     private let lastReport = Mutex(0)
 
-    init(of request: HTTPRequestData) {
+    init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
         self.request = request
-        state = Mutex(State(sent: request.bytesToSend))
+        self.eventLoop = eventLoop
+        state = Mutex(State(sent: request.bytesToSend, now: eventLoop.now))
     }
 
     // MARK: What moves
 
     /// There is a connection.
     func connect() {
-        state.withLock { $0.lastMove = .now() }
+        state.withLock { $0.lastMove = eventLoop.now }
         request.emit(.connected)
     }
 
@@ -49,7 +52,7 @@ final class TransferWatch: Sendable {
         set {
             state.withLock { state in
                 state.isSinkBusy = newValue
-                state.lastMove = .now()
+                state.lastMove = eventLoop.now
             }
         }
     }
@@ -61,7 +64,7 @@ final class TransferWatch: Sendable {
 
     private func move(_ change: (inout State) -> Void) {
         state.withLock { state in
-            state.lastMove = .now()
+            state.lastMove = eventLoop.now
             change(&state)
         }
         report()
@@ -87,8 +90,8 @@ final class TransferWatch: Sendable {
     }
 
     /// Watches until it is stopped, and ends what is silent for too long.
-    func start(on eventLoop: any EventLoop, onSilence: @escaping @Sendable () -> Void) {
-        watch(on: eventLoop, in: request.transportPatience, onSilence)
+    func start(onSilence: @escaping @Sendable () -> Void) {
+        watch(in: request.transportPatience, onSilence)
     }
 
     /// Ends the watch; nothing is reported any more.
@@ -99,18 +102,14 @@ final class TransferWatch: Sendable {
         }
     }
 
-    private func watch(
-        on eventLoop: any EventLoop,
-        in delay: Duration,
-        _ onSilence: @escaping @Sendable () -> Void
-    ) {
+    private func watch(in delay: Duration, _ onSilence: @escaping @Sendable () -> Void) {
         let patience = request.transportPatience
         let alarm = eventLoop.scheduleTask(in: .upToADay(delay)) { [weak self] in
-            guard let self, let rest = state.withLock({ $0.rest(of: patience) }) else { return }
+            guard let self, let rest = state.withLock({ $0.rest(of: patience, at: eventLoop.now) }) else { return }
             if rest <= .zero {
                 onSilence()
             } else {
-                watch(on: eventLoop, in: rest, onSilence)
+                watch(in: rest, onSilence)
             }
         }
         if !state.withLock({ $0.keep(alarm) }) {
@@ -123,14 +122,15 @@ final class TransferWatch: Sendable {
         var progress: TransferProgress
         private var reported: TransferProgress?
         private var reports = 0
-        var lastMove = NIODeadline.now()
+        var lastMove: NIODeadline
         var isSinkBusy = false
         private(set) var isSilent = false
         private var isOver = false
         private var alarm: Scheduled<Void>?
 
-        init(sent: BytesSent) {
+        init(sent: BytesSent, now: NIODeadline) {
             progress = TransferProgress(sent: sent)
+            lastMove = now
         }
 
         mutating func takeProgress() -> (TransferProgress, number: Int)? {
@@ -141,10 +141,10 @@ final class TransferWatch: Sendable {
         }
 
         /// How much patience is left; nil when it is over.
-        mutating func rest(of patience: Duration) -> Duration? {
+        mutating func rest(of patience: Duration, at now: NIODeadline) -> Duration? {
             guard !isOver else { return nil }
             if isSinkBusy { return patience }
-            let rest = patience - Duration(NIODeadline.now() - lastMove)
+            let rest = patience - Duration(now - lastMove)
             isSilent = rest <= .zero
             return rest
         }

@@ -64,18 +64,19 @@ public enum DecodingFailures: Sendable {
     case report(@Sendable (any Error) -> Void)
     /// It ends the stream with ``NetworkingError/Kind/decoding``.
     case fail
+}
+
+/// How the elements of a stream become values.
+struct ElementDecoding: Sendable {
+    let decoder: any BodyDecoder
+    let failures: DecodingFailures
 
     /// Decodes a value; nil when it is to be left out.
-    func decode<Value: Decodable>(
-        _ type: Value.Type,
-        from data: Data,
-        by decoder: any BodyDecoder,
-        for request: HTTPRequestData
-    ) throws -> Value? {
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data, of request: HTTPRequestData) throws -> Value? {
         do {
             return try decoder.decode(type, from: data)
         } catch {
-            switch self {
+            switch failures {
             case .skip:
                 return nil
             case .report(let report):

@@ -76,7 +76,7 @@ extension NetworkingComponent {
             after: lastEventID,
             maximumEventBytes: maximumEventBytes
         )
-        return DecodedEvents(events: events, decoder: decoder, failures: failures)
+        return DecodedEvents(events: events, decoding: ElementDecoding(decoder: decoder, failures: failures))
     }
 }
 
@@ -194,13 +194,11 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     public typealias Element = Value
 
     private let events: EventStream
-    private let decoder: any BodyDecoder
-    private let failures: DecodingFailures
+    private let decoding: ElementDecoding
 
-    init(events: EventStream, decoder: any BodyDecoder, failures: DecodingFailures) {
+    init(events: EventStream, decoding: ElementDecoding) {
         self.events = events
-        self.decoder = decoder
-        self.failures = failures
+        self.decoding = decoding
     }
 
     /// The first response as it was when its head had come.
@@ -212,30 +210,18 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     ///
     /// Only one iterator gets the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(
-            events: events.makeAsyncIterator(),
-            decoder: decoder,
-            failures: failures,
-            request: events.response.request
-        )
+        Iterator(events: events.makeAsyncIterator(), decoding: decoding, request: events.response.request)
     }
 
     /// Reads the events once, and ends the transfer when it goes.
     public struct Iterator: AsyncIteratorProtocol {
         private var events: EventStream.Iterator?
-        private let decoder: any BodyDecoder
-        private let failures: DecodingFailures
+        private let decoding: ElementDecoding
         private let request: HTTPRequestData
 
-        fileprivate init(
-            events: EventStream.Iterator,
-            decoder: any BodyDecoder,
-            failures: DecodingFailures,
-            request: HTTPRequestData
-        ) {
+        fileprivate init(events: EventStream.Iterator, decoding: ElementDecoding, request: HTTPRequestData) {
             self.events = events
-            self.decoder = decoder
-            self.failures = failures
+            self.decoding = decoding
             self.request = request
         }
 
@@ -247,9 +233,7 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
             do {
                 while let event = try await events?.next() {
                     let data = Data(event.data.utf8)
-                    if let value = try failures.decode(Value.self, from: data, by: decoder, for: request) {
-                        return value
-                    }
+                    if let value = try decoding.decode(Value.self, from: data, of: request) { return value }
                 }
                 return nil
             } catch {

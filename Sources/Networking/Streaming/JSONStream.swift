@@ -40,8 +40,7 @@ extension NetworkingComponent {
         return JSONStream(
             stream: stream,
             format: format ?? JSONStreamFormat(contentType: stream.response.headerFields[.contentType]),
-            decoder: decoder,
-            failures: failures,
+            decoding: ElementDecoding(decoder: decoder, failures: failures),
             limit: maximumDocumentBytes
         )
     }
@@ -77,21 +76,13 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
 
     private let stream: ResponseStream
     private let format: JSONStreamFormat
-    private let decoder: any BodyDecoder
-    private let failures: DecodingFailures
+    private let decoding: ElementDecoding
     private let limit: Int
 
-    init(
-        stream: ResponseStream,
-        format: JSONStreamFormat,
-        decoder: any BodyDecoder,
-        failures: DecodingFailures,
-        limit: Int
-    ) {
+    init(stream: ResponseStream, format: JSONStreamFormat, decoding: ElementDecoding, limit: Int) {
         self.stream = stream
         self.format = format
-        self.decoder = decoder
-        self.failures = failures
+        self.decoding = decoding
         self.limit = limit
     }
 
@@ -107,8 +98,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         let splitter = JSONSplitter(format: format, limit: limit)
         return Iterator(
             reader: ElementReader(stream, decoder: splitter),
-            decoder: decoder,
-            failures: failures,
+            decoding: decoding,
             request: stream.response.request
         )
     }
@@ -116,19 +106,12 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     /// Reads the documents once, and ends the transfer when it goes.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: ElementReader<JSONSplitter>?
-        private let decoder: any BodyDecoder
-        private let failures: DecodingFailures
+        private let decoding: ElementDecoding
         private let request: HTTPRequestData
 
-        fileprivate init(
-            reader: ElementReader<JSONSplitter>,
-            decoder: any BodyDecoder,
-            failures: DecodingFailures,
-            request: HTTPRequestData
-        ) {
+        fileprivate init(reader: ElementReader<JSONSplitter>, decoding: ElementDecoding, request: HTTPRequestData) {
             self.reader = reader
-            self.decoder = decoder
-            self.failures = failures
+            self.decoding = decoding
             self.request = request
         }
 
@@ -139,9 +122,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         public mutating func next() async throws -> Value? {
             do {
                 while let document = try await reader?.next() {
-                    if let value = try failures.decode(Value.self, from: document, by: decoder, for: request) {
-                        return value
-                    }
+                    if let value = try decoding.decode(Value.self, from: document, of: request) { return value }
                 }
                 return nil
             } catch {
