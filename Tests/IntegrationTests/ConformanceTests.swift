@@ -14,101 +14,108 @@ import AsyncHTTPClient
 import NetworkingAsyncHTTPClient
 #endif
 
-/// The conformance suite over the transports of the package.
-@Suite(.serialized, .timeLimit(.minutes(5)))
-struct ConformanceTests {
-    #if canImport(FoundationNetworking)
-    /// The checks that URLSession on Linux fails, and why; the numbers are those of `Documentation/Transports.md`.
-    static let knownLimits: [String: String] = [
-        "repeated headers in any spelling": "L21: their order is lost",
-        "GET with a body": "L22: refused, since it would not be sent",
-        "field without a space": "L20: refused",
-        "gzip that ends early between chunks": "libcurl takes what it has decoded for the whole",
-        "interleaved echo": "L6: streams are read to their end before anything is sent",
-        "trailers": "L10: they crash the process",
-        "end within the head": "L10: it crashes the process",
-        "damaged responses": "L10: some end within the head",
-    ]
+extension Loopback {
+    /// The conformance suite over the transports of the package.
+    @Suite(.serialized, .timeLimit(.minutes(5)))
+    struct ConformanceTests {
+        #if canImport(FoundationNetworking)
+        /// The checks that URLSession on Linux fails, and why; the numbers are those of `Documentation/Transports.md`.
+        static let knownLimits: [String: String] = [
+            "repeated headers in any spelling": "L21: their order is lost",
+            "GET with a body": "L22: refused, since it would not be sent",
+            "field without a space": "L20: refused",
+            "gzip that ends early between chunks": "libcurl takes what it has decoded for the whole",
+            "interleaved echo": "L6: streams are read to their end before anything is sent",
+            "trailers": "L10: they crash the process",
+            "end within the head": "L10: it crashes the process",
+            "damaged responses": "L10: some end within the head",
+        ]
 
-    /// Those of the known limits that would end the process, or wait until the stack's timeout.
-    static let untried: Set = ["interleaved echo", "trailers", "end within the head", "damaged responses"]
+        /// Those of the known limits that would end the process, or wait until the stack's timeout.
+        static let untried: Set = ["interleaved echo", "trailers", "end within the head", "damaged responses"]
 
-    /// Those of the known limits that show at random.
-    static let intermittent: Set = ["repeated headers in any spelling", "gzip that ends early between chunks"]
-    #else
-    static let knownLimits: [String: String] = [:]
-    static let untried: Set<String> = []
-    static let intermittent: Set<String> = []
-    #endif
+        /// Those of the known limits that show at random.
+        static let intermittent: Set = ["repeated headers in any spelling", "gzip that ends early between chunks"]
+        #else
+        static let knownLimits: [String: String] = [:]
+        static let untried: Set<String> = []
+        static let intermittent: Set<String> = []
+        #endif
 
-    private static let tried = TransportCheck.all.filter { !untried.contains($0.name) }
+        private static let tried = TransportCheck.all.filter { !untried.contains($0.name) }
 
-    @Test(arguments: tried)
-    func urlSessionTransport(check: TransportCheck) async throws {
-        try await Self.run(check, on: URLSessionTransport(configuration: .ephemeral))
-    }
-
-    @Test(arguments: tried)
-    func sharedURLSession(check: TransportCheck) async throws {
-        try await Self.run(check, on: URLSession.shared)
-    }
-
-    #if AsyncHTTPClient
-    @Test(arguments: TransportCheck.all)
-    func asyncHTTPClientTransport(check: TransportCheck) async throws {
-        let transport = AsyncHTTPClientTransport()
-        try await check.run(on: transport)
-        try await transport.shutdown()
-    }
-
-    @Test(arguments: TransportCheck.all)
-    func httpClient(check: TransportCheck) async throws {
-        let client = HTTPClient(configuration: .networking)
-        defer { client.shutdown { _ in } }
-        try await check.run(on: client)
-    }
-    #endif
-
-    @Test(arguments: TransportCheck.all.filter { !$0.needsSockets })
-    func mockTransport(check: TransportCheck) async throws {
-        try await check.run { server in AnyNetworkingComponent(MockTransport(answeringAs: server)) }
-    }
-
-    private static func run(_ check: TransportCheck, on transport: some NetworkingComponent) async throws {
-        guard let reason = knownLimits[check.name] else { return try await check.run(on: transport) }
-        await withKnownIssue(Comment(rawValue: reason), isIntermittent: intermittent.contains(check.name)) {
-            try await check.run(on: transport)
+        @Test(arguments: tried)
+        func urlSessionTransport(check: TransportCheck) async throws {
+            try await Self.run(check, on: URLSessionTransport(configuration: .ephemeral))
         }
-    }
 
-    // MARK: What is written about it
+        @Test(arguments: tried)
+        func sharedURLSession(check: TransportCheck) async throws {
+            try await Self.run(check, on: URLSession.shared)
+        }
 
-    @Test func namesAreUniqueAndKnown() {
-        let names = TransportCheck.all.map(\.name)
-        #expect(Set(names).count == names.count)
-        #expect(Set(Self.knownLimits.keys).isSubset(of: names))
-        #expect(Self.untried.union(Self.intermittent).isSubset(of: Self.knownLimits.keys))
-    }
+        #if AsyncHTTPClient
+        @Test(arguments: TransportCheck.all)
+        func asyncHTTPClientTransport(check: TransportCheck) async throws {
+            let transport = AsyncHTTPClientTransport()
+            try await check.run(on: transport)
+            try await transport.shutdown()
+        }
 
-    /// The table of `Documentation/Transports.md` names each check, and marks it as it is run here.
-    @Test func theTableIsRight() throws {
-        let file = URL(filePath: #filePath).appending(path: "../../../Documentation/Transports.md").standardized
-        let text = try String(contentsOf: file, encoding: .utf8)
-        let section = try #require(text.split(separator: "\n## Conformance\n").last?.split(separator: "\n## ").first)
-        var marks: [String: [Substring]] = [:]
-        for row in section.split(separator: "\n") where row.hasPrefix("| `") {
-            let cells = row.split(separator: "|").map { $0.drop { $0 == " " }.prefix { $0 != " " } }
-            for name in row.split(separator: "|")[0].matches(of: /`([^`]+)`/) {
-                #expect(marks.updateValue(Array(cells.dropFirst()), forKey: String(name.1)) == nil, "\(name.1) twice")
+        @Test(arguments: TransportCheck.all)
+        func httpClient(check: TransportCheck) async throws {
+            let client = HTTPClient(configuration: .networking)
+            defer { client.shutdown { _ in } }
+            try await check.run(on: client)
+        }
+        #endif
+
+        @Test(arguments: TransportCheck.all.filter { !$0.needsSockets })
+        func mockTransport(check: TransportCheck) async throws {
+            try await check.run { server in AnyNetworkingComponent(MockTransport(answeringAs: server)) }
+        }
+
+        private static func run(_ check: TransportCheck, on transport: some NetworkingComponent) async throws {
+            guard let reason = knownLimits[check.name] else { return try await check.run(on: transport) }
+            await withKnownIssue(Comment(rawValue: reason), isIntermittent: intermittent.contains(check.name)) {
+                try await check.run(on: transport)
             }
         }
-        #expect(Set(marks.keys) == Set(TransportCheck.all.map(\.name)))
-        for check in TransportCheck.all {
-            let marks = try #require(marks[check.name])
-            #expect((marks[1] == "✓") == !check.needsSockets, "MockTransport, \(check)")
-            #if canImport(FoundationNetworking)
-            #expect((marks[0] == "✓") == (Self.knownLimits[check.name] == nil), "URLSession, \(check)")
-            #endif
+
+        // MARK: What is written about it
+
+        @Test func namesAreUniqueAndKnown() {
+            let names = TransportCheck.all.map(\.name)
+            #expect(Set(names).count == names.count)
+            #expect(Set(Self.knownLimits.keys).isSubset(of: names))
+            #expect(Self.untried.union(Self.intermittent).isSubset(of: Self.knownLimits.keys))
+        }
+
+        /// The table of `Documentation/Transports.md` names each check, and marks it as it is run here.
+        @Test func theTableIsRight() throws {
+            let file = URL(filePath: #filePath).appending(path: "../../../Documentation/Transports.md").standardized
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let section = try #require(
+                text.split(separator: "\n## Conformance\n").last?.split(separator: "\n## ").first
+            )
+            var marks: [String: [Substring]] = [:]
+            for row in section.split(separator: "\n") where row.hasPrefix("| `") {
+                let cells = row.split(separator: "|").map { $0.drop { $0 == " " }.prefix { $0 != " " } }
+                for name in row.split(separator: "|")[0].matches(of: /`([^`]+)`/) {
+                    #expect(
+                        marks.updateValue(Array(cells.dropFirst()), forKey: String(name.1)) == nil,
+                        "\(name.1) twice"
+                    )
+                }
+            }
+            #expect(Set(marks.keys) == Set(TransportCheck.all.map(\.name)))
+            for check in TransportCheck.all {
+                let marks = try #require(marks[check.name])
+                #expect((marks[1] == "✓") == !check.needsSockets, "MockTransport, \(check)")
+                #if canImport(FoundationNetworking)
+                #expect((marks[0] == "✓") == (Self.knownLimits[check.name] == nil), "URLSession, \(check)")
+                #endif
+            }
         }
     }
 }

@@ -10,189 +10,194 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Many requests over URLSession at once, one after the other, and given up at any moment.
-@Suite(.serialized, .timeLimit(.minutes(5)))
-struct EnduranceTests {
-    /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows itself (L9).
-    @Test func redirectsOfManyAtOnceAllArrive() async throws {
-        try await withTestServer { server in
-            server.route(.get, "/old/:id") { request in .redirect(to: "/new/\(request.parameters["id"] ?? "")") }
-            server.route(.get, "/new/:id") { request in .text(request.parameters["id"] ?? "") }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                for id in 0..<100 {
-                    group.addTask {
-                        try await network.data(HTTPRequestData(path: "old/\(id)")).data == Data("\(id)".utf8)
+extension Loopback {
+    /// Many requests over URLSession at once, one after the other, and given up at any moment.
+    @Suite(.serialized, .timeLimit(.minutes(5)))
+    struct EnduranceTests {
+        /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows itself (L9).
+        @Test func redirectsOfManyAtOnceAllArrive() async throws {
+            try await withTestServer { server in
+                server.route(.get, "/old/:id") { request in .redirect(to: "/new/\(request.parameters["id"] ?? "")") }
+                server.route(.get, "/new/:id") { request in .text(request.parameters["id"] ?? "") }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for id in 0..<100 {
+                        group.addTask {
+                            try await network.data(HTTPRequestData(path: "old/\(id)")).data == Data("\(id)".utf8)
+                        }
                     }
-                }
-                for try await isRight in group {
-                    #expect(isRight)
+                    for try await isRight in group {
+                        #expect(isRight)
+                    }
                 }
             }
         }
-    }
 
-    // MARK: Cancellation
+        // MARK: Cancellation
 
-    enum Moment: CaseIterable {
-        case beforeTheHead
-        case withinTheHead
-        case withinTheBody
-    }
+        enum Moment: CaseIterable {
+            case beforeTheHead
+            case withinTheHead
+            case withinTheBody
+        }
 
-    /// A thousand requests, each given up at a moment of its own, on a session that goes on afterwards.
-    @Test func everyCancellationIsPromptAndReachesTheSocket() async throws {
-        try await withTestServer { server in
-            let gate = Gate()
-            server.route("/beforeTheHead") { _ in .raw(.gate(gate)) }
-            server.route("/withinTheHead") { _ in .raw("HTTP/1.1 200 OK\r\nX-A: ", .gate(gate), .stall) }
-            server.route("/withinTheBody") { _ in
-                .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", .gate(gate), .stall)
-            }
-            server.route("/after") { _ in .text("still here") }
-            let transport = URLSessionTransport(configuration: .ephemeral)
-            let network = transport.server(baseURL: server.url)
-            var random = SystemRandomNumberGenerator()
-            var lags: [Duration] = []
+        /// A thousand requests, each given up at a moment of its own, on a session that goes on afterwards.
+        @Test func everyCancellationIsPromptAndReachesTheSocket() async throws {
+            try await withTestServer { server in
+                let gate = Gate()
+                server.route("/beforeTheHead") { _ in .raw(.gate(gate)) }
+                server.route("/withinTheHead") { _ in .raw("HTTP/1.1 200 OK\r\nX-A: ", .gate(gate), .stall) }
+                server.route("/withinTheBody") { _ in
+                    .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", .gate(gate), .stall)
+                }
+                server.route("/after") { _ in .text("still here") }
+                let transport = URLSessionTransport(configuration: .ephemeral)
+                let network = transport.server(baseURL: server.url)
+                var random = SystemRandomNumberGenerator()
+                var lags: [Duration] = []
 
-            // In rounds, since a host has six connections at a time and the others only wait for one.
-            for _ in 0..<100 {
-                let calls = (0..<10).map { _ in GivenUp(Moment.allCases.randomElement(using: &random)!, network) }
-                for call in calls {
-                    for _ in 0..<Int.random(in: 0...200, using: &random) {
-                        await Task.yield()
+                // In rounds, since a host has six connections at a time and the others only wait for one.
+                for _ in 0..<100 {
+                    let calls = (0..<10).map { _ in GivenUp(Moment.allCases.randomElement(using: &random)!, network) }
+                    for call in calls {
+                        for _ in 0..<Int.random(in: 0...200, using: &random) {
+                            await Task.yield()
+                        }
+                        call.cancel()
                     }
+                    for call in calls {
+                        lags.append(await call.lag())
+                    }
+                }
+                #expect(lags.count == 1_000)
+                lags.sort()
+                #expect(lags[500] < .milliseconds(100), "half took longer")
+                // A shared machine may stop a whole process for a while, and the thread sanitizer makes it slow.
+                #expect(lags[999] < .milliseconds(100) * 5, "the longest took \(lags[999])")
+
+                // Nothing of what was given up holds a connection.
+                try await server.waitForOpenConnections(0)
+                #expect(server.activeRequests == 0)
+                let after = try await network.data(HTTPRequestData(path: "after"))
+                #expect(after.data == Data("still here".utf8))
+            }
+        }
+
+        /// A call that is given up, and how long it takes to end then.
+        private final class GivenUp: Sendable {
+            private let task: Task<ContinuousClock.Instant, Never>
+            private let moment = Mutex(ContinuousClock.now)
+
+            init(_ moment: Moment, _ network: some NetworkingComponent) {
+                task = Task {
+                    let error = await #expect(throws: (any Error).self) {
+                        try await network.data(HTTPRequestData(path: "\(moment)"))
+                    }
+                    let end = ContinuousClock.now
+                    #expect(error is CancellationError)
+                    return end
+                }
+            }
+
+            func cancel() {
+                moment.withLock { $0 = .now }
+                task.cancel()
+            }
+
+            func lag() async -> Duration {
+                let end = await task.value
+                return moment.withLock { $0 }.duration(to: end)
+            }
+        }
+
+        @Test func sharedRequestsThatAreAllCancelledCloseTheConnection() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
+                let flights = Flights()
+                let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: flights)
+                    .server(baseURL: server.url)
+                let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
+                try await server.waitForRequests(1)
+                while flights.waiting < 100 {
+                    await Task.yield()
+                }
+                for call in calls.shuffled() {
                     call.cancel()
                 }
                 for call in calls {
-                    lags.append(await call.lag())
+                    let result = await call.result
+                    #expect(throws: CancellationError.self) { try result.get() }
                 }
-            }
-            #expect(lags.count == 1_000)
-            lags.sort()
-            #expect(lags[500] < .milliseconds(100), "half took longer")
-            // A shared machine may stop a whole process for a while, and the thread sanitizer makes it slow.
-            #expect(lags[999] < .milliseconds(100) * 5, "the longest took \(lags[999])")
-
-            // Nothing of what was given up holds a connection.
-            try await server.waitForOpenConnections(0)
-            #expect(server.activeRequests == 0)
-            let after = try await network.data(HTTPRequestData(path: "after"))
-            #expect(after.data == Data("still here".utf8))
-        }
-    }
-
-    /// A call that is given up, and how long it takes to end then.
-    private final class GivenUp: Sendable {
-        private let task: Task<ContinuousClock.Instant, Never>
-        private let moment = Mutex(ContinuousClock.now)
-
-        init(_ moment: Moment, _ network: some NetworkingComponent) {
-            task = Task {
-                let error = await #expect(throws: (any Error).self) {
-                    try await network.data(HTTPRequestData(path: "\(moment)"))
-                }
-                let end = ContinuousClock.now
-                #expect(error is CancellationError)
-                return end
+                try await server.waitForOpenConnections(0)
+                #expect(server.requests.count == 1)
             }
         }
 
-        func cancel() {
-            moment.withLock { $0 = .now }
-            task.cancel()
-        }
+        // MARK: What stays behind
 
-        func lag() async -> Duration {
-            let end = await task.value
-            return moment.withLock { $0 }.duration(to: end)
-        }
-    }
+        #if os(Linux)
+        /// URLSession itself keeps some 300 bytes of each request here, so what this library keeps is what comes on top.
+        ///
+        /// In a process of its own, where nothing else takes memory.
+        @Test func twentyThousandRequestsLeaveNothingBehind() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try await withTestServer { server in
+                    server.route("/") { _ in TestResponse(body: .data(Data(count: 1_024))) }
+                    let url = server.url
+                    let configuration = URLSessionConfiguration.ephemeral
+                    configuration.urlCache = nil
+                    let session = URLSession(configuration: configuration)
+                    let raw: @Sendable () async throws -> Int = { try await session.data(from: url).0.count }
+                    let network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(60))
+                        .server(baseURL: url)
+                    let ours: @Sendable () async throws -> Int = {
+                        try await network.data(HTTPRequestData()).data.count
+                    }
 
-    @Test func sharedRequestsThatAreAllCancelledCloseTheConnection() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
-            let flights = Flights()
-            let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: flights)
-                .server(baseURL: server.url)
-            let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
-            try await server.waitForRequests(1)
-            while flights.waiting < 100 {
-                await Task.yield()
-            }
-            for call in calls.shuffled() {
-                call.cancel()
-            }
-            for call in calls {
-                let result = await call.result
-                #expect(throws: CancellationError.self) { try result.get() }
-            }
-            try await server.waitForOpenConnections(0)
-            #expect(server.requests.count == 1)
-        }
-    }
+                    try await Self.repeat(2_000, raw, server)
+                    try await Self.repeat(2_000, ours, server)
+                    let start = Footprint()
+                    try await Self.repeat(10_000, raw, server)
+                    let middle = Footprint()
+                    try await Self.repeat(20_000, ours, server)
+                    let end = Footprint()
 
-    // MARK: What stays behind
-
-    #if os(Linux)
-    /// URLSession itself keeps some 300 bytes of each request here, so what this library keeps is what comes on top.
-    ///
-    /// In a process of its own, where nothing else takes memory.
-    @Test func twentyThousandRequestsLeaveNothingBehind() async {
-        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            try await withTestServer { server in
-                server.route("/") { _ in TestResponse(body: .data(Data(count: 1_024))) }
-                let url = server.url
-                let configuration = URLSessionConfiguration.ephemeral
-                configuration.urlCache = nil
-                let session = URLSession(configuration: configuration)
-                let raw: @Sendable () async throws -> Int = { try await session.data(from: url).0.count }
-                let network = URLSessionTransport(configuration: .ephemeral).timeout(.seconds(60)).server(baseURL: url)
-                let ours: @Sendable () async throws -> Int = { try await network.data(HTTPRequestData()).data.count }
-
-                try await Self.repeat(2_000, raw, server)
-                try await Self.repeat(2_000, ours, server)
-                let start = Footprint()
-                try await Self.repeat(10_000, raw, server)
-                let middle = Footprint()
-                try await Self.repeat(20_000, ours, server)
-                let end = Footprint()
-
-                let (theirs, growth) = (2 * (middle.memory - start.memory), end.memory - middle.memory)
-                let (opened, before) = (end.descriptors, middle.descriptors)
-                // Threads keep up to a quarter of a megabyte each for their next allocations.
-                if growth > theirs + 6_000_000 || opened > before || start.memory == 0 {
-                    let text =
-                        "\(growth) bytes, where URLSession takes \(theirs); \(opened) descriptors after \(before)"
-                    FileHandle.standardError.write(Data(text.utf8))
-                    exit(EXIT_FAILURE)
-                }
-            }
-        }
-        let complaint = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(complaint.isEmpty)
-    }
-
-    private static func `repeat`(
-        _ count: Int,
-        _ send: @escaping @Sendable () async throws -> Int,
-        _ server: TestServer
-    ) async throws {
-        for _ in 0..<count / 1_000 {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<8 {
-                    group.addTask {
-                        for _ in 0..<125 {
-                            let length = try await send()
-                            #expect(length == 1_024)
-                        }
+                    let (theirs, growth) = (2 * (middle.memory - start.memory), end.memory - middle.memory)
+                    let (opened, before) = (end.descriptors, middle.descriptors)
+                    // Threads keep up to a quarter of a megabyte each for their next allocations.
+                    if growth > theirs + 6_000_000 || opened > before || start.memory == 0 {
+                        let text =
+                            "\(growth) bytes, where URLSession takes \(theirs); \(opened) descriptors after \(before)"
+                        FileHandle.standardError.write(Data(text.utf8))
+                        exit(EXIT_FAILURE)
                     }
                 }
-                try await group.waitForAll()
             }
-            server.forgetRequests()
+            let complaint = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(complaint.isEmpty)
         }
+
+        private static func `repeat`(
+            _ count: Int,
+            _ send: @escaping @Sendable () async throws -> Int,
+            _ server: TestServer
+        ) async throws {
+            for _ in 0..<count / 1_000 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 {
+                        group.addTask {
+                            for _ in 0..<125 {
+                                let length = try await send()
+                                #expect(length == 1_024)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                server.forgetRequests()
+            }
+        }
+        #endif
     }
-    #endif
 }
 #endif

@@ -11,9 +11,9 @@ import Testing
 import FoundationNetworking
 #endif
 
-extension SpoolTests {
+extension Loopback {
     /// Bodies that are read while they come, over real sockets.
-    @Suite(.timeLimit(.minutes(3)))
+    @Suite(.timeLimit(.minutes(5)))
     struct StreamingTests {
         private let transport = URLSessionTransport(configuration: .ephemeral)
 

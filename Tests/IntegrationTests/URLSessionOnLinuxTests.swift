@@ -6,190 +6,192 @@ import NetworkingTestServer
 import NetworkingTesting
 import Testing
 
-/// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites cover
-/// for every platform is not repeated here.
-@Suite(.timeLimit(.minutes(2)))
-struct URLSessionOnLinuxTests {
-    // MARK: Survived
+extension Loopback {
+    /// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites cover
+    /// for every platform is not repeated here.
+    @Suite(.timeLimit(.minutes(5)))
+    struct URLSessionOnLinuxTests {
+        // MARK: Survived
 
-    /// Without a delegate, a cancellation that meets the end of its task locks up the process.
-    @Test func trapL2CancellationsThatRaceWithTheEnd() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .text("hello") }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            var random = SystemRandomNumberGenerator()
-            for _ in 0..<100 {
-                let calls = (0..<6).map { _ in Task { try await network.data(HTTPRequestData()) } }
-                for call in calls {
-                    for _ in 0..<Int.random(in: 0...300, using: &random) {
-                        await Task.yield()
-                    }
-                    call.cancel()
-                }
-                for call in calls {
-                    switch await call.result {
-                    case .success(let response): #expect(response.data == Data("hello".utf8))
-                    case .failure(let error): #expect(error is CancellationError)
-                    }
-                }
-            }
-        }
-    }
-
-    /// With a cache, the process crashes when a task is cancelled while URLSession looks there.
-    @Test func trapL3ASessionWithACacheSurvivesEarlyCancellations() async {
-        await #expect(processExitsWith: .success) {
+        /// Without a delegate, a cancellation that meets the end of its task locks up the process.
+        @Test func trapL2CancellationsThatRaceWithTheEnd() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .text("hello") }
-                let configuration = URLSessionConfiguration.default
-                configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
-                let network = URLSession(configuration: configuration).server(baseURL: server.url)
-                for _ in 0..<200 {
-                    let call = Task { try await network.data(HTTPRequestData()) }
-                    await Task.yield()
-                    call.cancel()
-                    _ = await call.result
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                var random = SystemRandomNumberGenerator()
+                for _ in 0..<100 {
+                    let calls = (0..<6).map { _ in Task { try await network.data(HTTPRequestData()) } }
+                    for call in calls {
+                        for _ in 0..<Int.random(in: 0...300, using: &random) {
+                            await Task.yield()
+                        }
+                        call.cancel()
+                    }
+                    for call in calls {
+                        switch await call.result {
+                        case .success(let response): #expect(response.data == Data("hello".utf8))
+                        case .failure(let error): #expect(error is CancellationError)
+                        }
+                    }
                 }
             }
         }
-    }
 
-    /// There is no way to hold the server back, so what is too long is hung up on.
-    @Test func trapL5ABodyWithoutEndIsHungUpOn() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in
-                .raw(
-                    "HTTP/1.1 200 OK\r\n\r\n",
-                    .drip(Data(count: 64 << 20), by: 1 << 16),
-                    .stall
-                )
-            }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            var request = HTTPRequestData()
-            request.maximumResponseBytes = 1 << 20
-            let limited = request
-            let error = await #expect(throws: NetworkingError.self) { try await network.data(limited) }
-            #expect(error?.kind == .tooLarge)
-            try await server.waitForOpenConnections(0)
-        }
-    }
-
-    @Test func trapL12URLSessionCachesNothing() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in
-                TestResponse(headerFields: [.cacheControl: "max-age=600"], body: .data(Data("hello".utf8)))
-            }
-            let configuration = URLSessionConfiguration.default
-            configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
-            configuration.requestCachePolicy = .returnCacheDataElseLoad
-            let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
-            try await network.data(HTTPRequestData())
-            try await network.data(HTTPRequestData())
-            #expect(server.requests.count == 2)
-        }
-    }
-
-    @Test func trapL13ACredentialOfTheSessionIsNotUsed() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in
-                TestResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"users\""])
-            }
-            let configuration = URLSessionConfiguration.ephemeral
-            let space = URLProtectionSpace(
-                host: "127.0.0.1",
-                port: server.port,
-                protocol: "http",
-                realm: "users",
-                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
-            )
-            configuration.urlCredentialStorage?
-                .setDefaultCredential(
-                    URLCredential(user: "emily", password: "hunter2", persistence: .forSession),
-                    for: space
-                )
-            let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
-            let response = try await network.data(HTTPRequestData())
-            #expect(response.status == .unauthorized)
-            #expect(server.requests.map { $0.headerFields[.authorization] } == [nil])
-        }
-    }
-
-    /// A secure connection that fails has no code of its own.
-    @Test func trapL19WhatSpeaksNoTLSIsToldFromALostConnection() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            let network = URLSessionTransport(configuration: .ephemeral)
-                .server(scheme: "https").server(authority: server.authority)
-            let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
-            #expect(error?.kind == .tls)
-            #expect(error?.underlying is URLError)
-        }
-    }
-
-    @Test func trapL22NoContentTypeIsMadeUp() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            try await network.data(HTTPRequestData(method: .post, body: .data(Data("x".utf8))))
-            try await network.data(HTTPRequestData(method: .post))
-            #expect(server.requests.map { $0.headerFields[.contentType] } == ["application/octet-stream", nil])
-        }
-    }
-
-    @Test func trapL22ABodyThatURLSessionDoesNotSendIsAClearError() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-            let error = await #expect(throws: NetworkingError.self) {
-                try await network.data(HTTPRequestData(method: .get, body: .data(Data("x".utf8))))
-            }
-            #expect(error?.kind == .invalidRequest)
-            #expect(error?.reason.contains("GET") == true)
-            #expect(server.requests.isEmpty)
-        }
-    }
-
-    @Test func trapL24ATransportThatIsReleasedLetsItsConnectionsGo() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            do {
-                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-                try await network.data(HTTPRequestData())
-                #expect(server.openConnections == 1)
-            }
-            try await server.waitForOpenConnections(0)
-        }
-    }
-
-    @Test func trapL29ACallerThatIsCancelledBeforehandSendsNothing() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            let transport = URLSessionTransport(configuration: .ephemeral)
-            let url = server.url
-            let call = Task {
-                withUnsafeCurrentTask { $0?.cancel() }
-                return try await transport.data(HTTPRequestData(url: url))
-            }
-            let result = await call.result
-            #expect(throws: CancellationError.self) { try result.get() }
-            #expect(server.acceptedConnections == 0)
-        }
-    }
-
-    // MARK: Not survived
-
-    /// What brings the process down, whoever calls URLSession, until Swift 6.4: there is nothing to catch.
-    @Test(arguments: [
-        "HTTP/1.1 200 OK\r\nContent-Le",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n2\r\nok\r\n0\r\nX-A: b\r\n\r\n",
-    ])
-    func trapL10AnswersThatCrash(answer: String) async {
-        await withKnownIssue(isIntermittent: true) {
-            await #expect(processExitsWith: .success) { [answer] in
+        /// With a cache, the process crashes when a task is cancelled while URLSession looks there.
+        @Test func trapL3ASessionWithACacheSurvivesEarlyCancellations() async {
+            await #expect(processExitsWith: .success) {
                 try await withTestServer { server in
-                    server.enqueue(.raw(.text(answer)))
+                    server.route("/") { _ in .text("hello") }
+                    let configuration = URLSessionConfiguration.default
+                    configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+                    let network = URLSession(configuration: configuration).server(baseURL: server.url)
+                    for _ in 0..<200 {
+                        let call = Task { try await network.data(HTTPRequestData()) }
+                        await Task.yield()
+                        call.cancel()
+                        _ = await call.result
+                    }
+                }
+            }
+        }
+
+        /// There is no way to hold the server back, so what is too long is hung up on.
+        @Test func trapL5ABodyWithoutEndIsHungUpOn() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in
+                    .raw(
+                        "HTTP/1.1 200 OK\r\n\r\n",
+                        .drip(Data(count: 64 << 20), by: 1 << 16),
+                        .stall
+                    )
+                }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                var request = HTTPRequestData()
+                request.maximumResponseBytes = 1 << 20
+                let limited = request
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(limited) }
+                #expect(error?.kind == .tooLarge)
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func trapL12URLSessionCachesNothing() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in
+                    TestResponse(headerFields: [.cacheControl: "max-age=600"], body: .data(Data("hello".utf8)))
+                }
+                let configuration = URLSessionConfiguration.default
+                configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+                configuration.requestCachePolicy = .returnCacheDataElseLoad
+                let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
+                try await network.data(HTTPRequestData())
+                try await network.data(HTTPRequestData())
+                #expect(server.requests.count == 2)
+            }
+        }
+
+        @Test func trapL13ACredentialOfTheSessionIsNotUsed() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in
+                    TestResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"users\""])
+                }
+                let configuration = URLSessionConfiguration.ephemeral
+                let space = URLProtectionSpace(
+                    host: "127.0.0.1",
+                    port: server.port,
+                    protocol: "http",
+                    realm: "users",
+                    authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+                )
+                configuration.urlCredentialStorage?
+                    .setDefaultCredential(
+                        URLCredential(user: "emily", password: "hunter2", persistence: .forSession),
+                        for: space
+                    )
+                let network = URLSessionTransport(configuration: configuration).server(baseURL: server.url)
+                let response = try await network.data(HTTPRequestData())
+                #expect(response.status == .unauthorized)
+                #expect(server.requests.map { $0.headerFields[.authorization] } == [nil])
+            }
+        }
+
+        /// A secure connection that fails has no code of its own.
+        @Test func trapL19WhatSpeaksNoTLSIsToldFromALostConnection() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = URLSessionTransport(configuration: .ephemeral)
+                    .server(scheme: "https").server(authority: server.authority)
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
+                #expect(error?.kind == .tls)
+                #expect(error?.underlying is URLError)
+            }
+        }
+
+        @Test func trapL22NoContentTypeIsMadeUp() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                try await network.data(HTTPRequestData(method: .post, body: .data(Data("x".utf8))))
+                try await network.data(HTTPRequestData(method: .post))
+                #expect(server.requests.map { $0.headerFields[.contentType] } == ["application/octet-stream", nil])
+            }
+        }
+
+        @Test func trapL22ABodyThatURLSessionDoesNotSendIsAClearError() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(HTTPRequestData(method: .get, body: .data(Data("x".utf8))))
+                }
+                #expect(error?.kind == .invalidRequest)
+                #expect(error?.reason.contains("GET") == true)
+                #expect(server.requests.isEmpty)
+            }
+        }
+
+        @Test func trapL24ATransportThatIsReleasedLetsItsConnectionsGo() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                do {
                     let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-                    _ = try? await network.data(HTTPRequestData())
+                    try await network.data(HTTPRequestData())
+                    #expect(server.openConnections == 1)
+                }
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func trapL29ACallerThatIsCancelledBeforehandSendsNothing() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = URLSessionTransport(configuration: .ephemeral)
+                let url = server.url
+                let call = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return try await transport.data(HTTPRequestData(url: url))
+                }
+                let result = await call.result
+                #expect(throws: CancellationError.self) { try result.get() }
+                #expect(server.acceptedConnections == 0)
+            }
+        }
+
+        // MARK: Not survived
+
+        /// What brings the process down, whoever calls URLSession, until Swift 6.4: there is nothing to catch.
+        @Test(arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Le",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n2\r\nok\r\n0\r\nX-A: b\r\n\r\n",
+        ])
+        func trapL10AnswersThatCrash(answer: String) async {
+            await withKnownIssue(isIntermittent: true) {
+                await #expect(processExitsWith: .success) { [answer] in
+                    try await withTestServer { server in
+                        server.enqueue(.raw(.text(answer)))
+                        let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                        _ = try? await network.data(HTTPRequestData())
+                    }
                 }
             }
         }

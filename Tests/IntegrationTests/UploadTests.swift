@@ -11,9 +11,9 @@ import Testing
 import FoundationNetworking
 #endif
 
-extension SpoolTests {
+extension Loopback {
     /// Bodies on their way over real sockets: where they come from, what becomes of them, and what is left behind.
-    @Suite(.timeLimit(.minutes(3)))
+    @Suite(.timeLimit(.minutes(5)))
     struct UploadTests {
         private let network = URLSessionTransport(configuration: .ephemeral)
 

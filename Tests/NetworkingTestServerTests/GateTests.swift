@@ -2,7 +2,7 @@
 import NetworkingTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct GateTests {
     @Test func letsEverybodyGoWhoWaitsWhenItOpens() async throws {
         let gate = Gate()

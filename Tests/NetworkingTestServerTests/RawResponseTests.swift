@@ -4,7 +4,7 @@ import NetworkingTestServer
 import Testing
 
 /// Answers in bytes of the test's choice, as they arrive.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RawResponseTests {
     private func answer(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
         var response = TestResponse.raw()

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordedRequestTests {
     @Test func holdsTheRequestAsItWasSent() async throws {
         let request = """

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 /// Answers that begin before the body of their request has arrived.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RouteAtHeadTests {
     private static let chunkedHead = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 

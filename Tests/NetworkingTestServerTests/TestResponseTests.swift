@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TestResponseTests {
     static let answers: [(TestResponse, String)] = [
         (.ok, "200 OK\r\nContent-Length: 0\r\n\r\n"),

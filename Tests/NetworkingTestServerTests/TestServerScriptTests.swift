@@ -3,7 +3,7 @@ import HTTPTypes
 import NetworkingTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TestServerScriptTests {
     @Test(
         arguments: [

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TestServerTests {
     @Test func acceptsConnectionsOnceStarted() async throws {
         let server = try await TestServer.start()

@@ -2,7 +2,7 @@
 import NetworkingTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WithTestServerTests {
     @Test func stopsWhenTheBodyReturns() async throws {
         let server = try await withTestServer { $0 }

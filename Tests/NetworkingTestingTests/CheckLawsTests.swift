@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// For each law a modifier that breaks that one and no other.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CheckLawsTests {
     @Test func modifierThatKeepsThemPasses() async throws {
         try await checkLaws(of: Passing())

@@ -4,7 +4,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ManualClockTests {
     private let clock = ManualClock()
 

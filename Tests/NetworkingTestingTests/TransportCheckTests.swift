@@ -12,7 +12,7 @@ import Foundation
 #endif
 
 /// The checks find what is wrong: transports with one defect each.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct TransportCheckTests {
     enum Defect: String, CaseIterable {
         case losesBodies, losesFields, losesMethods, bringsNothing, bringsTooMuch, renamesErrors, forgetsSinks

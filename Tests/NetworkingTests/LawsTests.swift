@@ -5,7 +5,7 @@ import NetworkingTesting
 import Testing
 
 /// Every modifier of the library keeps the laws, alone and around every other.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LawsTests {
     @Test(arguments: LawfulModifier.all)
     func modifierKeepsTheLaws(modifier: LawfulModifier) async throws {

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// A call that comes from an actor stays there: a hop off and back costs more than the rest of a stack.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MainActorTests {
     @MainActor
     @Test(arguments: LawfulModifier.onTheCallersActor)

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ModifiedTests {
     @Test func lastModifierSeesTheRequestFirstAndTheResponseLast() async throws {
         let journal = Journal()

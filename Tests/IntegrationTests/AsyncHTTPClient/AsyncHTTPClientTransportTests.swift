@@ -9,266 +9,328 @@ import NIOCore
 import Synchronization
 import Testing
 
-/// What is AsyncHTTPClient's own, beside what every transport does.
-@Suite(.timeLimit(.minutes(3)))
-struct AsyncHTTPClientTransportTests {
-    private let transport = AsyncHTTPClientTransport()
+extension Loopback {
+    /// What is AsyncHTTPClient's own, beside what every transport does.
+    @Suite(.timeLimit(.minutes(5)))
+    struct AsyncHTTPClientTransportTests {
+        private let transport = AsyncHTTPClientTransport()
 
-    // MARK: Clients of one's own
+        // MARK: Clients of one's own
 
-    @Test func aClientIsATransport() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .text("Hello") }
-            let client = HTTPClient(configuration: .networking)
-            for _ in 1...2 {
-                let response = try await client.server(baseURL: server.url).data(HTTPRequestData())
-                #expect(response.data == Data("Hello".utf8))
-            }
-            #expect(server.acceptedConnections == 1)
-            try await client.shutdown()
-        }
-    }
-
-    @Test func aClientThatGoesPastTheStackIsRefused() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            var decoding = HTTPClient.Configuration.singletonConfiguration
-            decoding.redirectConfiguration = .disallow
-            let following = HTTPClient(configuration: HTTPClient.Configuration())
-            let decoder = HTTPClient(configuration: decoding)
-            for (client, deed) in [
-                (HTTPClient.shared, "follows redirects and decodes bodies"), (following, "follows redirects by"),
-                (decoder, "decodes bodies by"),
-            ] {
-                let error = await #expect(throws: NetworkingError.self) {
-                    try await client.server(baseURL: server.url).data(HTTPRequestData())
+        @Test func aClientIsATransport() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .text("Hello") }
+                let client = HTTPClient(configuration: .networking)
+                for _ in 1...2 {
+                    let response = try await client.server(baseURL: server.url).data(HTTPRequestData())
+                    #expect(response.data == Data("Hello".utf8))
                 }
-                #expect(error?.kind == .invalidRequest)
-                #expect(error?.reason.contains(deed) == true)
-                #expect(error?.reason.contains("AsyncHTTPClientTransport") == true)
+                #expect(server.acceptedConnections == 1)
+                try await client.shutdown()
             }
-            #expect(server.acceptedConnections == 0)
-            try await following.shutdown()
-            try await decoder.shutdown()
         }
-    }
 
-    // MARK: Shutting down
-
-    @Test func shutdownWaitsForWhatIsUnderWay() async throws {
-        try await withTestServer { server in
-            let gate = Gate()
-            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .gate(gate), "lf") }
-            server.route("/late") { _ in .ok }
-            let network = transport.server(baseURL: server.url)
-            let call = Task { try await network.data(HTTPRequestData()) }
-            try await server.waitForRequests(1)
-            let shutdown = Task { try await transport.shutdown() }
-            // Until it has begun, others are answered.
-            let error = await #expect(throws: NetworkingError.self) {
-                while true {
-                    try await network.data(HTTPRequestData(path: "late"))
-                }
-            }
-            #expect(error?.kind == .rejected)
-            #expect(error?.reason.contains("shut down") == true)
-            gate.open()
-            let response = try await call.value
-            #expect(response.data == Data("half".utf8))
-            try await shutdown.value
-            try await transport.shutdown()
-            try await server.waitForOpenConnections(0)
-        }
-    }
-
-    @Test func aShutdownThatIsCancelledCutsOff() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .stall) }
-            let network = transport.server(baseURL: server.url)
-            let call = Task { try await network.data(HTTPRequestData()) }
-            try await server.waitForRequests(1)
-            let shutdown = Task { try await transport.shutdown() }
-            shutdown.cancel()
-            _ = await shutdown.result
-            let result = await call.result
-            let error = #expect(throws: NetworkingError.self) { try result.get() }
-            #expect(error?.kind == .connectionLost)
-            try await server.waitForOpenConnections(0)
-        }
-    }
-
-    @Test func aTransportThatIsReleasedClosesItsConnections() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            try await AsyncHTTPClientTransport().server(baseURL: server.url).data(HTTPRequestData())
-            try await server.waitForOpenConnections(0)
-            #expect(server.acceptedConnections == 1)
-        }
-    }
-
-    // MARK: Bodies both ways at once
-
-    @Test func theBodyIsReadAsItIsSentAndNotBefore() async throws {
-        try await withTestServer(keepingBodiesUpTo: 0) { server in
-            server.route("/") { _ in .ok }
-            let sent = Mutex<[Int64]>([])
-            var request = HTTPRequestData(method: .put, url: server.url)
-            request.body = .stream {
-                AsyncStream { continuation in
-                    for _ in 0..<64 { continuation.yield(Data(count: 64 << 10)) }
-                    continuation.finish()
-                }
-            }
-            try await transport.data(request) { progress in
-                sent.withLock { $0.append(progress.sent.count) }
-            }
-            #expect(server.requests.first?.bodyByteCount == 4 << 20)
-            let counts = sent.withLock { $0 }
-            #expect(counts.first == 0)
-            #expect(counts.max() == 4 << 20)
-            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 <= $1 })
-        }
-    }
-
-    /// A body that can be read once is not touched until it can be sent, so that a retry may still send it.
-    @Test func aConnectionThatFailsDoesNotUseUpAStream() async throws {
-        let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
-        continuation.yield(Data("body".utf8))
-        continuation.finish()
-        let body = RequestBody.stream(stream)
-        let error = await #expect(throws: NetworkingError.self) {
-            try await transport.data(
-                HTTPRequestData(method: .put, scheme: "http", authority: "127.0.0.1:1", path: "/", body: body)
-            )
-        }
-        #expect(error?.kind == .connection)
-        try await withTestServer { server in
-            server.route("/") { _ in .ok }
-            try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
-            #expect(server.requests.first?.body == Data("body".utf8))
-        }
-    }
-
-    /// The server has seen it, for all that anybody knows.
-    @Test(arguments: [1 << 10, 100 << 10, 8 << 20], [TestResponse.RawStep.reset, .close])
-    func whatMayHaveArrivedIsNotSentAgain(count: Int, ending: TestResponse.RawStep) async throws {
-        try await withTestServer(keepingBodiesUpTo: 0) { server in
-            server.routeAtHead(.post, "/") { _ in .raw(ending) }
-            let body = RequestBody.data(Data(count: count))
-            let error = await #expect(throws: NetworkingError.self) {
-                try await transport.retry(.immediate())
-                    .data(HTTPRequestData(method: .post, url: server.url, body: body))
-            }
-            #expect(error?.kind == .connectionLost)
-            #expect(server.requests.count == 1)
-        }
-    }
-
-    /// The server answers before it has read the body, and reads it then.
-    @Test(arguments: [1 << 20, 16 << 20])
-    func anEarlyAnswerDoesNotCutTheBodyOff(count: Int) async throws {
-        try await withTestServer(keepingBodiesUpTo: 0) { server in
-            server.routeAtHead(.put, "/") { _ in .text("early") }
-            // The next request waits for the connection, or gets another when that was closed.
-            var configuration = HTTPClient.Configuration.networking
-            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
-            let transport = AsyncHTTPClientTransport(configuration: configuration)
-            server.route("/next") { _ in .ok }
-            let request = HTTPRequestData(method: .put, url: server.url, body: .data(Data(count: count)))
-            let response = try await transport.timeout(.seconds(60)).data(request)
-            #expect(response.data == Data("early".utf8))
-            try await transport.data(HTTPRequestData(url: server.url.appending(path: "next")))
-            // Had it been cut off, the connection would have been closed.
-            #expect(server.acceptedConnections == 1)
-        }
-    }
-
-    @Test func aSlowSinkHoldsTheServerBack() async throws {
-        try await withTestServer { server in
-            let isSent = Atomic(false)
-            let size = 256 << 20
-            let chunk = Data(count: 1 << 20)
-            var chunks = Array(repeating: TestResponse.Chunk(chunk), count: size / chunk.count)
-            let gate = Gate()
-            chunks.append(TestResponse.Chunk("end", gate: gate))
-            server.route("/") { [chunks] _ in TestResponse(body: .chunks(chunks)) }
-            let stream = try await transport.stream(HTTPRequestData(url: server.url))
-            var count = 0
-            for try await portion in stream {
-                count += portion.count
-                if count >= size, !isSent.exchange(true, ordering: .relaxed) {
-                    gate.open()
-                }
-            }
-            #expect(count == size + 3)
-        }
-    }
-
-    #if os(Linux)
-    /// In a process of its own, server included.
-    @Test(arguments: ["download", "file", "stream"])
-    func aGibibyteTakesNoMemory(kind: String) async {
-        await #expect(processExitsWith: .success) { [kind] in
-            try await withTemporaryDirectory { directory in
-                try await withTestServer(keepingBodiesUpTo: 0) { server in
-                    let piece = TestResponse.Chunk(Data(count: 4 << 20))
-                    server.route("/small") { _ in .text("small") }
-                    server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
-                    server.route(.put, "/") { _ in .ok }
-                    let file = directory.appending(path: "data.bin")
-                    #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
-                    #expect(truncate(file.path, 1 << 30) == 0)
-                    let transport = AsyncHTTPClientTransport()
-                    try await transport.data(HTTPRequestData(url: server.url.appending(path: "small")))
-                    let before = peakMemory()
-                    if kind == "download" {
-                        var count = 0
-                        for try await chunk in try await transport.stream(HTTPRequestData(url: server.url)) {
-                            count += chunk.count
-                        }
-                        #expect(count == 1 << 30)
-                    } else {
-                        let portions = Array(repeating: Data(count: 1 << 20), count: 1 << 10)
-                        let body: RequestBody =
-                            kind == "file"
-                            ? .file(file)
-                            : .stream {
-                                AsyncStream { continuation in
-                                    for portion in portions { continuation.yield(portion) }
-                                    continuation.finish()
-                                }
-                            }
-                        try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
-                        #expect(server.requests.last?.bodyByteCount == 1 << 30)
+        @Test func aClientThatGoesPastTheStackIsRefused() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                var decoding = HTTPClient.Configuration.singletonConfiguration
+                decoding.redirectConfiguration = .disallow
+                let following = HTTPClient(configuration: HTTPClient.Configuration())
+                let decoder = HTTPClient(configuration: decoding)
+                for (client, deed) in [
+                    (HTTPClient.shared, "follows redirects and decodes bodies"), (following, "follows redirects by"),
+                    (decoder, "decodes bodies by"),
+                ] {
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await client.server(baseURL: server.url).data(HTTPRequestData())
                     }
-                    let growth = peakMemory() - before
-                    #expect(growth < 32 << 20, "\(growth) bytes")
-                    try await transport.shutdown()
+                    #expect(error?.kind == .invalidRequest)
+                    #expect(error?.reason.contains(deed) == true)
+                    #expect(error?.reason.contains("AsyncHTTPClientTransport") == true)
+                }
+                #expect(server.acceptedConnections == 0)
+                try await following.shutdown()
+                try await decoder.shutdown()
+            }
+        }
+
+        // MARK: Shutting down
+
+        @Test func shutdownWaitsForWhatIsUnderWay() async throws {
+            try await withTestServer { server in
+                let gate = Gate()
+                server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .gate(gate), "lf") }
+                server.route("/late") { _ in .ok }
+                let network = transport.server(baseURL: server.url)
+                let call = Task { try await network.data(HTTPRequestData()) }
+                try await server.waitForRequests(1)
+                let shutdown = Task { try await transport.shutdown() }
+                // Until it has begun, others are answered.
+                let error = await #expect(throws: NetworkingError.self) {
+                    while true {
+                        try await network.data(HTTPRequestData(path: "late"))
+                    }
+                }
+                #expect(error?.kind == .rejected)
+                #expect(error?.reason.contains("shut down") == true)
+                gate.open()
+                let response = try await call.value
+                #expect(response.data == Data("half".utf8))
+                try await shutdown.value
+                try await transport.shutdown()
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func aShutdownThatIsCancelledCutsOff() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", .stall) }
+                let network = transport.server(baseURL: server.url)
+                let call = Task { try await network.data(HTTPRequestData()) }
+                try await server.waitForRequests(1)
+                let shutdown = Task { try await transport.shutdown() }
+                shutdown.cancel()
+                _ = await shutdown.result
+                let result = await call.result
+                let error = #expect(throws: NetworkingError.self) { try result.get() }
+                #expect(error?.kind == .connectionLost)
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func aTransportThatIsReleasedClosesItsConnections() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                try await AsyncHTTPClientTransport().server(baseURL: server.url).data(HTTPRequestData())
+                try await server.waitForOpenConnections(0)
+                #expect(server.acceptedConnections == 1)
+            }
+        }
+
+        // MARK: Bodies both ways at once
+
+        @Test func theBodyIsReadAsItIsSentAndNotBefore() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.route("/") { _ in .ok }
+                let sent = Mutex<[Int64]>([])
+                var request = HTTPRequestData(method: .put, url: server.url)
+                request.body = .stream {
+                    AsyncStream { continuation in
+                        for _ in 0..<64 { continuation.yield(Data(count: 64 << 10)) }
+                        continuation.finish()
+                    }
+                }
+                try await transport.data(request) { progress in
+                    sent.withLock { $0.append(progress.sent.count) }
+                }
+                #expect(server.requests.first?.bodyByteCount == 4 << 20)
+                let counts = sent.withLock { $0 }
+                #expect(counts.first == 0)
+                #expect(counts.max() == 4 << 20)
+                #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 <= $1 })
+            }
+        }
+
+        /// A body that can be read once is not touched until it can be sent, so that a retry may still send it.
+        @Test func aConnectionThatFailsDoesNotUseUpAStream() async throws {
+            let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
+            continuation.yield(Data("body".utf8))
+            continuation.finish()
+            let body = RequestBody.stream(stream)
+            let error = await #expect(throws: NetworkingError.self) {
+                try await transport.data(
+                    HTTPRequestData(method: .put, scheme: "http", authority: "127.0.0.1:1", path: "/", body: body)
+                )
+            }
+            #expect(error?.kind == .connection)
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                #expect(server.requests.first?.body == Data("body".utf8))
+            }
+        }
+
+        /// The server has seen it, for all that anybody knows.
+        @Test(arguments: [1 << 10, 100 << 10, 8 << 20], [TestResponse.RawStep.reset, .close])
+        func whatMayHaveArrivedIsNotSentAgain(count: Int, ending: TestResponse.RawStep) async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.post, "/") { _ in .raw(ending) }
+                let body = RequestBody.data(Data(count: count))
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await transport.retry(.immediate())
+                        .data(HTTPRequestData(method: .post, url: server.url, body: body))
+                }
+                #expect(error?.kind == .connectionLost)
+                #expect(server.requests.count == 1)
+            }
+        }
+
+        /// The server answers before it has read the body, and reads it then.
+        @Test(arguments: [1 << 10, 1 << 20, 16 << 20], ["data", "stream"])
+        func anEarlyAnswerDoesNotCutTheBodyOff(count: Int, kind: String) async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.put, "/") { _ in .text("early") }
+                // The next request waits for the connection, or gets another when that was closed.
+                var configuration = HTTPClient.Configuration.networking
+                configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
+                let transport = AsyncHTTPClientTransport(configuration: configuration)
+                server.route("/next") { _ in .ok }
+                let portions = Array(repeating: Data(count: 1 << 10), count: count >> 10)
+                let body: RequestBody =
+                    kind == "data"
+                    ? .data(Data(count: count))
+                    : .stream {
+                        AsyncStream { continuation in
+                            for portion in portions { continuation.yield(portion) }
+                            continuation.finish()
+                        }
+                    }
+                let request = HTTPRequestData(method: .put, url: server.url, body: body)
+                let response = try await transport.timeout(.seconds(60)).data(request)
+                #expect(response.data == Data("early".utf8))
+                try await transport.data(HTTPRequestData(url: server.url.appending(path: "next")))
+                // Had it been cut off, the connection would have been closed.
+                #expect(server.acceptedConnections == 1)
+            }
+        }
+
+        @Test func aSlowSinkHoldsTheServerBack() async throws {
+            try await withTestServer { server in
+                let isSent = Atomic(false)
+                let size = 256 << 20
+                let chunk = Data(count: 1 << 20)
+                var chunks = Array(repeating: TestResponse.Chunk(chunk), count: size / chunk.count)
+                let gate = Gate()
+                chunks.append(TestResponse.Chunk("end", gate: gate))
+                server.route("/") { [chunks] _ in TestResponse(body: .chunks(chunks)) }
+                let stream = try await transport.stream(HTTPRequestData(url: server.url))
+                var count = 0
+                for try await portion in stream {
+                    count += portion.count
+                    if count >= size, !isSent.exchange(true, ordering: .relaxed) {
+                        gate.open()
+                    }
+                }
+                #expect(count == size + 3)
+            }
+        }
+
+        #if os(Linux)
+        /// In a process of its own, server included.
+        @Test(arguments: ["download", "file", "stream"])
+        func aGibibyteTakesNoMemory(kind: String) async {
+            await #expect(processExitsWith: .success) { [kind] in
+                try await withTemporaryDirectory { directory in
+                    try await withTestServer(keepingBodiesUpTo: 0) { server in
+                        let piece = TestResponse.Chunk(Data(count: 4 << 20))
+                        server.route("/small") { _ in .text("small") }
+                        server.route(.get, "/") { _ in TestResponse(body: .sized(Array(repeating: piece, count: 256))) }
+                        server.route(.put, "/") { _ in .ok }
+                        let file = directory.appending(path: "data.bin")
+                        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                        #expect(truncate(file.path, 1 << 30) == 0)
+                        let transport = AsyncHTTPClientTransport()
+                        try await transport.data(HTTPRequestData(url: server.url.appending(path: "small")))
+                        let before = peakMemory()
+                        if kind == "download" {
+                            var count = 0
+                            for try await chunk in try await transport.stream(HTTPRequestData(url: server.url)) {
+                                count += chunk.count
+                            }
+                            #expect(count == 1 << 30)
+                        } else {
+                            let portions = Array(repeating: Data(count: 1 << 20), count: 1 << 10)
+                            let body: RequestBody =
+                                kind == "file"
+                                ? .file(file)
+                                : .stream {
+                                    AsyncStream { continuation in
+                                        for portion in portions { continuation.yield(portion) }
+                                        continuation.finish()
+                                    }
+                                }
+                            try await transport.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                            #expect(server.requests.last?.bodyByteCount == 1 << 30)
+                        }
+                        let growth = peakMemory() - before
+                        #expect(growth < 32 << 20, "\(growth) bytes")
+                        try await transport.shutdown()
+                    }
                 }
             }
         }
-    }
-    #endif
+        #endif
 
-    // MARK: Silence
+        // MARK: Silence
 
-    @Test func timeoutsOfTheConfigurationAreTimeouts() async throws {
-        try await withTestServer { server in
-            server.route("/") { _ in .raw(.stall) }
-            var configuration = HTTPClient.Configuration.networking
-            configuration.timeout.read = .milliseconds(50)
-            let transport = AsyncHTTPClientTransport(configuration: configuration)
-            let error = await #expect(throws: NetworkingError.self) {
-                try await transport.data(HTTPRequestData(url: server.url))
-            }
-            #expect(error?.kind == .timeout)
-            #expect(error?.underlying is HTTPClientError)
+        /// A request whose transport bears no more than 50 ms of silence.
+        private func impatient(_ server: TestServer, _ path: String, body: RequestBody? = nil) -> HTTPRequestData {
+            var request = HTTPRequestData(method: .put, url: server.url.appending(path: path), body: body)
+            request.transportPatience = .milliseconds(50)
+            return request
         }
-    }
 
-    @Test func theOutlineNamesIt() {
-        #expect("\(transport.logged().outline)".hasSuffix("AsyncHTTPClientTransport"))
-        #expect("\(HTTPClient.shared.logged().outline)".hasSuffix("HTTPClient"))
+        @Test func silenceEndsAnExchange() async throws {
+            try await withTestServer { server in
+                server.route("/head") { _ in .raw(.stall) }
+                server.route("/body") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
+                let silent = AsyncStream<Data> { nil }
+                let (never, continuation) = AsyncStream.makeStream(of: Data.self)
+                for request in [
+                    impatient(server, "head"), impatient(server, "body"),
+                    impatient(server, "head", body: .data(Data(count: 1 << 20))),
+                    impatient(server, "head", body: .stream(silent)), impatient(server, "head", body: .stream(never)),
+                ] {
+                    let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+                    #expect(error?.kind == .timeout)
+                    #expect(error?.reason.contains("Nothing has moved for 0.05 seconds") == true)
+                }
+                continuation.finish()
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func aTimeoutOfTheStackStandsInForTheTransports() async throws {
+            /// Leaves the transport no time at all.
+            struct Hurry: NetworkingModifier {
+                func send(
+                    _ request: HTTPRequestData,
+                    upstream: some NetworkingComponent
+                ) async throws -> HTTPResponseData {
+                    var request = request
+                    request.transportPatience = .nanoseconds(1)
+                    return try await upstream.send(request)
+                }
+            }
+
+            try await withTestServer { server in
+                server.route("/") { _ in .text("ok") }
+                let hurried = transport.modified(Hurry()).server(baseURL: server.url)
+                let error = await #expect(throws: NetworkingError.self) { try await hurried.data(HTTPRequestData()) }
+                #expect(error?.kind == .timeout)
+                let response = try await hurried.timeout(.seconds(100)).data(HTTPRequestData())
+                #expect(response.data == Data("ok".utf8))
+            }
+        }
+
+        @Test func timeoutsOfTheConfigurationAreTimeouts() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .raw(.stall) }
+                var configuration = HTTPClient.Configuration.networking
+                configuration.timeout.read = .milliseconds(50)
+                let transport = AsyncHTTPClientTransport(configuration: configuration)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await transport.data(HTTPRequestData(url: server.url))
+                }
+                #expect(error?.kind == .timeout)
+                #expect(error?.underlying is HTTPClientError)
+            }
+        }
+
+        @Test func theOutlineNamesIt() {
+            #expect("\(transport.logged().outline)".hasSuffix("AsyncHTTPClientTransport"))
+            #expect("\(HTTPClient.shared.logged().outline)".hasSuffix("HTTPClient"))
+        }
     }
 }
 #endif

@@ -7,48 +7,50 @@ import NetworkingTestServer
 import NetworkingTesting
 import Testing
 
-/// An app changes its transport by changing one line.
-@Suite(.timeLimit(.minutes(3)))
-struct OneLineSwitchTests {
-    private enum Tenant: NetworkEnvironmentKey {
-        static let defaultValue = ""
-    }
+extension Loopback {
+    /// An app changes its transport by changing one line.
+    @Suite(.timeLimit(.minutes(5)))
+    struct OneLineSwitchTests {
+        private enum Tenant: NetworkEnvironmentKey {
+            static let defaultValue = ""
+        }
 
-    /// Everything that there is, around any transport.
-    private static func stack(on transport: some NetworkingComponent, url: URL) -> some NetworkingComponent {
-        transport
-            .timeout(.seconds(60), connect: .seconds(30), head: .seconds(30), idle: .seconds(30))
-            .throttled(max: 4)
-            .rateLimited(to: 1_000, per: .seconds(1))
-            .delayed(by: .zero)
-            .intercepted(by: Nobody(), policy: .never)
-            .retry(.immediate())
-            .redirected()
-            .checkedStatusCode()
-            .deduplicated()
-            .deadline(.seconds(100))
-            .numbered()
-            .logged()
-            .server(headerField: .accept, "text/plain")
-            .server(baseURL: url)
-    }
+        /// Everything that there is, around any transport.
+        private static func stack(on transport: some NetworkingComponent, url: URL) -> some NetworkingComponent {
+            transport
+                .timeout(.seconds(60), connect: .seconds(30), head: .seconds(30), idle: .seconds(30))
+                .throttled(max: 4)
+                .rateLimited(to: 1_000, per: .seconds(1))
+                .delayed(by: .zero)
+                .intercepted(by: Nobody(), policy: .never)
+                .retry(.immediate())
+                .redirected()
+                .checkedStatusCode()
+                .deduplicated()
+                .deadline(.seconds(100))
+                .numbered()
+                .logged()
+                .server(headerField: .accept, "text/plain")
+                .server(baseURL: url)
+        }
 
-    private struct Nobody: RequestInterceptor {}
+        private struct Nobody: RequestInterceptor {}
 
-    @Test(arguments: ["URLSession", "AsyncHTTPClient"])
-    func everyModifierInTheStack(name: String) async throws {
-        let transport: any NetworkingComponent =
-            name == "URLSession" ? URLSessionTransport(configuration: .ephemeral) : AsyncHTTPClientTransport()
-        try await withTestServer { server in
-            server.route(.get, "/hello") { request in
-                server.requests.count < 3 ? .status(.serviceUnavailable) : .redirect(to: "/there?name=Emily")
+        @Test(arguments: ["URLSession", "AsyncHTTPClient"])
+        func everyModifierInTheStack(name: String) async throws {
+            let transport: any NetworkingComponent =
+                name == "URLSession" ? URLSessionTransport(configuration: .ephemeral) : AsyncHTTPClientTransport()
+            try await withTestServer { server in
+                server.route(.get, "/hello") { request in
+                    server.requests.count < 3 ? .status(.serviceUnavailable) : .redirect(to: "/there?name=Emily")
+                }
+                server.route(.get, "/there") { request in .text("Hello, \(request.query ?? "")") }
+                let network = Self.stack(on: transport, url: server.url)
+                let response = try await network.data(HTTPRequestData(path: "hello"))
+                #expect(String(decoding: response.data, as: UTF8.self) == "Hello, name=Emily")
+                #expect(response.redirects.count == 1)
+                #expect(server.requests.map(\.path) == ["/hello", "/hello", "/hello", "/there"])
             }
-            server.route(.get, "/there") { request in .text("Hello, \(request.query ?? "")") }
-            let network = Self.stack(on: transport, url: server.url)
-            let response = try await network.data(HTTPRequestData(path: "hello"))
-            #expect(String(decoding: response.data, as: UTF8.self) == "Hello, name=Emily")
-            #expect(response.redirects.count == 1)
-            #expect(server.requests.map(\.path) == ["/hello", "/hello", "/hello", "/there"])
         }
     }
 }

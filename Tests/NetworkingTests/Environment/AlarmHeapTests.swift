@@ -3,7 +3,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AlarmHeapTests {
     private let clock: ManualClock
     private let heap: AlarmHeap

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OwnedTaskTests {
     private struct Failure: Error {}
 

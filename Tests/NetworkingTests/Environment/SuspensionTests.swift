@@ -3,7 +3,7 @@ import Testing
 @testable import Networking
 
 /// Every order of waiting, resuming and cancelling.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SuspensionTests {
     private struct Failure: Error {}
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TimeLimitTests {
     private struct TimeIsUp: Error {
         let underlying: (any Error)?

@@ -3,7 +3,7 @@ import HTTPTypes
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTPRequestDataDescriptionTests {
     @Test func isMethodAndURL() {
         var request = HTTPRequestData(method: .post, authority: "my-server.com", path: "message")

@@ -5,7 +5,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ProgressTrackerTests {
     private func received(_ count: Int64, of expected: Int64?) -> TransferProgress {
         TransferProgress(received: BytesReceived(count: count, expected: expected))

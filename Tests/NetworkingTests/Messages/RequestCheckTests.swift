@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestCheckTests {
     /// Sends a request and expects it to be refused before it reaches a transport.
     private func refusal(of request: HTTPRequestData) async throws -> NetworkingError {

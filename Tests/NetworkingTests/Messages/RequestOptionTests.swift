@@ -1,7 +1,7 @@
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestOptionTests {
     @Test func hasItsDefaultUntilItIsSet() {
         var request = HTTPRequestData()

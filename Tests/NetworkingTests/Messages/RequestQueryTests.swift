@@ -3,7 +3,7 @@ import HTTPTypes
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestQueryTests {
     private func query(_ encoded: String) -> RequestQuery {
         HTTPRequestData(path: "a?\(encoded)").query

@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestSettingsTests {
     @Test func hasDefaultsThatSuitMostRequests() {
         let request = HTTPRequestData()

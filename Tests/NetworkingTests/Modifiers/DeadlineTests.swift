@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DeadlineTests {
     private let clock = ManualClock()
     private let transport = HeldTransport()

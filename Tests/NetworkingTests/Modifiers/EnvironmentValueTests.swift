@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EnvironmentValueTests {
     @Test func setsAValueForEverythingUpstream() async throws {
         let network = MockTransport { _ in .text("\(NetworkEnvironment.current.random.next())") }

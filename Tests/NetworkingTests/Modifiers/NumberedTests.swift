@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct NumberedTests {
     @Test func countsFromOneInTheOrderOfSending() async throws {
         let transport = MockTransport { _ in .ok() }

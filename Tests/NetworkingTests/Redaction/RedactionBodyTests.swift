@@ -4,7 +4,7 @@ import Testing
 // Bodies are written for logs only, which is internal.
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedactionBodyTests {
     private func text(_ body: String, _ contentType: String?, limit: Int = 4_096) -> String {
         Redaction.standard.text(for: Data(body.utf8), contentType: contentType, limit: limit)

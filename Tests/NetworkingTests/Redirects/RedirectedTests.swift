@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectedTests {
     private let request = HTTPRequestData(authority: "example.com", path: "a")
 

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResponseLinesTests {
     private func lines(_ chunks: [Data], maximumLineBytes: Int = 1 << 20) async throws -> [String] {
         var script = StreamingTransport.Script()

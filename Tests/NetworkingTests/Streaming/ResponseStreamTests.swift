@@ -5,7 +5,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResponseStreamTests {
     private func text(_ stream: some AsyncSequence<Data, any Error>) async throws -> String {
         var text = Data()

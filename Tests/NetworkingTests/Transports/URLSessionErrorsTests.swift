@@ -9,7 +9,7 @@ import FoundationNetworking
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct URLSessionErrorsTests {
     @Test(
         arguments: [

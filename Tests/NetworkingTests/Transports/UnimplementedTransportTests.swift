@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UnimplementedTransportTests {
     @Test func everyRequestFailsAndSaysWhatIsMissing() async {
         let network = UnimplementedTransport("the network of Profiles").logged(using: .silent)

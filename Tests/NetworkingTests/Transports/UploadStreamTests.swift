@@ -5,7 +5,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UploadStreamTests {
     /// Reads as URLSession does: as long as there are bytes, and as many as it likes.
     private func read(_ stream: UploadStream, upTo length: Int = 65_536) -> Data? {

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FileBodyTests {
     @Test(arguments: [0, 1, 131_072, 131_073, 300_000])
     func bringsTheFileInPortions(size: Int) async throws {

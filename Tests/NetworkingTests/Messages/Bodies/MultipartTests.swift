@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MultipartTests {
     private func text(_ body: RequestBody) async throws -> String {
         String(decoding: try await body.collect(), as: UTF8.self)

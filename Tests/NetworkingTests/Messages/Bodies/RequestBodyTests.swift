@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestBodyTests {
     @Test func holdsBytes() {
         let body = RequestBody.data(Data([1, 2, 3]))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DeduplicatedTests {
     private let transport = GatedTransport()
     private let flights = Flights()
@@ -26,6 +26,26 @@ struct DeduplicatedTests {
             await Task.yield()
         }
         return call
+    }
+
+    // MARK: Time
+
+    /// The timeout of the one that began an exchange does not end it while others wait, so the transport's own must.
+    @Test func aSharedExchangeIsNotUnderItsCreatorsTimeout() async throws {
+        struct Spy: NetworkingComponent {
+            let journal: Journal
+
+            func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                journal.note("\(request.hasSilenceLimited)")
+                return HTTPResponseData(request: request)
+            }
+        }
+
+        let journal = Journal()
+        try await Spy(journal: journal).deduplicated().timeout(.seconds(1)).data(.lawful)
+        try await Spy(journal: journal).timeout(.seconds(1)).deduplicated().data(.lawful)
+        try await Spy(journal: journal).timeout(head: .seconds(1)).data(.lawful)
+        #expect(journal.entries == ["false", "true", "false"])
     }
 
     // MARK: Sharing

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RetryTests {
     private let clock = ManualClock()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RateLimitedTests {
     private let clock = ManualClock()
     private let transport = MockTransport { _ in .ok() }

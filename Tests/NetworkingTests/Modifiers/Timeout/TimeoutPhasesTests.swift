@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The limits of `timeout` for connecting, the head and silence, by what a scripted transport tells.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TimeoutPhasesTests {
     private let clock = ManualClock()
     private let arrivals = Arrivals()
