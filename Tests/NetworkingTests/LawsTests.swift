@@ -76,6 +76,13 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("server(authenticationMethod:)") { $0.server(authenticationMethod: .bearer) },
         LawfulModifier("server(mutate:)") { $0.server(mutate: \.maximumResponseBytes) { $0 / 2 } },
         LawfulModifier("server(mutateRequest:)") { $0.server { $0.query.language = "en" } },
+        LawfulModifier("authenticated") {
+            let authorities = ["laws.example", "api.example.com"]
+            return $0.authenticated(with: Networking.Session(userID: "emily", accessToken: "token"), at: authorities)
+        },
+        LawfulModifier("authenticated, when asked") {
+            $0.authenticated(with: BearerCredentials(token: "token"), at: ["laws.example"], preemptive: false)
+        },
         LawfulModifier("nil") { $0.modified(Resent?.none) },
         LawfulModifier("AnyNetworkingComponent") { AnyNetworkingComponent($0) },
     ]

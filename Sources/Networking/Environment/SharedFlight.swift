@@ -10,6 +10,14 @@ import Synchronization
 /// with the caller that started it.
 final class SharedFlight<Success: Sendable>: Sendable {
     private let state = Mutex(State())
+    private let outlivesPassengers: Bool
+
+    /// Creates a flight, which whoever creates it has joined and has to start.
+    ///
+    /// - Parameter outlivesPassengers: Whether the work goes on when nobody waits any more.
+    init(outlivesPassengers: Bool = false) {
+        self.outlivesPassengers = outlivesPassengers
+    }
 
     /// How many wait for it.
     var passengers: Int {
@@ -103,19 +111,32 @@ final class SharedFlight<Success: Sendable>: Sendable {
     private func leave(_ passenger: Passenger) {
         let task = state.withLock { state -> OwnedTask<Void>? in
             state.passengers[ObjectIdentifier(passenger)] = nil
-            guard state.passengers.isEmpty, !state.hasCreator, state.result == nil else { return nil }
+            guard !outlivesPassengers, state.passengers.isEmpty, !state.hasCreator, state.result == nil else {
+                return nil
+            }
             state.isGivenUp = true
             return state.task
         }
         task?.cancel()
     }
 
+    /// Ends it with a result that its work need not bring any more; the work is cancelled.
+    func end(with result: Result<Success, any Error>) {
+        let task = state.withLock { state in
+            state.isGivenUp = true
+            return state.task
+        }
+        land(with: result)
+        task?.cancel()
+    }
+
     private func land(with result: Result<Success, any Error>) {
-        let passengers = state.withLock { state in
+        let passengers = state.withLock { state -> [Passenger] in
+            guard state.result == nil else { return [] }
             state.result = result
             state.task = nil
             defer { state.passengers = [:] }
-            return state.passengers.values
+            return Array(state.passengers.values)
         }
         for passenger in passengers {
             passenger.resume(with: result)

@@ -34,14 +34,18 @@ public enum NetworkEvent: Sendable {
     case retryRefused(RetryRefusal)
     /// A modifier waited, so long, and goes on.
     case waited(Wait, Duration)
+    /// A request waits for credentials that are being renewed.
+    case waitingForCredentials
+    /// A request has the credentials renewed, or gets the first, and waits for them.
+    case refreshingCredentials
     /// A request shares the exchange of an identical one that is under way.
     case shared
     /// An attempt was given up because its time ran out.
     case timedOut(after: Duration)
     /// The call was given up because its time ran out.
     case deadlineExceeded(after: Duration)
-    /// Header fields with credentials that `server` would have set stay away from an authority that the stack does not
-    /// name.
+    /// Header fields with credentials that `server` or `authenticated` would have set stay away from an authority that the
+    /// stack does not name.
     case credentialsWithheld([HTTPField.Name])
 
     /// Why a redirect is not followed.
@@ -81,6 +85,8 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .waited(let wait, let duration): "waited(\(wait), \(duration))"
         case .retrying(let attempt): "retrying(\(attempt))"
         case .retryRefused(let refusal): "retryRefused(\(refusal))"
+        case .waitingForCredentials: "waitingForCredentials"
+        case .refreshingCredentials: "refreshingCredentials"
         case .shared: "shared"
         case .attemptStarted: "attemptStarted"
         case .readingBody: "readingBody"

@@ -22,4 +22,8 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
     public static let basic = AuthenticationMethod(rawValue: "basic")
     /// A bearer token (RFC 6750).
     public static let bearer = AuthenticationMethod(rawValue: "bearer")
+    /// A key that lets an app in.
+    public static let apiKey = AuthenticationMethod(rawValue: "apiKey")
+    /// None: `authenticated` passes the request on as it is.
+    public static let anonymous = AuthenticationMethod(rawValue: "anonymous")
 }

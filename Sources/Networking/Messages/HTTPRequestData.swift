@@ -185,10 +185,10 @@ extension HTTPRequestData {
     /// How far a request has come.
     @usableFromInline
     struct State: OptionSet, Sendable {
-        @usableFromInline let rawValue: UInt8
+        @usableFromInline let rawValue: UInt16
 
         @usableFromInline
-        init(rawValue: UInt8) {
+        init(rawValue: UInt16) {
             self.rawValue = rawValue
         }
 
@@ -210,11 +210,30 @@ extension HTTPRequestData {
         static let hasRedirectsFollowed = State(rawValue: 64)
         /// A modifier ends an exchange that is silent for too long, so the transport need not.
         static let hasSilenceLimited = State(rawValue: 128)
+        /// The stack names a server.
+        static let hasServer = State(rawValue: 256)
+        /// A modifier has taken its Authorization field for itself.
+        static let isAuthorized = State(rawValue: 512)
     }
 
     /// Whether a modifier ends an exchange that is silent for too long, so that the transport need not.
     package var hasSilenceLimited: Bool {
         state.contains(.hasSilenceLimited)
+    }
+
+    /// Whether its authority is one that the stack names.
+    var isForServer: Bool {
+        state.contains(.isForServer)
+    }
+
+    /// Whether the stack names a server at all.
+    var hasServer: Bool {
+        state.contains(.hasServer)
+    }
+
+    /// Whether a modifier has taken its Authorization field for itself.
+    var isAuthorized: Bool {
+        state.contains(.isAuthorized)
     }
 
     @usableFromInline var isUnderway: Bool {
@@ -224,7 +243,7 @@ extension HTTPRequestData {
     /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
     package var landed: HTTPRequestData {
         var request = self
-        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited])
+        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized])
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
         }

@@ -106,6 +106,14 @@ public struct HeaderFields: Sendable {
         httpFields.append(field)
     }
 
+    /// Sets a field whose value is hidden wherever it is printed, and stays off the tables of header compression.
+    mutating func setSecret(_ value: String, for name: HTTPField.Name) {
+        self[name] = value
+        var field = HTTPField(name: name, value: value)
+        field.indexingStrategy = .disallow
+        httpFields[fields: name] = [field]
+    }
+
     /// Remembers a name that cannot be a field's, so that sending says so.
     mutating func refuse(customName: String) {
         var refusals = refusals?.value ?? Refusals()

@@ -30,7 +30,12 @@ extension HTTPRequestData {
         }
         let scheme = scheme
         return schemeInvalidity(scheme) ?? targetInvalidity()
-            ?? headerFieldInvalidity(isPlaintext: { scheme == "http" && !Authority(text).isLoopback })
+            ?? headerFieldInvalidity(isPlaintext: { isPlaintext })
+    }
+
+    /// Whether it goes to another machine in the clear.
+    var isPlaintext: Bool {
+        scheme == "http" && !Authority(authority ?? "").isLoopback
     }
 
     private func schemeInvalidity(_ scheme: String?) -> String? {

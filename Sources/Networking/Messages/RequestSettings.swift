@@ -36,6 +36,10 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
+    /// The query items, in lower case, whose values are secrets whatever they are called.
+    var secretQueryItems: Set<String> = []
+    /// The schemes of the credentials that wait for a challenge, in lower case, the outermost first.
+    var offeredSchemes: [String] = []
     var custom = TypedValues()
 }
 
@@ -126,7 +130,7 @@ extension HTTPRequestData {
         set { settings.serverMutations = newValue }
     }
 
-    /// How the request is to be authenticated, for the modifier of that method to act on; nil for not at all.
+    /// How the request is to be authenticated; nil leaves it to the stack, and `.anonymous` is not at all.
     public var authenticationMethod: AuthenticationMethod? {
         get { box?.value.authenticationMethod }
         set { settings.authenticationMethod = newValue }

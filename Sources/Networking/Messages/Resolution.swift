@@ -42,6 +42,7 @@ extension HTTPRequestData {
     /// Names the authority of the stack's server, and gives it to the request if that is open or any when overriding.
     mutating func setServer(authority: String, overriding: Bool) {
         let current = self.authority
+        state.insert(.hasServer)
         if overriding || current == nil {
             self.authority = authority
             state.insert(.isForServer)

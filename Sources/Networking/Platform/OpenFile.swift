@@ -92,6 +92,11 @@ final class OpenFile: Sendable {
         }
         guard code == 0 else { throw FileFault(path: path, code: code) }
     }
+
+    /// Waits until what was written is on the disk.
+    func synchronize() throws(FileFault) {
+        guard fsync(descriptor) == 0 else { throw FileFault(path: path, code: errno) }
+    }
 }
 
 /// What tells one state of a regular file from another.

@@ -95,6 +95,11 @@ public struct Redaction: Sendable, Hashable {
 
     /// Method and URL of a request.
     func line(for request: HTTPRequestData) -> String {
+        if let names = request.box?.value.secretQueryItems, !names.isSubset(of: queryItems) {
+            var redaction = self
+            redaction.queryItems.formUnion(names)
+            return redaction.line(for: request)
+        }
         let target = target(request.closedTarget)
         guard let authority = request.authority else { return Self.singleLine("\(request.method) \(target)") }
         let origin = "\(request.scheme ?? "https")://\(self.authority(authority))"

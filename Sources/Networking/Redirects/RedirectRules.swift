@@ -79,6 +79,8 @@ extension HTTPRequestData {
         }
         if next.origin != origin {
             next.leaveCredentials(under: policy)
+        } else if isForServer {
+            next.state.insert(.isForServer)
         }
         if let decide = policy.decide {
             let proposal = RedirectProposal(

@@ -479,6 +479,24 @@ extension Loopback {
             #expect(login.token == "token-1")
         }
 
+        @Test(arguments: [true, false])
+        func authenticatedIsLetIn(preemptive: Bool) async throws {
+            let basic = BasicCredentials(user: "user", password: "secret-1")
+            let password = network.authenticated(with: basic, at: [url.authority], preemptive: preemptive)
+            let login = try await password.request(HTTPRequestData(path: "basic-auth/user/secret-1"), as: Login.self)
+            #expect(login.authenticated)
+            let wrong = network.authenticated(
+                with: BasicCredentials(user: "user", password: "wrong"),
+                at: [url.authority]
+            )
+            let response = try await wrong.data(HTTPRequestData(path: "basic-auth/user/secret-1"))
+            #expect(response.status == .unauthorized)
+            #expect(response.challenges.map(\.scheme) == ["Basic"])
+            let token = BearerCredentials(token: "token-1")
+            let bearer = network.authenticated(with: token, at: [url.authority], preemptive: preemptive)
+            #expect(try await bearer.request(HTTPRequestData(path: "bearer"), as: Login.self).token == "token-1")
+        }
+
         @Test(arguments: ["auth", "auth-int"], ["MD5", "SHA-256", "SHA-512"])
         func bringsADigestChallenge(quality: String, algorithm: String) async throws {
             let request = HTTPRequestData(path: "digest-auth/\(quality)/user/secret-1/\(algorithm)")
@@ -577,6 +595,12 @@ extension Loopback {
                 }
             }
         }
+    }
+}
+
+extension URL {
+    fileprivate var authority: String {
+        "\(host ?? ""):\(port ?? 80)"
     }
 }
 #endif

@@ -19,6 +19,7 @@ enum Tour {
             try await UnderFire.show(server)
             try await Uploads.show(server)
             try await Events.show(server)
+            try await SigningIn.show(server)
         }
         try await aMock()
         Terminal.title("That was the tour")
@@ -152,7 +153,7 @@ enum Tour {
     }
 
     private static func aMock() async throws {
-        Terminal.title("14. The same stack without a network")
+        Terminal.title("15. The same stack without a network")
         Terminal.code(
             """
             let transport = MockTransport()

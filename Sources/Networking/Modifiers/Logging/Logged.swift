@@ -139,6 +139,8 @@ private struct EventLog: NetworkEventObserver {
             case .waited(let wait, let duration): "waited \(duration) (\(wait))"
             case .retrying(let attempt): "tries again (attempt \(attempt))"
             case .retryRefused(let refusal): "does not try again (\(refusal))"
+            case .waitingForCredentials: "waits for credentials"
+            case .refreshingCredentials: "refreshes credentials"
             case .shared: "shares the exchange of an identical request"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .redirectRefused(let reason): "redirect not followed (\(reason))"

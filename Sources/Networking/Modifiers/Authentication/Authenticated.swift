@@ -1,0 +1,286 @@
+import HTTPTypes
+
+extension NetworkingComponent {
+    /// Sends requests with the credentials of a store, and has them renewed when they run out or are refused.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .authenticated(with: TokenStore(session, delegate: Login()))
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// A request gets the credentials when its ``HTTPRequestData/authenticationMethod`` is theirs, or is left open. `.anonymous`
+    /// keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps those. They go to the
+    /// stack's server and to `authorities`, and nowhere else: other requests pass without them.
+    ///
+    /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the request
+    /// alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that cannot be
+    /// mended: whose challenges are for other schemes or say that the token is good but too weak (`insufficient_scope`), whose
+    /// body can be sent only once, or whose user has gone.
+    ///
+    /// Inside of `retry`, `cached` and `deduplicated`, which learn from it whose response it is; outside of `timeout`, which then
+    /// counts for each attempt. A cancelled caller gets `CancellationError` at once, also while it waits for a refresh, which goes
+    /// on for the others.
+    ///
+    /// - Parameters:
+    ///   - store: Where the credentials are.
+    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get them besides the stack's server.
+    ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the strongest scheme
+    ///     that it names, and that the stack has, is used.
+    ///   - isExempt: Tells requests that go without. It must not have effects.
+    /// - Returns: A component that throws ``NetworkingError/Kind/unauthorized`` when there are no credentials and when a refresh
+    ///   fails, with the delegate's error beneath.
+    public func authenticated<Credentials>(
+        with store: TokenStore<Credentials>,
+        at authorities: [String] = [],
+        preemptive: Bool = true,
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)? = nil
+    ) -> some NetworkingComponent {
+        modified(
+            Authenticated(
+                store: store,
+                authorities: Set(authorities.map { AuthorityKey($0) }),
+                isPreemptive: preemptive,
+                isExempt: isExempt
+            )
+        )
+    }
+
+    /// Sends requests with credentials that stay as they are.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .authenticated(with: BasicCredentials(user: "emily", password: password))
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// For the rest it is ``authenticated(with:at:preemptive:except:)``; a 401 is the answer.
+    ///
+    /// - Parameters:
+    ///   - credentials: The credentials.
+    ///   - authorities: Hosts that get them besides the stack's server.
+    ///   - preemptive: Whether they are sent at once.
+    ///   - isExempt: Tells requests that go without.
+    /// - Returns: A component that sends requests with them.
+    public func authenticated(
+        with credentials: some AuthenticatingCredentials,
+        at authorities: [String] = [],
+        preemptive: Bool = true,
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)? = nil
+    ) -> some NetworkingComponent {
+        authenticated(with: TokenStore(credentials), at: authorities, preemptive: preemptive, except: isExempt)
+    }
+
+    /// Sends requests with credentials that a delegate gets when the first is sent, and renews.
+    ///
+    /// For the rest it is ``authenticated(with:at:preemptive:except:)``, with a store of its own.
+    ///
+    /// - Parameters:
+    ///   - delegate: Gets credentials and renews them.
+    ///   - authorities: Hosts that get them besides the stack's server.
+    ///   - isExempt: Tells requests that go without.
+    /// - Returns: A component that sends requests with them.
+    public func authenticated<Delegate: AuthenticationDelegate>(
+        with delegate: Delegate,
+        at authorities: [String] = [],
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)? = nil
+    ) -> some NetworkingComponent {
+        authenticated(with: TokenStore<Delegate.Credentials>(delegate: delegate), at: authorities, except: isExempt)
+    }
+
+    /// Sends requests with a bearer token that a closure knows.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .authenticated(withBearer: { try await account.idToken() })
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// It is asked when the first request is sent, half a minute before the token runs out if the token is a JSON Web Token,
+    /// and when the server refuses it. For the rest it is ``authenticated(with:at:preemptive:except:)``.
+    ///
+    /// - Parameters:
+    ///   - token: Gives out a token that is good now.
+    ///   - authorities: Hosts that get it besides the stack's server.
+    ///   - isExempt: Tells requests that go without.
+    /// - Returns: A component that sends requests with it.
+    public func authenticated(
+        withBearer token: @escaping @Sendable () async throws -> String,
+        at authorities: [String] = [],
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)? = nil
+    ) -> some NetworkingComponent {
+        authenticated(with: TokenProvider(token: token), at: authorities, except: isExempt)
+    }
+}
+
+struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, CustomStringConvertible {
+    let store: TokenStore<Credentials>
+    let authorities: Set<AuthorityKey>
+    let isPreemptive: Bool
+    let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard wants(request) else { return try await upstream.send(request) }
+        guard isAtHome(request) else {
+            guard request.hasServer || !authorities.isEmpty else { throw request.belongsToNoServer(Credentials.method) }
+            request.emit(.credentialsWithheld([.authorization]))
+            return try await upstream.send(request)
+        }
+        guard isPreemptive else { return try await answerChallenge(to: request, upstream: upstream) }
+        return try await authenticate(request, upstream: upstream)
+    }
+
+    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        guard wants(request), isAtHome(request) else { return upstream.principal(for: request) }
+        return upstream.principal(for: claimed(request)).joined(by: store.principal)
+    }
+
+    // MARK: Which requests
+
+    /// Whether a request is one for these credentials, wherever it goes.
+    private func wants(_ request: HTTPRequestData) -> Bool {
+        guard request.authenticationMethod.map({ $0 == Credentials.method }) ?? true else { return false }
+        // There is one Authorization field, and whoever came first has it; a key in a field of its own goes with it.
+        let isTaken =
+            Credentials.scheme != nil && (request.isAuthorized || request.headerFields.contains(.authorization))
+        return !isTaken && !store.isRenewing && isExempt?(request) != true
+    }
+
+    /// The request with its Authorization field taken, for those further in.
+    private func claimed(_ request: HTTPRequestData) -> HTTPRequestData {
+        guard Credentials.scheme != nil else { return request }
+        var request = request
+        request.state.insert(.isAuthorized)
+        return request
+    }
+
+    /// Whether it goes where the credentials may go.
+    private func isAtHome(_ request: HTTPRequestData) -> Bool {
+        guard let authority = request.authority else { return true }
+        return request.isForServer
+            || !authorities.isEmpty && authorities.contains(AuthorityKey(authority, isPlain: request.scheme == "http"))
+    }
+
+    // MARK: What is done with them
+
+    private func authenticate(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let request = claimed(request)
+        var grant = try await store.grant(for: request, over: upstream)
+        var result = try await attempt(request, with: grant, upstream: upstream)
+        // Others may renew the credentials between two looks at them, but that does not go on without end.
+        for _ in 0..<3 {
+            guard let refusal = result.refusal, mayMend(refusal, of: request),
+                let next = try await store.grant(after: grant, refusal, for: request, over: upstream)
+            else { break }
+            grant = next
+            result = try await attempt(request, with: grant, upstream: upstream)
+        }
+        return try result.get()
+    }
+
+    private func attempt(
+        _ request: HTTPRequestData,
+        with grant: TokenStore<Credentials>.Grant,
+        upstream: some NetworkingComponent
+    ) async throws -> Result<HTTPResponseData, any Error> {
+        var request = request
+        try grant.credentials.apply(to: &request)
+        return try await Self.send(request, upstream: upstream)
+            .map { response in
+                var response = response
+                response.principal = response.principal.joined(by: grant.principal)
+                return response
+            }
+    }
+
+    /// Sends a request, and keeps its error, unless that is the caller's cancellation.
+    private static func send(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await upstream.send(request))
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Whether other credentials of the same kind may help, and the request can be sent again.
+    private func mayMend(_ response: HTTPResponseData, of request: HTTPRequestData) -> Bool {
+        guard request.canBeSentAgain(after: response) else { return false }
+        let challenges = response.challenges
+        guard let scheme = Credentials.scheme, !challenges.isEmpty else { return true }
+        // RFC 6750 section 3.1: a token that is good and not enough is not made better by another of its kind.
+        return challenges.contains { $0.isOf(scheme: scheme) && $0["error"] != "insufficient_scope" }
+    }
+
+    // MARK: Credentials that wait to be asked for
+
+    private func answerChallenge(
+        to request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        var bare = request
+        if let scheme = Credentials.scheme {
+            bare.settings.offeredSchemes.append(scheme.lowercased())
+        }
+        let result = try await Self.send(bare, upstream: upstream)
+        guard let refusal = result.refusal, isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal) else {
+            return try result.get()
+        }
+        return try await authenticate(request, upstream: upstream)
+    }
+
+    /// Whether these are what the server asks for, and nothing further out answers something stronger that it asks for.
+    private func isAsked(by response: HTTPResponseData, _ request: HTTPRequestData) -> Bool {
+        guard let scheme = Credentials.scheme else { return true }
+        let offered = request.settings.offeredSchemes
+        let challenges = response.challenges.filter { offered.contains($0.scheme.lowercased()) }
+        return challenges.max { $0.strength < $1.strength }?.isOf(scheme: scheme) ?? response.challenges.isEmpty
+    }
+
+    var description: String {
+        var settings = ["with: \(Credentials.self)"]
+        if !authorities.isEmpty {
+            settings.append("at: \(authorities.map(\.text).sorted().joined(separator: ", "))")
+        }
+        if !isPreemptive {
+            settings.append("preemptive: false")
+        }
+        return "authenticated(\(settings.joined(separator: ", ")))"
+    }
+}
+
+extension Principal? {
+    /// Those of two stores whose credentials a request has.
+    fileprivate func joined(by other: Principal) -> Principal {
+        guard let self else { return other }
+        return Principal(id: "\(other.id) \(self.id)")
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// The response of 401, as an answer or within an error.
+    fileprivate var refusal: HTTPResponseData? {
+        let response =
+            switch self {
+            case .success(let response): response
+            case .failure(let error): (error as? NetworkingError)?.response
+            }
+        return response?.status == .unauthorized ? response : nil
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether neither its body nor its sink has been used up.
+    fileprivate func canBeSentAgain(after response: HTTPResponseData) -> Bool {
+        guard body?.isReplayable ?? true else { return false }
+        guard let sink, acceptedStatuses.contains(response.status) else { return true }
+        return sink.canRestart
+    }
+}

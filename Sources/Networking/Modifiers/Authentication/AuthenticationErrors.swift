@@ -1,0 +1,91 @@
+/// Why a refresh failed, for each request that waited to make an error of its own.
+struct RefreshFailure: Error {
+    let underlying: any Error
+}
+
+extension HTTPRequestData {
+    /// Waits for a refresh, and says of this request why it failed.
+    func explaining(
+        _ response: HTTPResponseData?,
+        _ wait: nonisolated(nonsending) () async throws -> Void
+    ) async throws {
+        do {
+            try await wait()
+        } catch let failure as RefreshFailure {
+            throw refreshFailed(failure.underlying, after: response)
+        }
+    }
+
+    var hasNoCredentials: NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: self,
+            reason: "Nobody is signed in, so the request was not sent. Sign in by setting the store's credentials, "
+                + "or set the request's authenticationMethod to .anonymous."
+        )
+    }
+
+    var isOfAnotherUser: NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: self,
+            reason: "Somebody else has signed in while the request waited for credentials, so it was not sent. "
+                + "Send it again if it is theirs too."
+        )
+    }
+
+    func refreshTimedOut(after limit: Duration) -> NetworkingError {
+        NetworkingError(
+            .timeout,
+            request: self,
+            reason: "The credentials could not be renewed within \(limit). Try again, or allow the store more time."
+        )
+    }
+
+    func refreshesTooOften(
+        _ limit: RefreshLimit,
+        after response: HTTPResponseData?,
+        retryAfter: Duration
+    ) -> NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: self,
+            response: response,
+            reason:
+                "The credentials were renewed \(limit.count) times within \(limit.interval), the most that is allowed, "
+                + "and are not accepted. Check what the delegate returns, and the clocks.",
+            retryAfter: retryAfter
+        )
+    }
+
+    /// What all hear who wait for a refresh that failed.
+    ///
+    /// One that failed because of the network is of that kind, since it may work later.
+    private func refreshFailed(_ error: any Error, after response: HTTPResponseData?) -> NetworkingError {
+        if error is SignedOut { return hasNoCredentials }
+        let failure = error as? NetworkingError
+        let kind: NetworkingError.Kind =
+            switch failure?.kind {
+            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout: failure?.kind ?? .unauthorized
+            default: .unauthorized
+            }
+        return NetworkingError(
+            kind,
+            request: self,
+            response: response,
+            underlying: error,
+            reason: "Its credentials could not be renewed\(failure.map { " (\($0.kind))" } ?? ""). "
+                + "The error beneath says why; sign in anew if it stays so."
+        )
+    }
+
+    func belongsToNoServer(_ method: AuthenticationMethod) -> NetworkingError {
+        NetworkingError(
+            .invalidRequest,
+            request: self,
+            reason:
+                "The stack does not say which server its \(method.rawValue) credentials are for, so they were not sent. "
+                + "Name it with server(authority:), or with authenticated(with:at:)."
+        )
+    }
+}

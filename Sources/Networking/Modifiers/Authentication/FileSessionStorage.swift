@@ -1,0 +1,134 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Keeps sessions in files that only this user of the machine may read, one for each user of the app.
+///
+/// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two. One that
+/// cannot be read as a session is set aside under another name, and reported once.
+///
+/// The files are not encrypted; on Apple's platforms the Keychain is the better place.
+public struct FileSessionStorage: SessionStorage {
+    /// The directory of the files.
+    public let directory: URL
+
+    /// Creates a storage.
+    ///
+    /// - Parameter directory: The directory of the files, which is made when there is something to keep.
+    public init(directory: URL) {
+        self.directory = directory
+    }
+
+    /// The session of a user.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Returns: The session; nil when there is none.
+    /// - Throws: ``SessionStorageError``.
+    public func session(for userID: String) throws -> Session? {
+        let file = try file(for: userID)
+        let data: Data
+        do {
+            data = try PrivateFile.read(file.path, upTo: Self.sizeLimit)
+        } catch {
+            if error.isAbsence { return nil }
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+        if let session = try? JSONDecoder().decode(Session.self, from: data) { return session }
+        let aside = directory.appending(path: "\(file.lastPathComponent).damaged-\(UUID().uuidString)")
+        do {
+            try PrivateFile.move(file.path, to: aside.path)
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+        throw SessionStorageError.damaged(movedTo: aside)
+    }
+
+    /// Keeps a session.
+    ///
+    /// - Parameter session: The session.
+    /// - Throws: ``SessionStorageError``.
+    public func save(_ session: Session) throws {
+        let file = try file(for: session.userID ?? "")
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let data = try encoder.encode(session)
+        do {
+            try PrivateFile.makeDirectory(directory.path)
+            try PrivateFile.replace(file.path, with: data)
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+    }
+
+    /// Forgets a session.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Throws: ``SessionStorageError``.
+    public func removeSession(for userID: String) throws {
+        let file = try file(for: userID)
+        do {
+            try PrivateFile.remove(file.path)
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+    }
+
+    /// The users who have sessions, in order.
+    ///
+    /// - Returns: Their ids.
+    public func userIDs() throws -> [String] {
+        guard FileManager.default.fileExists(atPath: directory.path) else { return [] }
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory.path)
+                .compactMap { Self.userID(of: $0) }
+                .sorted()
+        } catch {
+            throw SessionStorageError.unusable(reason: "The directory \(directory.path) could not be read.")
+        }
+    }
+
+    // MARK: Names of files
+
+    // A session is a few kilobytes; what is larger is none.
+    private static let sizeLimit = 1 << 20
+    private static let prefix = "session-"
+    private static let suffix = ".json"
+
+    private func file(for userID: String) throws -> URL {
+        let name = Self.prefix + PercentEncoding.unreserved.encode(userID) + Self.suffix
+        guard name.utf8.count <= 255 - 48 else {
+            throw SessionStorageError.unusable(reason: "The id of the user is too long for the name of a file.")
+        }
+        return directory.appending(path: name)
+    }
+
+    private static func userID(of name: String) -> String? {
+        guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
+        return PercentEncoding.decode(name.dropFirst(prefix.count).dropLast(suffix.count))
+    }
+}
+
+/// Why a session could not be read or kept.
+public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible {
+    /// The file is not a session; it was moved, and there is none now.
+    case damaged(movedTo: URL)
+    /// The file, the directory or the keychain cannot be used.
+    case unusable(reason: String)
+
+    /// What happened and what to do about it, without secrets.
+    public var description: String {
+        switch self {
+        case .damaged(let file):
+            "A stored session could not be read and was set aside as \(file.path). Sign in again, and remove that file."
+        case .unusable(let reason):
+            reason
+        }
+    }
+
+    /// The ``description``, for `localizedDescription`.
+    public var errorDescription: String? {
+        description
+    }
+}

@@ -1,0 +1,106 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A user who is signed in: with a token that lets the user in, and one that renews it.
+///
+/// ```swift
+/// let session = Session(userID: "emily", accessToken: access, refreshToken: refresh, expirationDate: expiry)
+/// ```
+///
+/// It is sent as `Authorization: Bearer`. One that has run out keeps its refresh token. Encode it to store it, and nowhere
+/// else: what is encoded holds the tokens.
+public struct Session: AuthenticatingCredentials, Hashable, Codable {
+    /// The id of the user, which is not a secret and stays the same for as long as the user exists.
+    public var userID: String?
+    /// Lets the user in.
+    public var accessToken: String
+    /// Renews the session; nil when it cannot be renewed that way.
+    public var refreshToken: String?
+    /// When the access token runs out; nil when that is not known.
+    public var expirationDate: Date?
+
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - userID: The id of the user.
+    ///   - accessToken: Lets the user in.
+    ///   - refreshToken: Renews the session.
+    ///   - expirationDate: When the access token runs out; nil for what the token says if it is a JSON Web Token.
+    public init(
+        userID: String? = nil,
+        accessToken: String,
+        refreshToken: String? = nil,
+        expirationDate: Date? = nil
+    ) {
+        self.userID = userID
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.expirationDate = expirationDate ?? JSONWebToken.expirationDate(of: accessToken)
+    }
+
+    /// The session as a server has renewed it.
+    ///
+    /// - Parameters:
+    ///   - accessToken: The new access token.
+    ///   - refreshToken: The new refresh token; nil for the one there is, since not every server makes a new one.
+    ///   - expirationDate: When the access token runs out; nil for what the token says.
+    /// - Returns: The session, of the same user.
+    public func renewed(
+        accessToken: String,
+        refreshToken: String? = nil,
+        expirationDate: Date? = nil
+    ) -> Session {
+        Session(
+            userID: userID,
+            accessToken: accessToken,
+            refreshToken: refreshToken ?? self.refreshToken,
+            expirationDate: expirationDate
+        )
+    }
+
+    /// Whether the access token runs out within half a minute, or has, and can be renewed.
+    public var shouldRefresh: Bool {
+        refreshToken != nil && expires(within: .seconds(30))
+    }
+
+    /// ``AuthenticationMethod/bearer``.
+    public static var method: AuthenticationMethod {
+        .bearer
+    }
+
+    /// Bearer.
+    public static var scheme: String? {
+        "Bearer"
+    }
+
+    /// Sets the Authorization field.
+    public func apply(to request: inout HTTPRequestData) {
+        request.setCredential("Bearer \(accessToken)", for: .authorization)
+    }
+}
+
+extension Session: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type, and neither the user nor the tokens.
+    public var description: String {
+        "Session(<redacted>)"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "hasRefreshToken": "\(refreshToken != nil)",
+                "expirationDate": expirationDate.map { "\($0)" } ?? "none",
+            ]
+        )
+    }
+}

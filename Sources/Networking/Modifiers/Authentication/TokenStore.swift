@@ -1,0 +1,423 @@
+import Synchronization
+
+/// Keeps credentials, and has them renewed once for all who need it.
+///
+/// ```swift
+/// let tokens = TokenStore(session, delegate: Login())
+/// let network = URLSession.shared
+///     .authenticated(with: tokens)
+///     .server(authority: "api.example.com")
+///
+/// tokens.set(session)   // sign in
+/// tokens.remove()       // sign out
+/// ```
+///
+/// However many requests find that the credentials run out or are refused, one refresh is made for all of them. It belongs
+/// to none: it goes on when they are cancelled. Setting and removing credentials win over a refresh that is under way, which
+/// is cancelled and whose result counts no more. When a refresh fails, all that wait for it fail once, and the next request
+/// may try again; after ``RefreshLimit`` many the store waits for a while.
+///
+/// Several stacks may have the same store. Times are those of the environment's clock.
+public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable {
+    private let delegate: (any AuthenticationDelegate<Credentials>)?
+    private let leeway: Duration
+    private let timeout: Duration
+    private let limit: RefreshLimit
+    private let storage: CredentialStorage<Credentials>?
+    private let state: Mutex<State>
+    /// Held while credentials are stored and told of, so that storage and subscribers get to know them in order.
+    private let publishing = Mutex(Subscribers())
+
+    /// Creates a store.
+    ///
+    /// - Parameters:
+    ///   - credentials: The credentials; nil while nobody is signed in.
+    ///   - delegate: Gets credentials and renews them; without one, what the server refuses stays refused.
+    ///   - leeway: How long before they run out credentials are renewed.
+    ///   - timeout: The longest that the delegate may take.
+    ///   - limit: How often it may be asked.
+    public convenience init(
+        _ credentials: Credentials? = nil,
+        delegate: (any AuthenticationDelegate<Credentials>)? = nil,
+        leeway: Duration = .seconds(30),
+        timeout: Duration = .seconds(60),
+        limit: RefreshLimit = .standard
+    ) {
+        self.init(credentials, delegate: delegate, leeway: leeway, timeout: timeout, limit: limit, storage: nil)
+    }
+
+    init(
+        _ credentials: Credentials?,
+        delegate: (any AuthenticationDelegate<Credentials>)?,
+        leeway: Duration,
+        timeout: Duration,
+        limit: RefreshLimit,
+        storage: CredentialStorage<Credentials>?
+    ) {
+        self.delegate = delegate
+        self.leeway = leeway
+        self.timeout = timeout
+        self.limit = limit
+        self.storage = storage
+        state = Mutex(State(credentials: credentials, principal: .of(credentials)))
+    }
+
+    // MARK: What is there
+
+    /// The credentials; nil while nobody is signed in.
+    public var credentials: Credentials? {
+        state.withLock { $0.credentials }
+    }
+
+    /// Whose credentials they are: the user's id, or a random id that a sign-in and a sign-out renew, and a refresh does not.
+    public var principal: Principal {
+        state.withLock { $0.principal }
+    }
+
+    /// Signs in: requests from now on are sent with these credentials.
+    ///
+    /// A refresh that is under way is given up. Requests that wait for it go on with these when they are of the same user, and
+    /// fail when they are of another.
+    ///
+    /// - Parameter credentials: The credentials.
+    public func set(_ credentials: Credentials) {
+        change(.set(credentials)) { $0.replace(with: credentials, of: .of(credentials)) }
+    }
+
+    /// Puts other credentials of the same user into place, which were renewed elsewhere.
+    ///
+    /// - Parameter credentials: The credentials.
+    public func update(_ credentials: Credentials) {
+        change(.refreshed(credentials)) { state in
+            state.replace(with: credentials, of: credentials.userID.map { Principal(id: $0) } ?? state.principal)
+        }
+    }
+
+    /// Signs out.
+    ///
+    /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to authorize them,
+    /// and fail when it does not.
+    public func remove() {
+        change(.removed) { $0.replace(with: nil, of: .of(Credentials?.none)) }
+    }
+
+    /// What happens to the credentials from now on, for as many subscribers as there are.
+    ///
+    /// Each gets every change, in order. The sequence does not end.
+    public var changes: AsyncStream<CredentialChange<Credentials>> {
+        AsyncStream { continuation in
+            let id = publishing.withLock { $0.add(continuation) }
+            continuation.onTermination = { [weak self] _ in
+                self?.publishing.withLock { $0.remove(id) }
+            }
+        }
+    }
+
+    private func change(
+        _ change: CredentialChange<Credentials>,
+        _ replace: (inout State) -> Renewal?
+    ) {
+        let renewal = publish(change) { state.withLock { replace(&$0) } }
+        // Those that wait look at what is there now.
+        renewal?.end(with: .success(()))
+    }
+
+    /// Changes what is there, and then tells storage and subscribers of it.
+    private func publish<Result>(_ change: CredentialChange<Credentials>, _ apply: () -> Result) -> Result {
+        publishing.withLock { subscribers in
+            let before = credentials
+            let result = apply()
+            storage?.store(change, before)
+            // Under the lock, since that is what keeps them in order: yielding only puts the change into a buffer.
+            subscribers.tell(change)
+            return result
+        }
+    }
+
+    // MARK: For requests
+
+    /// Credentials, and whose they are.
+    struct Grant: Sendable {
+        let credentials: Credentials
+        let principal: Principal
+        fileprivate let generation: UInt64
+        /// The request that has it took part in a refresh, which happens once.
+        fileprivate var isRenewal = false
+    }
+
+    /// Gives a request credentials: those that are there unless they run out soon, else new ones.
+    func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
+        let (credentials, principal) = state.withLock { ($0.credentials, $0.principal) }
+        while true {
+            switch nextStep(for: nil) {
+            case .go(let grant):
+                // Whoever came for one user is not sent on for another.
+                guard credentials == nil || grant.principal == principal else { throw request.isOfAnotherUser }
+                return grant
+            case .wait(let renewal, let passenger):
+                request.emit(.waitingForCredentials)
+                try await request.explaining(nil) { try await renewal.value(for: passenger) }
+            case .renew(let renewal, let old):
+                request.emit(.refreshingCredentials)
+                start(renewal, from: old, after: nil, for: request, over: upstream)
+                try await request.explaining(nil) { try await renewal.valueForCreator() }
+            case .impossible:
+                throw request.hasNoCredentials
+            case .tooOften(let delay):
+                throw request.refreshesTooOften(limit, after: nil, retryAfter: delay)
+            }
+            guard credentials == nil || self.credentials != nil else { throw request.hasNoCredentials }
+        }
+    }
+
+    /// Gives a request other credentials than those that the server refused.
+    ///
+    /// - Returns: The credentials; nil when there are none for the same user.
+    func grant(
+        after refused: Grant,
+        _ response: HTTPResponseData,
+        for request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) async throws -> Grant? {
+        var isRenewal = true
+        switch nextStep(for: refused) {
+        case .go:
+            isRenewal = refused.isRenewal
+        case .wait(let renewal, let passenger):
+            request.emit(.waitingForCredentials)
+            try await request.explaining(response) { try await renewal.value(for: passenger) }
+        case .renew(let renewal, let old):
+            request.emit(.refreshingCredentials)
+            start(renewal, from: old, after: response, for: request, over: upstream)
+            try await request.explaining(response) { try await renewal.valueForCreator() }
+        case .impossible:
+            return nil
+        case .tooOften(let delay):
+            throw request.refreshesTooOften(limit, after: response, retryAfter: delay)
+        }
+        return state.withLock { [isRenewal] state in
+            guard var grant = state.grant, grant.generation != refused.generation, grant.principal == refused.principal
+            else { return nil }
+            grant.isRenewal = isRenewal
+            return grant
+        }
+    }
+
+    /// A refresh that requests wait for, and that goes on without them.
+    private typealias Renewal = SharedFlight<Void>
+
+    private enum Step {
+        case go(Grant)
+        case wait(Renewal, Renewal.Passenger)
+        /// The flight is to be started, from these credentials or none.
+        case renew(Renewal, Credentials?)
+        case impossible
+        case tooOften(Duration)
+    }
+
+    private func nextStep(for refused: Grant?) -> Step {
+        let now = NetworkEnvironment.current.clock.now
+        return state.withLock { state in
+            if let refused {
+                // Somebody else has got new ones, or has signed in or out.
+                guard let grant = state.grant, grant.principal == refused.principal else { return .impossible }
+                guard grant.generation == refused.generation else { return .go(grant) }
+                // Credentials that nobody can renew are refused for good, and those that were just made too.
+                guard delegate != nil, !refused.isRenewal else { return .impossible }
+            } else if let grant = state.grant {
+                let isGood = state.isUsedToItsEnd || !grant.credentials.expires(within: leeway)
+                if isGood || delegate == nil { return .go(grant) }
+            } else if delegate == nil {
+                return .impossible
+            }
+            if let renewal = state.renewal, let passenger = renewal.join() { return .wait(renewal, passenger) }
+            state.renewals.removeAll { now - $0 >= limit.interval || $0 > now }
+            guard state.renewals.count < limit.count else {
+                if refused == nil, let grant = state.grant { return .go(grant) }
+                return .tooOften(state.renewals[0] + limit.interval - now)
+            }
+            state.renewals.append(now)
+            let renewal = Renewal(outlivesPassengers: true)
+            state.renewal = renewal
+            return .renew(renewal, state.credentials)
+        }
+    }
+
+    private func start(
+        _ renewal: Renewal,
+        from old: Credentials?,
+        after response: HTTPResponseData?,
+        for request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) {
+        guard let delegate else { return }
+        renewal.start { [self, timeout] in
+            do {
+                let clock = NetworkEnvironment.current.clock
+                var environment = NetworkEnvironment.current
+                environment[RenewingStores.self].insert(ObjectIdentifier(self))
+                let new = try await withEnvironment(environment) {
+                    try await withTimeLimit(
+                        until: clock.now + timeout,
+                        on: clock,
+                        timeIsUp: { _ in request.refreshTimedOut(after: timeout) }
+                    ) {
+                        guard let old else { return try await delegate.authorize(over: upstream) }
+                        return try await delegate.refresh(old, after: response, over: upstream)
+                    }
+                }
+                land(renewal, new)
+            } catch {
+                try fail(renewal, with: error, after: response)
+            }
+        }
+    }
+
+    /// Puts new credentials into place, unless others have been set or removed meanwhile.
+    private func land(_ renewal: Renewal, _ new: Credentials) {
+        guard state.withLock({ $0.renewal === renewal }) else { return }
+        publish(.refreshed(new)) {
+            state.withLock { state in
+                guard state.renewal === renewal else { return }
+                let principal = new.userID.map { Principal(id: $0) } ?? state.principal
+                _ = state.replace(with: new, of: principal)
+                // Either the server gives out what has run out, or a clock is wrong: it will refuse what it does not accept.
+                state.isUsedToItsEnd = new.expires(within: leeway)
+            }
+        }
+    }
+
+    /// Ends a refresh that failed; credentials that have not run out are used until they are refused.
+    private func fail(_ renewal: Renewal, with error: any Error, after response: HTTPResponseData?) throws {
+        let isOver = state.withLock { state -> Bool in
+            guard state.renewal === renewal else { return false }
+            state.renewal = nil
+            guard response == nil, state.credentials?.isExpired == false else { return true }
+            state.isUsedToItsEnd = true
+            return false
+        }
+        if isOver { throw RefreshFailure(underlying: error) }
+    }
+
+    /// Whether this is what its own delegate sends.
+    var isRenewing: Bool {
+        NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
+    }
+
+    private struct State {
+        private(set) var credentials: Credentials?
+        private(set) var principal: Principal
+        /// Which credentials they are, to tell those that a server refused from those that have taken their place.
+        private var generation: UInt64 = 0
+        var renewal: Renewal?
+        /// When the last ones began.
+        var renewals: [Duration] = []
+        /// They are used until the server refuses them, whatever the clock says.
+        var isUsedToItsEnd = false
+
+        init(credentials: Credentials?, principal: Principal) {
+            self.credentials = credentials
+            self.principal = principal
+        }
+
+        var grant: Grant? {
+            credentials.map { Grant(credentials: $0, principal: principal, generation: generation) }
+        }
+
+        /// Puts others into place, and answers the refresh that was under way.
+        mutating func replace(with credentials: Credentials?, of principal: Principal) -> Renewal? {
+            self.credentials = credentials
+            self.principal = principal
+            generation += 1
+            isUsedToItsEnd = false
+            defer { renewal = nil }
+            return renewal
+        }
+    }
+
+    private struct Subscribers {
+        private var continuations: [Int: AsyncStream<CredentialChange<Credentials>>.Continuation] = [:]
+        private var last = 0
+
+        mutating func add(_ continuation: AsyncStream<CredentialChange<Credentials>>.Continuation) -> Int {
+            last += 1
+            continuations[last] = continuation
+            return last
+        }
+
+        mutating func remove(_ id: Int) {
+            continuations[id] = nil
+        }
+
+        func tell(_ change: CredentialChange<Credentials>) {
+            for continuation in continuations.values {
+                continuation.yield(change)
+            }
+        }
+    }
+}
+
+/// What happened to the credentials of a ``TokenStore``.
+public enum CredentialChange<Credentials: AuthenticatingCredentials>: Sendable {
+    /// Somebody signed in.
+    case set(Credentials)
+    /// They were renewed.
+    case refreshed(Credentials)
+    /// Somebody signed out.
+    case removed
+}
+
+/// How often credentials may be renewed: five times within 30 seconds by default.
+///
+/// A server that refuses what it has just given out would otherwise be asked for more without end.
+public struct RefreshLimit: Sendable, Hashable {
+    /// How many refreshes there may be within the interval.
+    public let count: Int
+    /// The interval.
+    public let interval: Duration
+
+    /// Creates a limit.
+    ///
+    /// - Parameters:
+    ///   - count: How many refreshes there may be; at least one.
+    ///   - interval: Within which time.
+    public init(_ count: Int, per interval: Duration) {
+        self.count = max(1, count)
+        self.interval = interval
+    }
+
+    /// Five within 30 seconds.
+    public static let standard = RefreshLimit(5, per: .seconds(30))
+}
+
+extension TokenStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Whether there are credentials, and nothing of them.
+    public var description: String {
+        "TokenStore(\(Credentials.method.rawValue), \(credentials == nil ? "signed out" : "signed in"))"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["method": Credentials.method.rawValue, "isSignedIn": credentials != nil])
+    }
+}
+
+/// The stores whose delegates are at work in this task.
+private enum RenewingStores: NetworkEnvironmentKey {
+    static let defaultValue: Set<ObjectIdentifier> = []
+}
+
+extension Principal {
+    /// Whose credentials they are, by the user's id or by one that stands for this sign-in.
+    fileprivate static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
+        if let id = credentials?.userID { return Principal(id: id) }
+        let digits = Array("0123456789abcdef")
+        let bytes = NetworkEnvironment.current.secureRandom.bytes(16)
+        return Principal(id: String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))
+    }
+}

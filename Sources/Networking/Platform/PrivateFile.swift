@@ -1,0 +1,94 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// Small files that only this user of the machine may read, as wholes.
+enum PrivateFile {
+    /// Reads a file; one that is longer than the limit is cut off there.
+    static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
+        let file = try OpenFile(reading: path)
+        var data = Data()
+        while data.count < limit {
+            let chunk = try file.read(upTo: min(limit - data.count, 64 << 10))
+            if chunk.isEmpty { break }
+            data.append(chunk)
+        }
+        return data
+    }
+
+    /// Puts a file in place of the one at a path, so that a crash at any moment leaves one of the two, whole.
+    static func replace(_ path: String, with data: Data) throws(FileFault) {
+        let temporary = "\(path).new-\(UUID().uuidString)"
+        do {
+            let file = try OpenFile(creating: temporary)
+            try file.write(data)
+            try file.synchronize()
+            try move(temporary, to: path)
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        try synchronizeDirectory(of: path)
+    }
+
+    static func move(_ path: String, to other: String) throws(FileFault) {
+        guard rename(path, other) == 0 else { throw FileFault(path: path, code: errno) }
+    }
+
+    /// Removes a file.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    static func remove(_ path: String) throws(FileFault) -> Bool {
+        guard unlink(path) != 0 else {
+            try synchronizeDirectory(of: path)
+            return true
+        }
+        guard errno == ENOENT else { throw FileFault(path: path, code: errno) }
+        return false
+    }
+
+    /// Makes a directory, and those that it lies in, unless they are there.
+    static func makeDirectory(_ path: String) throws(FileFault) {
+        guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+        guard errno == ENOENT, let parent = parent(of: path) else { throw FileFault(path: path, code: errno) }
+        try makeDirectory(parent)
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileFault(path: path, code: errno) }
+    }
+
+    /// A name is safe when its directory is on the disk too.
+    private static func synchronizeDirectory(of path: String) throws(FileFault) {
+        let directory = parent(of: path) ?? "."
+        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFault(path: directory, code: errno) }
+        defer { close(descriptor) }
+        // Some file systems cannot do that for a directory, and say so.
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
+    }
+
+    private static func parent(of path: String) -> String? {
+        guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {
+            return nil
+        }
+        return String(path[..<slash])
+    }
+}
+
+extension FileFault {
+    /// Whether there is nothing at the path.
+    var isAbsence: Bool {
+        code == ENOENT
+    }
+}

@@ -1,0 +1,659 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct AuthenticatedTests {
+    private let server = TokenServer()
+    private let transport: MockTransport
+    private let store: TokenStore<Session>
+    private let network: AnyNetworkingComponent
+    private let clock = ManualClock()
+
+    init() {
+        transport = server.transport
+        store = TokenStore(server.session(), delegate: server)
+        network = Self.stack(transport, store, clock)
+    }
+
+    private static func stack(
+        _ transport: some NetworkingComponent,
+        _ store: TokenStore<Session>,
+        _ clock: ManualClock
+    ) -> AnyNetworkingComponent {
+        AnyNetworkingComponent(
+            transport.authenticated(with: store).server(authority: "api.example.com")
+                .environment(\.clock, .manual(clock))
+        )
+    }
+
+    /// Begins requests, and waits until all of them wait for credentials.
+    private func begin(
+        _ count: Int,
+        over network: some NetworkingComponent
+    ) async
+        -> [Task<HTTPResponseData, any Error>]
+    {
+        let events = CapturedEvents()
+        let calls = (0..<count).map { _ in Task { try await network.me { $0.addObserver(events) } } }
+        while events.names.count(where: { $0.hasSuffix("Credentials") }) < count {
+            await Task.yield()
+        }
+        return calls
+    }
+
+    // MARK: Applying
+
+    @Test func sendsTheCredentials() async throws {
+        let response = try await network.me()
+        #expect(response.data == Data("hello".utf8))
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer access-0"])
+        #expect(response.principal == Principal(id: "emily"))
+        #expect(network.principal(for: HTTPRequestData(path: "me")) == Principal(id: "emily"))
+        #expect(server.refreshes == 0)
+    }
+
+    @Test func signedOutIsAnErrorAndNothingIsSent() async {
+        let store = TokenStore<Session>()
+        let network = Self.stack(transport, store, clock)
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.isUnauthorized == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aDelegateGetsTheFirstCredentialsOnceForAll() async throws {
+        let network = Self.stack(transport, TokenStore(delegate: server), clock)
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        server.letRefreshesGoOn()
+        for call in calls {
+            #expect(try await call.value.status == .ok)
+        }
+        #expect(server.authorizations == 1)
+        #expect(transport.requests.count == 10)
+    }
+
+    @Test func aRequestMayGoWithout() async throws {
+        let network = transport.authenticated(with: store) { $0.path?.hasPrefix("/public") == true }
+            .server(authority: "api.example.com")
+        try await network.data(HTTPRequestData(path: "public/news"))
+        try await network.me { $0.authenticationMethod = .anonymous }
+        try await network.me { $0.authenticationMethod = .basic }
+        try await network.me { $0.headerFields[.authorization] = "Bearer own" }
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil, nil, nil, "Bearer own"])
+        #expect(server.refreshes == 0)
+        #expect(network.principal(for: HTTPRequestData(path: "public/news")) == nil)
+    }
+
+    @Test func methodsOfRequestsPickAmongCredentials() async throws {
+        let network =
+            transport
+            .authenticated(with: BasicCredentials(user: "emily", password: "pass"))
+            .authenticated(with: store)
+            .server(authority: "api.example.com")
+        try await network.me()
+        try await network.me { $0.authenticationMethod = .basic }
+        #expect(
+            transport.requests.map { $0.headerFields[.authorization] } == ["Bearer access-0", "Basic ZW1pbHk6cGFzcw=="]
+        )
+    }
+
+    /// Either of the two may change hands.
+    @Test func aKeyGoesWithAToken() async throws {
+        let key = HTTPField.Name("X-API-Key")!
+        let network = transport.authenticated(with: store)
+            .authenticated(with: APIKeyCredentials("key", in: .header(key)))
+            .server(authority: "api.example.com")
+        let response = try await network.me()
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
+        #expect(transport.requests.last?.headerFields[key] == "key")
+        #expect(response.principal == network.principal(for: HTTPRequestData(path: "me")))
+        let before = response.principal
+        store.set(server.session(of: "james"))
+        #expect(network.principal(for: HTTPRequestData(path: "me")) != before)
+    }
+
+    // MARK: Where they may go
+
+    @Test func otherAuthoritiesGetNothing() async throws {
+        let events = CapturedEvents()
+        try await network.data(
+            HTTPRequestData(url: URL(string: "https://elsewhere.example/me")!).with { $0.addObserver(events) }
+        )
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil])
+        #expect(events.names == ["credentialsWithheld", "attemptStarted", "headReceived", "attemptEnded"])
+        try await network.data(HTTPRequestData(url: URL(string: "https://API.example.com/me")!))
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
+    }
+
+    @Test func namedAuthoritiesGetThem() async throws {
+        let network = transport.authenticated(with: store, at: ["Files.example.com", "api.example.com:8443"])
+        try await network.data(HTTPRequestData(authority: "files.example.com:443"))
+        try await network.data(HTTPRequestData(authority: "api.example.com:8443"))
+        try await network.data(HTTPRequestData(authority: "api.example.com"))
+        let sent = transport.requests.map { $0.headerFields[.authorization] }
+        #expect(sent == ["Bearer access-0", "Bearer access-0", nil])
+    }
+
+    @Test func withoutAServerItIsNotKnownWhereTheyMayGo() async {
+        let network = transport.authenticated(with: store)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.reason.contains("server(authority:)") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func plainHTTPGetsNothing() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.me { $0.scheme = "http" }
+        }
+        #expect(error?.kind == .invalidRequest)
+        let key = transport.authenticated(with: APIKeyCredentials("secret", in: .query("appid")))
+            .server(authority: "api.example.com")
+        let other = await #expect(throws: NetworkingError.self) { try await key.me { $0.scheme = "http" } }
+        #expect(other?.kind == .invalidRequest)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [("https://api.example.com/there", true), ("https://elsewhere.example/there", false)])
+    func redirectsThatAreFollowedOutsideKeepToTheServer(location: String, isHome: Bool) async throws {
+        let transport = MockTransport { request in
+            request.path == "/me" ? .redirect(to: location) : .ok()
+        }
+        let network = transport.authenticated(with: store).redirected().server(authority: "api.example.com")
+        try await network.me()
+        let sent = transport.requests.map { $0.headerFields[.authorization] }
+        #expect(sent == ["Bearer access-0", isHome ? "Bearer access-0" : nil])
+    }
+
+    // MARK: Refreshing
+
+    @Test func aRefusalIsAnsweredWithARefreshAndTheRequestAgain() async throws {
+        server.expire()
+        let response = try await network.me()
+        #expect(response.status == .ok)
+        #expect(server.refreshes == 1)
+        #expect(server.causes == [401])
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer access-0", "Bearer access-1"])
+        #expect(store.credentials?.accessToken == "access-1")
+    }
+
+    @Test func soIsOneThatComesAsAnError() async throws {
+        server.expire()
+        let network = Self.stack(transport.checkedStatusCode(), store, clock)
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    @Test func aThousandRefusalsMakeOneRefresh() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let calls = await begin(1_000, over: network)
+        server.letRefreshesGoOn()
+        for call in calls {
+            #expect(try await call.value.status == .ok)
+        }
+        #expect(server.refreshes == 1)
+        #expect(transport.requests.count == 2_000)
+    }
+
+    /// Its token was refused after another request's refusal had brought a new one.
+    @Test func aLateRefusalIsAnsweredWithTheNewToken() async throws {
+        let late = Suspension<Void>()
+        let arrived = Suspension<Void>()
+        let transport = MockTransport { [server] request in
+            if request.path == "/late", request.headerFields[.authorization] == "Bearer access-0" {
+                arrived.resume()
+                try await late.value()
+                return .status(.unauthorized)
+            }
+            return try await server.transport.exchange(request).status == .ok ? .ok() : .status(.unauthorized)
+        }
+        let network = Self.stack(transport, store, clock)
+        let call = Task { try await network.data(HTTPRequestData(path: "late")) }
+        try await arrived.value()
+        server.expire()
+        #expect(try await network.me().status == .ok)
+        late.resume()
+        #expect(try await call.value.status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    @Test func cyclesFollowEachOther() async throws {
+        for round in 1...4 {
+            server.expire()
+            #expect(try await network.me().status == .ok)
+            #expect(server.refreshes == round)
+        }
+    }
+
+    @Test func aRefusalOfTheNewTokenIsTheAnswer() async throws {
+        server.refuseAll()
+        let response = try await network.me()
+        #expect(response.status == .unauthorized)
+        #expect(response.principal == Principal(id: "emily"))
+        #expect(server.refreshes == 1)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(arguments: [HTTPResponse.Status.forbidden, .internalServerError, .notFound])
+    func otherStatusesPass(status: HTTPResponse.Status) async throws {
+        let network = Self.stack(MockTransport { _ in .status(status) }, store, clock)
+        #expect(try await network.me().status == status)
+        #expect(server.refreshes == 0)
+    }
+
+    @Test func otherErrorsPassAtOnce() async {
+        struct Broken: Error {}
+        let network = Self.stack(MockTransport { _ in throw Broken() }, store, clock)
+        await #expect(throws: Broken.self) { try await network.me() }
+        #expect(server.refreshes == 0)
+    }
+
+    @Test func fixedCredentialsStayRefused() async throws {
+        let network = transport.authenticated(with: BearerCredentials(token: "no")).server(authority: "api.example.com")
+        #expect(try await network.me().status == .unauthorized)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aBodyThatCanBeSentOnceIsNotSentTwice() async throws {
+        server.expire()
+        let response = try await network.me { request in
+            request.method = .post
+            request.body = .stream(AsyncStream { $0.finish() })
+        }
+        #expect(response.status == .unauthorized)
+        #expect(transport.requests.count == 1)
+        #expect(server.refreshes == 0)
+    }
+
+    // MARK: In time
+
+    @Test func tokensAreRenewedBeforeTheyRunOut() async throws {
+        store.set(server.session(expiring: clock.date.addingTimeInterval(60)))
+        try await network.me()
+        clock.advance(by: .seconds(29))
+        try await network.me()
+        #expect(server.refreshes == 0)
+        clock.advance(by: .seconds(1))
+        try await network.me()
+        #expect(server.refreshes == 1)
+        #expect(server.causes == [nil])
+        #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] != nil })
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func aThousandRequestsOverARunningOutTokenMakeOneRefresh() async throws {
+        for round in 1...3 {
+            store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
+            server.holdRefreshes()
+            let calls = await begin(1_000, over: network)
+            server.letRefreshesGoOn()
+            for call in calls {
+                #expect(try await call.value.status == .ok)
+            }
+            #expect(server.refreshes == round)
+            clock.advance(by: .seconds(60))
+        }
+    }
+
+    /// What has not run out is still good.
+    @Test func aRefreshThatComesEarlyMayFail() async throws {
+        store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
+        server.failRefreshes(with: TokenServer.Spent())
+        #expect(try await network.me().status == .ok)
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    /// This device's clock is wrong, or the server's.
+    @Test func aNewTokenThatHasRunOutIsUsed() async throws {
+        server.giveTokens(lifetime: .seconds(-1_000))
+        store.set(server.session(expiring: clock.date.addingTimeInterval(-10)))
+        for _ in 1...10 {
+            #expect(try await network.me().status == .ok)
+        }
+        #expect(server.refreshes == 1)
+    }
+
+    // MARK: Failing
+
+    @Test func aRefreshThatFailsFailsAllOnceAndMayBeTriedAgain() async throws {
+        struct Broken: Error {}
+        server.expire()
+        server.failRefreshes(with: Broken())
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        server.letRefreshesGoOn()
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .unauthorized)
+            #expect(error?.underlying is Broken)
+            #expect(error?.response?.status == .unauthorized)
+        }
+        #expect(server.refreshes == 1)
+        server.failRefreshes(with: nil)
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 2)
+    }
+
+    @Test func aRefreshThatFailsForTheNetworkIsOfThatKind() async {
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.offline, request: .lawful))
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.isOffline == true)
+        #expect(store.credentials != nil)
+    }
+
+    @Test func aRefreshMayNotTakeForEver() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let calls = await begin(2, over: network)
+        try await server.refreshHasBegun()
+        clock.advance(by: .seconds(60))
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .timeout)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func refreshesHaveALimit(inTime: Bool) async throws {
+        for _ in 1...5 {
+            if inTime {
+                store.set(server.session(expiring: clock.date.addingTimeInterval(-1)))
+            } else {
+                server.expire()
+            }
+            #expect(try await network.me().status == .ok)
+        }
+        server.expire()
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.retryAfter == .seconds(30))
+        #expect(server.refreshes == 5)
+        clock.advance(by: .seconds(30))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 6)
+    }
+
+    @Test func refreshesInParallelHaveALimitToo() async throws {
+        server.refuseAll()
+        for _ in 1...5 {
+            _ = try await network.me()
+        }
+        let calls = (0..<10).map { _ in Task { [network] in try await network.me() } }
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.response?.status == .unauthorized)
+        }
+        #expect(server.refreshes == 5)
+    }
+
+    // MARK: Cancelling
+
+    @Test func whoBeganARefreshMayBeCancelled() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let first = await begin(1, over: network)[0]
+        let second = await begin(1, over: network)[0]
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        server.letRefreshesGoOn()
+        #expect(try await second.value.status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    /// The refresh token may be spent, so what takes its place must not be lost.
+    @Test func aRefreshGoesOnWhenNobodyWaits() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let call = await begin(1, over: network)[0]
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        let next = await begin(1, over: network)[0]
+        server.letRefreshesGoOn()
+        #expect(try await next.value.status == .ok)
+        #expect(server.refreshes == 1)
+        #expect(store.credentials?.accessToken == "access-1")
+    }
+
+    // MARK: Signing in and out
+
+    @Test func signingOutDuringARefreshWins() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        store.remove()
+        // At once, and not when the refresh is over.
+        for call in calls {
+            #expect(try await call.value.status == .unauthorized)
+        }
+        server.letRefreshesGoOn()
+        #expect(store.credentials == nil)
+        // Only the delegate could let somebody in again.
+        #expect(try await network.me().status == .ok)
+        #expect(server.authorizations == 1)
+    }
+
+    @Test func signingOutWhileTheFirstCredentialsComeWins() async throws {
+        store.remove()
+        server.holdRefreshes()
+        let calls = await begin(1, over: network)
+        store.remove()
+        // Whoever still wants to be let in asks anew.
+        server.letRefreshesGoOn()
+        _ = try await calls[0].value
+        #expect(server.authorizations == 2)
+    }
+
+    @Test(arguments: ["set", "update"])
+    func credentialsThatAreSetDuringARefreshWin(how: String) async throws {
+        server.expire()
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        let session = Session(userID: "emily", accessToken: "none", refreshToken: "refresh-0")
+        how == "set" ? store.set(session) : store.update(session)
+        for call in calls {
+            #expect(try await call.value.status == .ok)
+        }
+        server.letRefreshesGoOn()
+        #expect(store.credentials == session)
+        #expect(server.refreshes == 1)
+    }
+
+    @Test func whatWasSentForOneUserIsNotSentAgainForAnother() async throws {
+        server.expire()
+        server.holdRefreshes()
+        let refused = await begin(1, over: network)[0]
+        store.set(Session(userID: "james", accessToken: "none"))
+        #expect(try await refused.value.status == .unauthorized)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func whatWaitedForOneUserIsNotSentForAnother() async throws {
+        store.set(server.session(expiring: clock.date.addingTimeInterval(-1)))
+        server.holdRefreshes()
+        let waiting = await begin(1, over: network)[0]
+        store.set(Session(userID: "james", accessToken: "none"))
+        let error = await #expect(throws: NetworkingError.self) { try await waiting.value }
+        #expect(error?.kind == .unauthorized)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func principalsWithoutAUserChangeWhenSomebodySignsInOrOut() async throws {
+        let store = TokenStore(BearerCredentials(token: "1"))
+        var seen = [store.principal]
+        store.set(BearerCredentials(token: "2"))
+        seen.append(store.principal)
+        store.remove()
+        seen.append(store.principal)
+        #expect(Set(seen).count == 3)
+        store.update(BearerCredentials(token: "3"))
+        #expect(store.principal == seen[2])
+        #expect(!seen.contains { $0.id.contains("1") && $0.id.count < 16 })
+    }
+
+    // MARK: The delegate's own requests
+
+    /// It may use the whole stack, without waiting for itself.
+    @Test(arguments: ["upstream", "stack"])
+    func aRefreshPassesByItsOwnModifier(way: String) async throws {
+        struct Renewing: AuthenticationDelegate {
+            let box: Suspension<AnyNetworkingComponent>
+            let way: String
+
+            func refresh(
+                _ session: Session,
+                after response: HTTPResponseData?,
+                over network: any NetworkingComponent
+            ) async throws -> Session {
+                let network = way == "stack" ? try await box.value() : AnyNetworkingComponent(network)
+                let url = URL(string: "https://api.example.com/refresh")!
+                return session.renewed(
+                    accessToken: String(decoding: try await network.data(HTTPRequestData(url: url)).data, as: UTF8.self)
+                )
+            }
+        }
+
+        let transport = MockTransport { request in
+            if request.path == "/refresh" { return .text("new") }
+            return request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        let box = Suspension<AnyNetworkingComponent>()
+        let store = TokenStore(Session(accessToken: "old"), delegate: Renewing(box: box, way: way))
+        let network = Self.stack(transport, store, clock)
+        box.resume(with: .success(network))
+        #expect(try await network.me().status == .ok)
+        #expect(transport.requests.map(\.path) == ["/me", "/refresh", "/me"])
+        #expect(transport.requests[1].headerFields[.authorization] == nil)
+    }
+
+    // MARK: Challenges
+
+    @Test(arguments: [
+        (#"Bearer realm="x", error="invalid_token""#, 1), (#"Bearer error="insufficient_scope""#, 0),
+        ("Basic realm=\"x\"", 0), (#"Basic realm="x", Bearer"#, 1), ("Unheard-Of", 0), ("=,,\"", 1),
+    ])
+    func challengesSayWhetherARefreshMayHelp(challenge: String, refreshes: Int) async throws {
+        let transport = MockTransport { _ in
+            .status(.unauthorized, headerFields: [.wwwAuthenticate: challenge])
+        }
+        _ = try await Self.stack(transport, store, clock).me()
+        #expect(server.refreshes == refreshes)
+    }
+
+    @Test func credentialsMayWaitToBeAskedFor() async throws {
+        let transport = MockTransport { request in
+            request.headerFields.contains(.authorization)
+                ? .ok() : .status(.unauthorized, headerFields: [.wwwAuthenticate: "Basic realm=\"x\""])
+        }
+        let network =
+            transport.authenticated(
+                with: BasicCredentials(user: "emily", password: "pass"),
+                preemptive: false
+            )
+            .server(authority: "api.example.com")
+        #expect(try await network.me().status == .ok)
+        #expect(transport.requests.map { $0.headerFields.contains(.authorization) } == [false, true])
+    }
+
+    @Test(arguments: [
+        ("Basic realm=\"x\", Bearer", "Bearer access-0"), ("Basic realm=\"x\"", "Basic ZW1pbHk6cGFzcw=="),
+        ("Digest realm=\"x\", nonce=\"y\"", nil),
+    ])
+    func theStrongestThatTheStackHasAnswers(challenge: String, sent: String?) async throws {
+        let transport = MockTransport { request in
+            request.headerFields.contains(.authorization)
+                ? .ok() : .status(.unauthorized, headerFields: [.wwwAuthenticate: challenge])
+        }
+        let basic = BasicCredentials(user: "emily", password: "pass")
+        for network in [
+            AnyNetworkingComponent(
+                transport.authenticated(with: basic, preemptive: false).authenticated(with: store, preemptive: false)
+                    .server(authority: "api.example.com")
+            ),
+            AnyNetworkingComponent(
+                transport.authenticated(with: store, preemptive: false).authenticated(with: basic, preemptive: false)
+                    .server(authority: "api.example.com")
+            ),
+        ] {
+            _ = try await network.me()
+            #expect(transport.requests.last?.headerFields[.authorization] == sent)
+        }
+    }
+
+    // MARK: Users apart
+
+    @Test func usersDoNotShareAnExchange() async throws {
+        let answers = ["Bearer e": Suspension<Void>(), "Bearer j": Suspension<Void>()]
+        let transport = MockTransport { request in
+            let token = request.headerFields[.authorization] ?? ""
+            try await answers[token]?.value()
+            return .text(token)
+        }
+        let recorder = RequestRecorder()
+        let store = TokenStore(Session(userID: "emily", accessToken: "e"))
+        let network = transport.recorded(by: recorder).authenticated(with: store).deduplicated()
+            .server(authority: "api.example.com")
+        let emilys = Task { try await network.me() }
+        try await recorder.waitForRequests(1)
+        store.remove()
+        store.set(Session(userID: "james", accessToken: "j"))
+        let james = Task { try await network.me() }
+        try await recorder.waitForRequests(2)
+        for answer in answers.values {
+            answer.resume()
+        }
+        #expect(try await emilys.value.data == Data("Bearer e".utf8))
+        #expect(try await emilys.value.principal == Principal(id: "emily"))
+        #expect(try await james.value.data == Data("Bearer j".utf8))
+        #expect(try await james.value.principal == Principal(id: "james"))
+    }
+
+    // MARK: Telling
+
+    @Test func changesAreToldToAll() async throws {
+        var first = store.changes.makeAsyncIterator()
+        var second = store.changes.makeAsyncIterator()
+        server.expire()
+        try await network.me()
+        store.remove()
+        store.set(server.session())
+        for _ in 0..<1 {
+            #expect(await first.next()?.name == "refreshed")
+            #expect(await first.next()?.name == "removed")
+            #expect(await first.next()?.name == "set")
+            #expect(await second.next()?.name == "refreshed")
+            #expect(await second.next()?.name == "removed")
+            #expect(await second.next()?.name == "set")
+        }
+    }
+
+    @Test func theOutlineSaysWhatItIs() {
+        #expect(
+            "\(transport.authenticated(with: store, at: ["b.example", "A.example"], preemptive: false).outline)"
+                .contains("authenticated(with: Session, at: a.example, b.example, preemptive: false)")
+        )
+    }
+
+    @Test func aClosureGivesTokens() async throws {
+        let network = transport.authenticated(withBearer: { "access-0" }).server(authority: "api.example.com")
+        #expect(try await network.me().status == .ok)
+        #expect(try await network.me().status == .ok)
+    }
+}
+
+extension CredentialChange {
+    fileprivate var name: String {
+        switch self {
+        case .set: "set"
+        case .refreshed: "refreshed"
+        case .removed: "removed"
+        }
+    }
+}
