@@ -39,6 +39,11 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         generator()
     }
 
+    /// Draws a fraction from a half to one, to spread what many would do at the same moment.
+    func halfToOne() -> Double {
+        0.5 + Double(next() >> 11) * 0x1p-54
+    }
+
     private final class SeededState: Sendable {
         private let state: Mutex<UInt64>
 

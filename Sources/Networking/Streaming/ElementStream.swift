@@ -4,22 +4,30 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes elements of the bytes of a stream.
+/// Makes elements of the bytes of a stream, one at a time.
 protocol StreamDecoder {
     associatedtype Element: Sendable
 
-    /// Reads the next bytes, and adds the elements that they complete.
-    mutating func decode(_ chunk: Data, into elements: inout [Element]) throws
-    /// Adds what the end completes.
-    mutating func end(into elements: inout [Element]) throws
+    /// Reads from a position of a portion on until an element is complete; nil when the portion is used up.
+    ///
+    /// An element that is longer than it may be is an error when it is its turn, wherever the portions end.
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> Element?
+
+    /// What the end completes, if anything.
+    mutating func end() -> Element?
 }
 
 /// Reads a stream element by element.
+///
+/// A portion is kept and read as far as the next element needs: all of its elements at once would take many times its memory.
 struct ElementReader<Decoder: StreamDecoder> {
-    var decoder: Decoder
+    private var decoder: Decoder
     private let request: HTTPRequestData
     private var bytes: ResponseStream.Iterator?
-    private var elements: [Decoder.Element] = []
+    private var portion = Data()
     private var position = 0
 
     init(_ stream: ResponseStream, decoder: Decoder) {
@@ -29,30 +37,33 @@ struct ElementReader<Decoder: StreamDecoder> {
     }
 
     mutating func next() async throws -> Decoder.Element? {
-        while true {
-            if position < elements.count {
-                defer { position += 1 }
-                return elements[position]
-            }
-            elements.removeAll(keepingCapacity: true)
-            position = 0
-            guard bytes != nil else { return nil }
+        while bytes != nil {
             do {
-                if let chunk = try await bytes?.next() {
-                    try decoder.decode(chunk, into: &elements)
-                } else {
-                    // Ends the transfer, too, as every way out of here does.
-                    bytes = nil
-                    try decoder.end(into: &elements)
+                if position < portion.count, let element = try readElement() { return element }
+                guard let next = try await bytes?.next() else {
+                    close()
+                    return decoder.end()
                 }
+                (portion, position) = (next, 0)
             } catch let error as StreamTooLong {
-                bytes = nil
+                close()
                 throw NetworkingError(.tooLarge, request: request, reason: error.description)
             } catch {
-                bytes = nil
+                close()
                 throw error
             }
         }
+        return nil
+    }
+
+    private mutating func readElement() throws(StreamTooLong) -> Decoder.Element? {
+        try portion.withBytes { (bytes) throws(StreamTooLong) in try decoder.next(in: bytes, from: &position) }
+    }
+
+    /// Ends the transfer, too.
+    private mutating func close() {
+        bytes = nil
+        (portion, position) = (Data(), 0)
     }
 }
 
@@ -72,25 +83,44 @@ struct ElementDecoding: Sendable {
     let failures: DecodingFailures
 
     /// Decodes a value; nil when it is to be left out.
-    func decode<Value: Decodable>(_ type: Value.Type, from data: Data, of request: HTTPRequestData) throws -> Value? {
+    func decode<Value: Decodable & Sendable>(
+        _ type: Value.Type,
+        from data: Data,
+        of request: HTTPRequestData
+    ) async throws -> Value? {
         do {
-            return try decoder.decode(type, from: data)
+            // As for whole bodies: the trip pays for more than some kilobytes.
+            return data.count > 16_384
+                ? try await decodeElsewhere(type, from: data) : try decoder.decode(type, from: data)
         } catch {
-            switch failures {
-            case .skip:
-                return nil
-            case .report(let report):
-                report(error)
-                return nil
-            case .fail:
-                throw NetworkingError(
-                    .decoding,
-                    request: request,
-                    underlying: error,
-                    reason:
-                        "An element of the stream does not decode to \(type). Compare the type with what the server sends."
-                )
-            }
+            try refuse(type, because: error, of: request)
+            return nil
+        }
+    }
+
+    @concurrent
+    private func decodeElsewhere<Value: Decodable & Sendable>(
+        _ type: Value.Type,
+        from data: Data
+    ) async throws -> Value {
+        try decoder.decode(type, from: data)
+    }
+
+    /// Does with an element that does not decode what is to be done.
+    func refuse<Value>(_ type: Value.Type, because error: any Error, of request: HTTPRequestData) throws {
+        switch failures {
+        case .skip:
+            break
+        case .report(let report):
+            report(error)
+        case .fail:
+            throw NetworkingError(
+                .decoding,
+                request: request,
+                underlying: error,
+                reason:
+                    "An element of the stream does not decode to \(type). Compare the type with what the server sends."
+            )
         }
     }
 }

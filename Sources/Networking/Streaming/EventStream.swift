@@ -17,7 +17,7 @@ extension NetworkingComponent {
     ///
     /// The stream is read to the letter of WHATWG's HTML standard. When a connection ends or is lost, and the request may be
     /// sent twice (a GET, or one that says so), it waits as long as the server has asked, 3 s where it has not, on the
-    /// environment's clock, and connects again through the whole stack with `Last-Event-ID`. It ends with a 204, with the
+    /// environment's clock, and up to 30 s after several that brought no event, and connects again through the whole stack with `Last-Event-ID`. It ends with a 204, with the
     /// event that says `terminator`, or with an error: of a status that is none of the request's accepted ones, of another
     /// media type, and of a connection that the stack's own `retry` could not make. A request that may not be sent twice, such
     /// as the POST that asks a model for an answer, has one connection.
@@ -114,8 +114,10 @@ public struct EventStream: AsyncSequence, Sendable {
         private let source: EventSource
         private var parser: ServerSentEventParser
         private let terminator: String?
-        private var events: [ServerSentEvent] = []
+        private var portion = Data()
         private var position = 0
+        /// The connections in a row that brought no event.
+        private var fruitless = 0
 
         fileprivate init(
             bytes: ResponseStream.Iterator?,
@@ -129,7 +131,7 @@ public struct EventStream: AsyncSequence, Sendable {
             self.terminator = terminator
         }
 
-        /// The last id that the server has sent, to go on after it in another stream.
+        /// The last id up to the event that was brought last, to go on after it in another stream.
         public var lastEventID: String {
             parser.lastEventID
         }
@@ -140,9 +142,8 @@ public struct EventStream: AsyncSequence, Sendable {
         public mutating func next() async throws -> ServerSentEvent? {
             do {
                 while true {
-                    if position < events.count {
-                        let event = events[position]
-                        position += 1
+                    if let event = try readEvent() {
+                        fruitless = 0
                         guard event.data != terminator else { break }
                         return event
                     }
@@ -156,25 +157,32 @@ public struct EventStream: AsyncSequence, Sendable {
             }
         }
 
+        /// The next event of the portion that is there.
+        private mutating func readEvent() throws -> ServerSentEvent? {
+            do throws(StreamTooLong) {
+                return try portion.withBytes { (bytes) throws(StreamTooLong) in
+                    try parser.next(in: bytes, from: &position)
+                }
+            } catch {
+                throw NetworkingError(.tooLarge, request: source.request, reason: error.description)
+            }
+        }
+
         /// Reads what comes next, over another connection where one has ended; false at the end.
         private mutating func read() async throws -> Bool {
             guard bytes != nil else { return false }
             do {
-                if let chunk = try await bytes?.next() {
-                    do {
-                        events = try parser.parse(chunk)
-                        position = 0
-                        return true
-                    } catch {
-                        throw NetworkingError(.tooLarge, request: source.request, reason: error.description)
-                    }
+                if let next = try await bytes?.next() {
+                    (portion, position) = (next, 0)
+                    return true
                 }
             } catch let error as NetworkingError where source.mayReconnect(after: error) {
                 // Lost: the same as if it had ended.
             }
-            bytes = nil
+            close()
             guard source.mayReconnect else { return false }
-            try await source.wait(parser.reconnectionTime)
+            fruitless += 1
+            try await source.wait(parser.reconnectionTime, afterFruitless: fruitless)
             bytes = try await source.connect(after: parser.lastEventID).stream?.makeAsyncIterator()
             // What had not ended is none, and a stream begins anew; its id and its time stay.
             parser.reconnect()
@@ -183,7 +191,7 @@ public struct EventStream: AsyncSequence, Sendable {
 
         private mutating func close() {
             bytes = nil
-            (events, position) = ([], 0)
+            (portion, position) = (Data(), 0)
         }
     }
 }
@@ -233,7 +241,7 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
             do {
                 while let event = try await events?.next() {
                     let data = Data(event.data.utf8)
-                    if let value = try decoding.decode(Value.self, from: data, of: request) { return value }
+                    if let value = try await decoding.decode(Value.self, from: data, of: request) { return value }
                 }
                 return nil
             } catch {
@@ -254,6 +262,8 @@ struct EventSource: Sendable {
     }
 
     private static let standardReconnectionTime = Duration.seconds(3)
+    private static let leastBackoff = Duration.seconds(1)
+    private static let longestBackoff = Duration.seconds(30)
     /// The longest that a server may have a client wait.
     private static let longestReconnectionTime = Duration.seconds(3_600)
 
@@ -285,8 +295,15 @@ struct EventSource: Sendable {
         }
     }
 
-    func wait(_ time: Duration?) async throws {
-        let time = min(time ?? Self.standardReconnectionTime, Self.longestReconnectionTime)
+    /// Waits before the next connection: as long as the server wants, and longer after several that brought nothing.
+    func wait(_ time: Duration?, afterFruitless count: Int) async throws {
+        var time = min(time ?? Self.standardReconnectionTime, Self.longestReconnectionTime)
+        if count > 1 {
+            // A server that ends each at once would be asked without a pause, and by all clients at the same moment.
+            let longest = max(time, Self.longestBackoff)
+            let growing = min(longest, max(time, Self.leastBackoff) * (1 << min(count - 1, 10)))
+            time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
+        }
         request.emit(.waiting(.reconnection, time))
         try await NetworkEnvironment.current.clock.sleep(for: time)
     }

@@ -22,7 +22,7 @@ extension NetworkingComponent {
     ///   - maximumDocumentBytes: The most bytes of a document; 16 MiB by default. A longer one ends the iteration with
     ///     ``NetworkingError/Kind/tooLarge``.
     /// - Returns: The values, and the response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws.
+    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless `format` is given.
     /// - Precondition: `maximumDocumentBytes` is greater than zero.
     public func values<Value: Decodable & Sendable>(
         _ request: HTTPRequestData,
@@ -39,7 +39,7 @@ extension NetworkingComponent {
         let stream = try await stream(request)
         return JSONStream(
             stream: stream,
-            format: format ?? JSONStreamFormat(contentType: stream.response.headerFields[.contentType]),
+            format: try format ?? JSONStreamFormat(of: stream.response, to: request),
             decoding: ElementDecoding(decoder: decoder, failures: failures),
             limit: maximumDocumentBytes
         )
@@ -55,15 +55,24 @@ public enum JSONStreamFormat: Sendable, Hashable {
     /// One document after the other, with or without white space between them.
     case concatenated
 
-    /// Reads the format in a media type; any but those of the other two means concatenated documents.
-    init(contentType: String?) {
-        let type = (contentType ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+    /// Reads the format in a response's media type; any but those of the other two means concatenated documents.
+    ///
+    /// A page is none of them: the sign of a login page or of a portal, which would be a stream without values.
+    init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
+        let type = (response.headerFields[.contentType] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
         switch type {
         case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
             "application/jsonlines", "application/json-lines":
             self = .lines
         case "application/json-seq": self = .sequence
         case _ where type.hasSuffix("+json-seq"): self = .sequence
+        case "text/html", "application/xhtml+xml", "text/xml", "application/xml":
+            throw NetworkingError(
+                .invalidResponse,
+                request: request,
+                response: response,
+                reason: "The server answered with \(type), where JSON is due. Check the URL, or name the format."
+            )
         default: self = .concatenated
         }
     }
@@ -122,7 +131,11 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         public mutating func next() async throws -> Value? {
             do {
                 while let document = try await reader?.next() {
-                    if let value = try decoding.decode(Value.self, from: document, of: request) { return value }
+                    if document.isCutOff {
+                        try decoding.refuse(Value.self, because: DocumentCutOff(), of: request)
+                    } else if let value = try await decoding.decode(Value.self, from: document.data, of: request) {
+                        return value
+                    }
                 }
                 return nil
             } catch {
@@ -134,9 +147,23 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     }
 }
 
+/// A number or a word at the end of a record may be the beginning of a longer one (RFC 7464 section 2.4).
+struct DocumentCutOff: Error, CustomStringConvertible {
+    var description: String {
+        "A JSON text sequence holds a number or a word without white space behind it, so it may have been cut off."
+    }
+}
+
 /// Tells the documents of a stream apart, without a look at what is in them.
 struct JSONSplitter: StreamDecoder {
+    struct Document: Sendable, Equatable {
+        let data: Data
+        /// Whether it may be the beginning of a longer one.
+        let isCutOff: Bool
+    }
+
     private static let recordSeparator: UInt8 = 0x1E
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     let format: JSONStreamFormat
     let limit: Int
@@ -144,88 +171,105 @@ struct JSONSplitter: StreamDecoder {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
+    private var isAtStart = true
 
     init(format: JSONStreamFormat, limit: Int) {
         self.format = format
         self.limit = limit
     }
 
-    mutating func decode(_ chunk: Data, into elements: inout [Data]) throws {
-        switch format {
-        case .lines: split(chunk, at: .lineFeed, into: &elements)
-        case .sequence: split(chunk, at: Self.recordSeparator, into: &elements)
-        case .concatenated:
-            for byte in chunk {
-                read(byte, into: &elements)
-            }
-        }
-        guard max(document.count, elements.map(\.count).max() ?? 0) <= limit else {
-            throw StreamTooLong(what: "document", limit: limit)
-        }
-    }
-
-    mutating func end(into elements: inout [Data]) {
-        complete(into: &elements)
-    }
-
-    private mutating func split(_ chunk: Data, at separator: UInt8, into elements: inout [Data]) {
-        var rest = chunk[...]
-        while let end = rest.firstIndex(of: separator) {
-            document.append(contentsOf: rest[..<end])
-            complete(into: &elements)
-            rest = rest[(end + 1)...]
-        }
-        document.append(contentsOf: rest)
-    }
-
-    /// Objects and arrays end with their bracket, strings with their quote, and anything else where something new begins.
-    private mutating func read(_ byte: UInt8, into elements: inout [Data]) {
-        if isInString {
-            document.append(byte)
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = false
-                if depth == 0 {
-                    complete(into: &elements)
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> Document? {
+        while position < bytes.count {
+            let isEnd =
+                switch format {
+                case .lines: read(upTo: .lineFeed, in: bytes, from: &position)
+                case .sequence: read(upTo: Self.recordSeparator, in: bytes, from: &position)
+                case .concatenated: readDocument(in: bytes, from: &position)
                 }
-            }
-            return
+            guard document.count <= limit else { throw StreamTooLong(what: "document", limit: limit) }
+            if isEnd, let document = takeDocument() { return document }
         }
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "["):
-            if depth == 0 {
-                complete(into: &elements)
+        return nil
+    }
+
+    mutating func end() -> Document? {
+        takeDocument()
+    }
+
+    /// Reads up to a separator; false when the bytes end before it.
+    private mutating func read(
+        upTo separator: UInt8,
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) -> Bool {
+        let rest = bytes[position...]
+        let end = rest.firstIndex(of: separator)
+        document.append(contentsOf: rest[..<(end ?? rest.endIndex)])
+        position = end.map { $0 + 1 } ?? bytes.count
+        return end != nil
+    }
+
+    /// Reads up to the end of a document; false when the bytes end before it.
+    private mutating func readDocument(in bytes: UnsafeRawBufferPointer, from position: inout Int) -> Bool {
+        while position < bytes.count {
+            let byte = bytes[position]
+            if isInString {
+                position += 1
+                if endsString(byte), depth == 0 { return true }
+                continue
             }
-            document.append(byte)
-            if byte == UInt8(ascii: "\"") {
+            let isOpening = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
+            // A number or a word ends where something new begins.
+            if isOpening, depth == 0, !document.isEmpty { return true }
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                document.append(byte)
                 isInString = true
-            } else {
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                document.append(byte)
                 depth += 1
-            }
-        case UInt8(ascii: "}"), UInt8(ascii: "]"):
-            document.append(byte)
-            depth = max(0, depth - 1)
-            if depth == 0 {
-                complete(into: &elements)
-            }
-        case 0x20, 0x09, 0x0A, 0x0D, Self.recordSeparator:
-            if depth == 0 {
-                complete(into: &elements)
-            } else {
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                document.append(byte)
+                depth = max(0, depth - 1)
+                if depth == 0 { return true }
+            case 0x20, 0x09, 0x0A, 0x0D, Self.recordSeparator:
+                if depth == 0 { return true }
+                document.append(byte)
+            default:
                 document.append(byte)
             }
-        default:
-            document.append(byte)
         }
+        return false
     }
 
-    /// Ends a document, unless there is nothing in it but white space.
-    private mutating func complete(into elements: inout [Data]) {
-        defer { document.removeAll(keepingCapacity: true) }
-        guard document.contains(where: { $0 > 0x20 }) else { return }
-        elements.append(Data(document))
+    /// Reads a byte of a string; answers whether it was the last.
+    private mutating func endsString(_ byte: UInt8) -> Bool {
+        document.append(byte)
+        if isEscaped {
+            isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+            isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+            isInString = false
+        }
+        return !isInString
+    }
+
+    /// Ends a document; nil when there is nothing in it but white space.
+    private mutating func takeDocument() -> Document? {
+        defer { document.removeAll(keepingCapacity: document.capacity < 1 << 16) }
+        if isAtStart, !document.isEmpty {
+            isAtStart = false
+            if document.starts(with: Self.byteOrderMark) {
+                document.removeFirst(3)
+            }
+        }
+        guard let first = document.first(where: { $0 > 0x20 }), let last = document.last else { return nil }
+        let isScalar = ![UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
+        return Document(data: Data(document), isCutOff: format == .sequence && isScalar && last > 0x20)
     }
 }

@@ -12,36 +12,49 @@ struct LineSplitter: Sendable {
     private(set) var rest: [UInt8] = []
     private var endsWithReturn = false
 
-    /// Gives each line that has ended to a closure, without its end.
-    mutating func split(_ chunk: Data, _ line: (UnsafeRawBufferPointer) throws -> Void) rethrows {
-        try chunk.withUnsafeBytes { bytes in
-            var start = 0
-            if endsWithReturn, let first = bytes.first {
-                endsWithReturn = false
-                if first == .lineFeed {
-                    start = 1
-                }
+    /// Creates a splitter, before whose bytes some others have come.
+    init(after start: [UInt8] = []) {
+        rest = start
+    }
+
+    /// Reads up to the end of a line, and gives the line without its end to a closure.
+    ///
+    /// - Parameters:
+    ///   - bytes: A portion.
+    ///   - position: Where to read from, and afterwards where the next line begins.
+    ///   - read: What to make of the line.
+    /// - Returns: What the closure returns; nil when the portion ends before the line does.
+    /// - Throws: What the closure throws.
+    mutating func next<Result, Failure>(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int,
+        _ read: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        if endsWithReturn, position < bytes.count {
+            endsWithReturn = false
+            if bytes[position] == .lineFeed {
+                position += 1
             }
-            while let end = bytes.endOfLine(from: start) {
-                let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                if rest.isEmpty {
-                    try line(piece)
-                } else {
-                    rest.append(contentsOf: piece)
-                    let whole = rest
-                    rest = []
-                    try whole.withUnsafeBytes { try line($0) }
-                }
-                start = end + 1
-                guard bytes[end] == .carriageReturn else { continue }
-                if start == bytes.count {
-                    endsWithReturn = true
-                } else if bytes[start] == .lineFeed {
-                    start += 1
-                }
-            }
-            rest.append(contentsOf: bytes[start...])
         }
+        guard let end = bytes.endOfLine(from: position) else {
+            rest.append(contentsOf: bytes[position...])
+            position = bytes.count
+            return nil
+        }
+        let piece = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+        position = end + 1
+        if bytes[end] == .carriageReturn {
+            if position == bytes.count {
+                endsWithReturn = true
+            } else if bytes[position] == .lineFeed {
+                position += 1
+            }
+        }
+        guard !rest.isEmpty else { return try read(piece) }
+        rest.append(contentsOf: piece)
+        let whole = rest
+        rest = []
+        return try whole.withBytes(read)
     }
 
     /// Takes the line that has not ended; nil when there is none.
@@ -49,6 +62,22 @@ struct LineSplitter: Sendable {
         guard !rest.isEmpty else { return nil }
         defer { rest = [] }
         return rest
+    }
+}
+
+extension ContiguousBytes {
+    /// The bytes for a closure, with the type of what it throws.
+    func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let result = withUnsafeBytes { bytes -> Swift.Result<Result, Failure> in
+            do throws(Failure) {
+                return .success(try body(bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
     }
 }
 

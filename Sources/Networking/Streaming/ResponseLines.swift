@@ -79,18 +79,24 @@ private struct LineDecoder: StreamDecoder {
         self.limit = limit
     }
 
-    mutating func decode(_ chunk: Data, into elements: inout [String]) throws {
-        var longest = 0
-        lines.split(chunk) { line in
-            longest = max(longest, line.count)
-            elements.append(String(decoding: line, as: UTF8.self))
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> String? {
+        let limit = limit
+        let line = try lines.next(in: bytes, from: &position) { (line) throws(StreamTooLong) in
+            try Self.check(line.count, limit)
+            return String(decoding: line, as: UTF8.self)
         }
-        guard max(longest, lines.rest.count) <= limit else { throw StreamTooLong(what: "line", limit: limit) }
+        try Self.check(lines.rest.count, limit)
+        return line
     }
 
-    mutating func end(into elements: inout [String]) {
-        if let rest = lines.takeRest() {
-            elements.append(String(decoding: rest, as: UTF8.self))
-        }
+    mutating func end() -> String? {
+        lines.takeRest().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func check(_ count: Int, _ limit: Int) throws(StreamTooLong) {
+        guard count <= limit else { throw StreamTooLong(what: "line", limit: limit) }
     }
 }

@@ -20,11 +20,11 @@ extension NetworkingComponent {
     /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader is held
     /// back where the transport can do that, and URLSession keeps what is ahead in a private file from 4 MiB on, up to
     /// ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and its `timeout`
-    /// counts the time to the head and then the times in which nothing comes, not those in which the reader is busy; a `deadline`
-    /// is for all of it.
+    /// counts the time to the head and then the times in which nothing comes, not those in which a portion waits for the reader; a
+    /// `deadline` is for all of it.
     ///
     /// The stream is read once. Giving up the iteration, or letting go of a stream that nobody iterates, ends the transfer at
-    /// once, and so does the cancellation of the reading task. A `retry` in the stack tries again until bytes have come.
+    /// once, and so does the cancellation of the reading task. A `retry` in the stack tries again until the head has come.
     ///
     /// - Parameter request: The request; a sink of its own is not used.
     /// - Returns: The response's head and body.

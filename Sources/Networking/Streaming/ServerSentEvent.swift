@@ -45,8 +45,10 @@ public struct ServerSentEventParser: Sendable {
 
     private let maximumEventBytes: Int
     private var lines = LineSplitter()
-    private var isAtStart = true
-    private var start: [UInt8] = []
+    /// How much of a byte order mark has come; nil when it cannot come any more.
+    private var markLength: Int? = 0
+    /// What is wrong with the event after those that a portion completed.
+    private var refusal: StreamTooLong?
     private var type: [UInt8] = []
     private var data: [UInt8] = []
     private var hasData = false
@@ -76,35 +78,71 @@ public struct ServerSentEventParser: Sendable {
     /// Reads the next bytes.
     ///
     /// - Parameter chunk: The bytes.
-    /// - Returns: The events that they complete.
+    /// - Returns: The events that they complete. Those before one that is too long are returned, and the next call throws.
     /// - Throws: ``StreamTooLong`` when an event is longer than it may be.
     public mutating func parse(_ chunk: Data) throws(StreamTooLong) -> [ServerSentEvent] {
+        if let refusal { throw refusal }
         var events: [ServerSentEvent] = []
-        var chunk = chunk
-        if isAtStart {
-            // A byte order mark may come in three portions.
-            start.append(contentsOf: chunk)
-            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-            guard start.count >= 3 || !mark.starts(with: start) else { return [] }
-            chunk = Data(start.starts(with: mark) ? start.dropFirst(3) : start[...])
-            (isAtStart, start) = (false, [])
-        }
-        var lines = self.lines
-        self.lines = LineSplitter()
-        lines.split(chunk) { line in
-            if let event = read(line) {
-                events.append(event)
+        var position = 0
+        do throws(StreamTooLong) {
+            try chunk.withBytes { (bytes) throws(StreamTooLong) in
+                while let event = try next(in: bytes, from: &position) {
+                    events.append(event)
+                }
             }
-        }
-        self.lines = lines
-        guard data.count + lines.rest.count <= maximumEventBytes else {
-            throw StreamTooLong(what: "event", limit: maximumEventBytes)
+        } catch {
+            guard !events.isEmpty else { throw error }
+            refusal = error
         }
         return events
     }
 
-    private mutating func read(_ line: UnsafeRawBufferPointer) -> ServerSentEvent? {
+    /// Reads up to the end of an event; nil when the portion ends before that.
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> ServerSentEvent? {
+        skipMark(in: bytes, from: &position)
+        while position < bytes.count {
+            // Out of the way, for the closure to change the rest.
+            var lines = self.lines
+            self.lines = LineSplitter()
+            defer { self.lines = lines }
+            let event = try lines.next(in: bytes, from: &position) { (line) throws(StreamTooLong) in try read(line) }
+            guard let event else {
+                try check(lines.rest.count)
+                return nil
+            }
+            if let event { return event }
+        }
+        return nil
+    }
+
+    /// Passes over a byte order mark, which may come in three portions.
+    private mutating func skipMark(in bytes: UnsafeRawBufferPointer, from position: inout Int) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        while let length = markLength, position < bytes.count {
+            if bytes[position] == mark[length] {
+                position += 1
+                markLength = length == 2 ? nil : length + 1
+            } else {
+                lines = LineSplitter(after: Array(mark[..<length]))
+                markLength = nil
+            }
+        }
+    }
+
+    /// The limit counts what an event has, and the whole line that it gets: the same wherever the portions end.
+    private func check(_ count: Int) throws(StreamTooLong) {
+        guard data.count + count <= maximumEventBytes else {
+            throw StreamTooLong(what: "event", limit: maximumEventBytes)
+        }
+    }
+
+    /// Reads a line; answers the event that it ends, if it ends one.
+    private mutating func read(_ line: UnsafeRawBufferPointer) throws(StreamTooLong) -> ServerSentEvent? {
         guard !line.isEmpty else { return dispatch() }
+        try check(line.count)
         let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.count
         guard colon > 0 else { return nil }
         var valueStart = min(line.count, colon + 1)
@@ -114,11 +152,8 @@ public struct ServerSentEventParser: Sendable {
         let value = line[valueStart...]
         switch (colon, line[0]) {
         case (4, UInt8(ascii: "d")) where line.starts(with: "data".utf8):
-            // What a hostile server repeats in one portion must not pile up before the limit is looked at.
-            if data.count <= maximumEventBytes {
-                data.append(contentsOf: value)
-                data.append(.lineFeed)
-            }
+            data.append(contentsOf: value)
+            data.append(.lineFeed)
             hasData = true
         case (5, UInt8(ascii: "e")) where line.starts(with: "event".utf8):
             type = Array(value)

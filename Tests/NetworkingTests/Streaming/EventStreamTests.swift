@@ -40,7 +40,49 @@ struct EventStreamTests {
         #expect(transport.requests[0].headerFields[.cacheControl] == "no-store")
     }
 
+    @Test func theLastIDIsThatOfWhatWasBrought() async throws {
+        let transport = StreamingTransport(
+            .events(.text("id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: end\n\nid: 4\n\n"))
+        )
+        var events = try await transport.events(.lawful, until: "end").makeAsyncIterator()
+        for id in ["1", "2"] {
+            #expect(try await events.next()?.id == id)
+            #expect(events.lastEventID == id)
+        }
+        #expect(try await events.next() == nil)
+        #expect(events.lastEventID == "3")
+    }
+
     // MARK: Connecting again
+
+    /// A server that ends each connection at once would be asked without a pause.
+    @Test func connectionsThatBringNothingAreMadeLessAndLessOften() async throws {
+        let clock = ManualClock()
+        let nothing = Script.events(.text("retry: 0\n\n"))
+        let transport = StreamingTransport(
+            nothing,
+            nothing,
+            nothing,
+            .events(.text("data: one\n\n")),
+            Script(status: .noContent)
+        )
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        environment.random = RandomSource { .max }
+        let call = Task {
+            try await withEnvironment(environment) {
+                var data: [String] = []
+                for try await event in try await transport.events(.lawful) { data.append(event.data) }
+                return data
+            }
+        }
+        for seconds in [2, 4] {
+            try await clock.waitForSleepers()
+            #expect(clock.nextDeadline.map { clock.now.duration(to: $0) } ?? .zero > .milliseconds(seconds * 999))
+            clock.advance(by: .seconds(seconds))
+        }
+        #expect(try await call.value == ["one"])
+    }
 
     @Test func connectsAgainWhenAConnectionEnds() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)

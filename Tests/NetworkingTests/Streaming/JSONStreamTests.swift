@@ -57,6 +57,24 @@ struct JSONStreamTests {
         return values
     }
 
+    /// RFC 7464 section 2.4: it may be the beginning of a longer one.
+    @Test(arguments: ["\u{1E}12\u{1E}{}\n", "\u{1E}{}\n\u{1E}12", "\u{1E}{}\n\u{1E}tru"])
+    func aScalarWithoutAnEndMayBeCutOff(text: String) async throws {
+        let data = Data(text.utf8)
+        #expect(try await values([data], .sequence, onDecodingFailure: .skip) == [.object([:])])
+        let error = await #expect(throws: NetworkingError.self) { try await values([data], .sequence) }
+        #expect(error?.kind == .decoding)
+    }
+
+    @Test(arguments: ["text/html; charset=utf-8", "application/xhtml+xml", "text/xml"])
+    func aPageIsNoStreamOfValues(type: String) async throws {
+        let page = Data("1 2 <html></html>".utf8)
+        let error = await #expect(throws: NetworkingError.self) { try await values([page], type: type) }
+        #expect(error?.kind == .invalidResponse)
+        // Whoever names the format knows better.
+        #expect(try await values([page], .concatenated, type: type, onDecodingFailure: .skip).isEmpty == false)
+    }
+
     @Test(
         arguments: [
             ("", .lines, []), ("1\n2\n", .lines, [.number(1), .number(2)]),
@@ -68,7 +86,8 @@ struct JSONStreamTests {
                 "1 2\n\"a\"\"b\"null{\"x\":\"}{\\\"\"} 3", .concatenated,
                 [.number(1), .number(2), .text("a"), .text("b"), .nothing, .object(["x": .text("}{\"")]), .number(3)]
             ),
-            (" \n\t\r\n ", .concatenated, []),
+            (" \n\t\r\n ", .concatenated, []), ("\u{FEFF}{}1", .concatenated, [.object([:]), .number(1)]),
+            ("\u{FEFF}1\n2\n", .lines, [.number(1), .number(2)]),
             (
                 "[\n  {\"a\": [1, [2]]},\n  \"]\"\n]\n\n{}", .concatenated,
                 [.list([.object(["a": .list([.number(1), .list([.number(2)])])]), .text("]")]), .object([:])]

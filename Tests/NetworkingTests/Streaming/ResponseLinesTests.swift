@@ -49,6 +49,18 @@ struct ResponseLinesTests {
         #expect(error?.kind == .tooLarge)
     }
 
+    @Test func whatComesBeforeALineThatIsTooLongIsBrought() async throws {
+        for end in ["", "\n", "\ngood3\n"] {
+            let text = "good1\ngood2\n\(String(repeating: "x", count: 200))\(end)"
+            let transport = StreamingTransport(.init(.text(text)))
+            var lines = try await transport.lines(.lawful, maximumLineBytes: 100).makeAsyncIterator()
+            #expect(try await lines.next() == "good1")
+            #expect(try await lines.next() == "good2")
+            await #expect(throws: NetworkingError.self) { try await lines.next() }
+            #expect(try await lines.next() == nil)
+        }
+    }
+
     @Test func tellsItsResponse() async throws {
         let lines = try await StreamingTransport(.init(.text("x"), type: "text/plain")).lines(.lawful)
         #expect(lines.response.headerFields[.contentType] == "text/plain")

@@ -153,6 +153,26 @@ struct ServerSentEventParserTests {
         }
     }
 
+    /// What comes before it is brought, and it is an error: whole, byte by byte, and parted anywhere.
+    @Test func anEventThatIsTooLongIsAnErrorHoweverItIsParted() throws {
+        let x = String(repeating: "x", count: 60)
+        for long in ["data: \(x)\ndata: \(x)\ndata: tail\n\n", "data: \(x)\(x)\n\n", "id: \(x)\(x)\ndata: a\n\n"] {
+            let bytes = Data("data: good\n\n\(long)".utf8)
+            let parts = (1..<bytes.count).map { [bytes[..<$0], bytes[$0...]] } + [[bytes], bytes.map { Data([$0]) }]
+            for parts in parts {
+                var parser = ServerSentEventParser(maximumEventBytes: 100)
+                var events: [String] = []
+                #expect(throws: StreamTooLong.self) {
+                    for part in parts {
+                        events += try parser.parse(Data(part)).map(\.data)
+                    }
+                    events += try parser.parse(Data()).map(\.data)
+                }
+                #expect(events == ["good"])
+            }
+        }
+    }
+
     @Test func commentsWithoutEndAreNoEvent() throws {
         var parser = ServerSentEventParser(maximumEventBytes: 1_000)
         for _ in 0..<1_000 {
