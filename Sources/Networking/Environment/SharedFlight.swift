@@ -38,6 +38,8 @@ final class SharedFlight<Success: Sendable>: Sendable {
     ///
     /// - Parameter work: The work. What it does last is done before anybody hears of its result.
     func start(_ work: @escaping @Sendable () async throws -> Success) {
+        // Ended before it began: then nothing is to be done.
+        guard state.withLock({ $0.result == nil }) else { return }
         let task =
             if let environment = NetworkEnvironment.current.withoutCallersOwn {
                 NetworkEnvironment.$current.withValue(environment) { begin(work) }

@@ -94,6 +94,9 @@ public struct NetworkingError: Error {
     /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
     public internal(set) var retryRefusal: RetryRefusal?
 
+    /// On whose behalf the request was sent, where that is known.
+    var principal: Principal?
+
     /// Whether a redirect had led to the request that failed, so that the one before it had arrived.
     var followsRedirect = false
 

@@ -57,6 +57,8 @@ public enum NetworkEvent: Sendable {
         case downgrade
         /// The body would have to be sent again, but can be sent only once.
         case bodyNotReplayable
+        /// Somebody else has signed in since.
+        case anotherUser
         /// The request's policy says so.
         case policy
     }

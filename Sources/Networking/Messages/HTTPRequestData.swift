@@ -244,8 +244,9 @@ extension HTTPRequestData {
     package var landed: HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized])
-        if box?.value.stackObservers.isEmpty == false {
+        if let settings = box?.value, !settings.stackObservers.isEmpty || !settings.offeredSchemes.isEmpty {
             request.settings.stackObservers = []
+            request.settings.offeredSchemes = []
         }
         return request
     }

@@ -97,6 +97,9 @@ extension PercentEncoding {
     ///
     /// Control characters pass too, so that the check before sending can refuse them. Anything else would not: a
     /// Foundation URL that meets one character it does not take encodes all of its escapes a second time.
+    /// For the name of a file, also where the file system does not tell upper case from lower.
+    static let fileName = PercentEncoding(allowing: "abcdefghijklmnopqrstuvwxyz0123456789-_")
+
     private static let target = PercentEncoding(
         allowing: alphanumerics + "-._~!$&'()*+,;=:@/?" + String(decoding: (0..<32) + [127], as: UTF8.self)
     )

@@ -26,6 +26,23 @@ extension HTTPRequestData {
         state.insert(.isResolved)
     }
 
+    /// Whether a chain has rewritten it, and it is sent again.
+    var isResolved: Bool {
+        state.contains(.isResolved)
+    }
+
+    /// Looks anew whether it goes to the server that a stack names: another stack may have rewritten it.
+    mutating func recognizeServer(of component: some NetworkingComponent) {
+        state.remove([.hasServer, .isForServer])
+        var probe = HTTPRequestData(scheme: scheme, authority: authority)
+        probe.resolve(by: component)
+        guard probe.hasServer else { return }
+        state.insert(.hasServer)
+        if probe.isForServer, probe.authority?.lowercased() == authority?.lowercased() {
+            state.insert(.isForServer)
+        }
+    }
+
     /// Names the body's media type, unless the header fields do.
     mutating func describeBody() {
         guard let body, let contentType = body.contentType else { return }

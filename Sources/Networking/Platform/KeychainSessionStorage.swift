@@ -4,6 +4,9 @@ import Security
 
 /// Keeps sessions in the Keychain, one item for each user.
 ///
+/// Reading one behind biometry waits for the user, so do not do it on the main thread. On macOS an app needs the entitlement of the
+/// data protection keychain. Pairs that the Keychain does not allow, such as biometry and iCloud, fail when a session is kept.
+///
 /// ```swift
 /// let storage = KeychainSessionStorage(service: "com.example.app")
 /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())
@@ -33,20 +36,21 @@ public struct KeychainSessionStorage: SessionStorage {
     ///
     /// - Parameters:
     ///   - service: What the items belong to, often the app's bundle identifier.
-    ///   - accessibility: When they can be read.
+    ///   - accessibility: When they can be read; nil for after the first unlock, on this device only unless iCloud brings them to others.
     ///   - accessGroup: The group of apps that share them; nil for the app's own.
     ///   - isSynchronizable: Whether iCloud brings them to the user's other devices, which items for this device only and those
     ///     behind biometry cannot be.
     ///   - requiresBiometry: Whether reading one asks for a face or a finger that was known when it was kept.
     public init(
         service: String,
-        accessibility: Accessibility = .afterFirstUnlockThisDeviceOnly,
+        accessibility: Accessibility? = nil,
         accessGroup: String? = nil,
         isSynchronizable: Bool = false,
         requiresBiometry: Bool = false
     ) {
         self.service = service
-        self.accessibility = accessibility
+        let standard = isSynchronizable ? Accessibility.afterFirstUnlock : .afterFirstUnlockThisDeviceOnly
+        self.accessibility = accessibility ?? standard
         self.accessGroup = accessGroup
         self.isSynchronizable = isSynchronizable
         self.requiresBiometry = requiresBiometry
@@ -75,14 +79,20 @@ public struct KeychainSessionStorage: SessionStorage {
     /// Keeps a session.
     public func save(_ session: Session) throws {
         let data = try JSONEncoder().encode(session)
-        let query = query(for: session.userID ?? "")
-        let changes = NSMutableDictionary()
-        changes[kSecValueData as NSString] = data
-        let status = SecItemUpdate(query as CFDictionary, changes as CFDictionary)
-        guard status == errSecItemNotFound else { return try check(status) }
-        query[kSecValueData as NSString] = data
-        try protect(query)
-        try check(SecItemAdd(query as CFDictionary, nil))
+        let item = query(for: session.userID ?? "")
+        if requiresBiometry {
+            // Changing such an item asks for a face or a finger, in the middle of a refresh; a new one does not.
+            try removeSession(for: session.userID ?? "")
+        } else {
+            let changes = NSMutableDictionary()
+            changes[kSecValueData as NSString] = data
+            try protect(changes)
+            let status = SecItemUpdate(item as CFDictionary, changes as CFDictionary)
+            guard status == errSecItemNotFound else { return try check(status) }
+        }
+        item[kSecValueData as NSString] = data
+        try protect(item)
+        try check(SecItemAdd(item as CFDictionary, nil))
     }
 
     /// Forgets a session.

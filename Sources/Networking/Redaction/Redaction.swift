@@ -93,12 +93,18 @@ public struct Redaction: Sendable, Hashable {
         bodyFields.contains(name.lowercased())
     }
 
+    /// This redaction with the query items of which a request knows that they are secrets.
+    func hidingSecrets(of request: HTTPRequestData) -> Redaction {
+        guard let names = request.box?.value.secretQueryItems, !names.isEmpty else { return self }
+        var redaction = self
+        redaction.queryItems.formUnion(names)
+        return redaction
+    }
+
     /// Method and URL of a request.
     func line(for request: HTTPRequestData) -> String {
         if let names = request.box?.value.secretQueryItems, !names.isSubset(of: queryItems) {
-            var redaction = self
-            redaction.queryItems.formUnion(names)
-            return redaction.line(for: request)
+            return hidingSecrets(of: request).line(for: request)
         }
         let target = target(request.closedTarget)
         guard let authority = request.authority else { return Self.singleLine("\(request.method) \(target)") }

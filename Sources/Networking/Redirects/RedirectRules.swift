@@ -10,7 +10,14 @@ extension HTTPRequestData {
     /// Makes an exchange, and those that its redirects lead to.
     ///
     /// It is the one place where redirects are followed: by transports, and by `redirected` on their behalf.
+    ///
+    /// - Parameters:
+    ///   - principal: Tells on whose behalf a hop would be made, where that is not the transport's affair.
+    ///   - exchange: Makes an exchange.
+    /// - Returns: The last response.
+    /// - Throws: What an exchange throws, and what the redirects' policy does.
     func followingRedirects(
+        for principal: ((HTTPRequestData) -> Principal?)? = nil,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
         var hop = self
@@ -27,6 +34,12 @@ extension HTTPRequestData {
                 if !history.isEmpty {
                     response.redirects = history
                 }
+                return response
+            }
+            // What one user ordered must not happen on another's account.
+            if let user = response.principal, let nextUser = principal?(next), user != nextUser {
+                hop.emit(.redirectRefused(.anotherUser))
+                response.redirects = history
                 return response
             }
             try Task.checkCancellation()

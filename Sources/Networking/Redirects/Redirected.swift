@@ -34,7 +34,8 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
         if request.box?.value.redirects == nil {
             request.redirects = policy
         }
-        return try await request.followingRedirects { try await upstream.send($0) }
+        let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
+        return try await request.followingRedirects(for: principal) { try await upstream.send($0) }
     }
 
     var description: String {

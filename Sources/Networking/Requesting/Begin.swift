@@ -26,7 +26,11 @@ extension NetworkingComponent {
     func departing(_ request: HTTPRequestData) throws -> HTTPRequestData {
         try Task.checkCancellation()
         var underway = request
-        underway.resolve(by: self)
+        if underway.isResolved {
+            underway.recognizeServer(of: self)
+        } else {
+            underway.resolve(by: self)
+        }
         try underway.check()
         underway.state.insert(.isUnderway)
         return underway

@@ -1,6 +1,7 @@
 #if AsyncHTTPClient && TestServer
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
 import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
@@ -51,6 +52,41 @@ extension Loopback {
                 #expect(server.acceptedConnections == 0)
                 try await following.shutdown()
                 try await decoder.shutdown()
+            }
+        }
+
+        // MARK: Proxies
+
+        private func transport(over proxy: TestServer) throws -> AsyncHTTPClientTransport {
+            var configuration = HTTPClient.Configuration.networking
+            configuration.proxy = .server(host: "127.0.0.1", port: try #require(proxy.url.port))
+            return AsyncHTTPClientTransport(configuration: configuration)
+        }
+
+        /// The test server is the proxy, and what is behind it too.
+        @Test func aProxyTunnelsTheConnection() async throws {
+            try await withTestServer { proxy in
+                proxy.enqueue(.raw("HTTP/1.1 200 OK\r\n\r\n", .keepAlive))
+                proxy.route("/hello") { _ in .text("by proxy") }
+                let request = HTTPRequestData(scheme: "http", authority: "api.example:8080", path: "/hello")
+                let response = try await transport(over: proxy).timeout(.seconds(100)).data(request)
+                #expect(response.data == Data("by proxy".utf8))
+                #expect(proxy.requests.map(\.path) == ["api.example:8080", "/hello"])
+            }
+        }
+
+        @Test(arguments: [407, 502])
+        func aProxyThatDoesNotConnectIsAFailedConnection(code: Int) async throws {
+            try await withTestServer { proxy in
+                proxy.enqueue(.status(HTTPResponse.Status(code: code)))
+                let error = await #expect(throws: NetworkingError.self) {
+                    let network = try transport(over: proxy).timeout(.seconds(100))
+                    try await network.data(HTTPRequestData(authority: "api.example", path: "/hello"))
+                }
+                #expect(error?.kind == .connection)
+                #expect(error?.reason.contains("proxy") == true)
+                #expect(proxy.requests.map(\.method.rawValue) == ["CONNECT"])
+                #expect(proxy.requests.map(\.path) == ["api.example:443"])
             }
         }
 

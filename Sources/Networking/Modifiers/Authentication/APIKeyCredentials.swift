@@ -46,7 +46,6 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
             guard !request.headerFields.contains(name) else { return }
             request.setCredential(key, for: name)
         case .query(let name):
-            guard request.query[name] == nil else { return }
             guard !request.isPlaintext || request.allowsPlaintextCredentials else {
                 throw NetworkingError(
                     .invalidRequest,
@@ -55,7 +54,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
                         + "Use https, or set allowsPlaintextCredentials if this network is trusted."
                 )
             }
-            request.setCredential(key, forQueryItem: name)
+            request.setCredential(request.query[name] ?? key, forQueryItem: name)
         }
     }
 }

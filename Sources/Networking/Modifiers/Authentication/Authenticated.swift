@@ -54,7 +54,7 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// For the rest it is ``authenticated(with:at:preemptive:except:)``; a 401 is the answer.
+    /// For the rest it is the form with a store; a 401 is the answer.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
@@ -73,7 +73,7 @@ extension NetworkingComponent {
 
     /// Sends requests with credentials that a delegate gets when the first is sent, and renews.
     ///
-    /// For the rest it is ``authenticated(with:at:preemptive:except:)``, with a store of its own.
+    /// For the rest it is the form with a store, with a store of its own.
     ///
     /// - Parameters:
     ///   - delegate: Gets credentials and renews them.
@@ -97,7 +97,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// It is asked when the first request is sent, half a minute before the token runs out if the token is a JSON Web Token,
-    /// and when the server refuses it. For the rest it is ``authenticated(with:at:preemptive:except:)``.
+    /// and when the server refuses it. For the rest it is the form with a store.
     ///
     /// - Parameters:
     ///   - token: Gives out a token that is good now.
@@ -122,12 +122,21 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard wants(request) else { return try await upstream.send(request) }
         guard isAtHome(request) else {
-            guard request.hasServer || !authorities.isEmpty else { throw request.belongsToNoServer(Credentials.method) }
+            guard request.hasServer || !authorities.isEmpty || request.serverMutations == .disabled else {
+                throw request.belongsToNoServer(Credentials.method)
+            }
             request.emit(.credentialsWithheld([.authorization]))
             return try await upstream.send(request)
         }
         guard isPreemptive else { return try await answerChallenge(to: request, upstream: upstream) }
         return try await authenticate(request, upstream: upstream)
+    }
+
+    func resolve(_ request: inout HTTPRequestData) {
+        // So that it is hidden in what lies outside, too, where a server repeats it in a redirect.
+        if let key = store.credentials as? APIKeyCredentials, case .query(let name) = key.place {
+            request.settings.secretQueryItems.insert(name.lowercased())
+        }
     }
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
@@ -172,7 +181,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Others may renew the credentials between two looks at them, but that does not go on without end.
         for _ in 0..<3 {
-            guard let refusal = result.refusal, mayMend(refusal, of: request),
+            guard let refusal = refusal(in: result), mayMend(refusal, of: request),
                 let next = try await store.grant(after: grant, refusal, for: request, over: upstream)
             else { break }
             grant = next
@@ -194,6 +203,11 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
                 response.principal = response.principal.joined(by: grant.principal)
                 return response
             }
+            .mapError { error in
+                guard var error = error as? NetworkingError else { return error }
+                error.principal = error.principal.joined(by: grant.principal)
+                return error
+            }
     }
 
     /// Sends a request, and keeps its error, unless that is the caller's cancellation.
@@ -208,6 +222,17 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         } catch {
             return .failure(error)
         }
+    }
+
+    /// The response of 401, as an answer or within an error, unless it is another server's, to which a redirect led.
+    private func refusal(in result: Result<HTTPResponseData, any Error>) -> HTTPResponseData? {
+        let response =
+            switch result {
+            case .success(let response): response
+            case .failure(let error): (error as? NetworkingError)?.response
+            }
+        guard let response, response.status == .unauthorized, isAtHome(response.sentRequest) else { return nil }
+        return response
     }
 
     /// Whether other credentials of the same kind may help, and the request can be sent again.
@@ -230,7 +255,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             bare.settings.offeredSchemes.append(scheme.lowercased())
         }
         let result = try await Self.send(bare, upstream: upstream)
-        guard let refusal = result.refusal, isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal) else {
+        guard let refusal = refusal(in: result), isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal)
+        else {
             return try result.get()
         }
         return try await authenticate(request, upstream: upstream)
@@ -261,18 +287,6 @@ extension Principal? {
     fileprivate func joined(by other: Principal) -> Principal {
         guard let self else { return other }
         return Principal(id: "\(other.id) \(self.id)")
-    }
-}
-
-extension Result<HTTPResponseData, any Error> {
-    /// The response of 401, as an answer or within an error.
-    fileprivate var refusal: HTTPResponseData? {
-        let response =
-            switch self {
-            case .success(let response): response
-            case .failure(let error): (error as? NetworkingError)?.response
-            }
-        return response?.status == .unauthorized ? response : nil
     }
 }
 

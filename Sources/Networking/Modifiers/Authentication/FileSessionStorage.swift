@@ -35,7 +35,10 @@ public struct FileSessionStorage: SessionStorage {
             if error.isAbsence { return nil }
             throw SessionStorageError.unusable(reason: error.reason)
         }
-        if let session = try? JSONDecoder().decode(Session.self, from: data) { return session }
+        // One of another user is none of this one's, however the file came to its name.
+        if let session = try? JSONDecoder().decode(Session.self, from: data), session.userID ?? "" == userID {
+            return session
+        }
         let aside = directory.appending(path: "\(file.lastPathComponent).damaged-\(UUID().uuidString)")
         do {
             try PrivateFile.move(file.path, to: aside.path)
@@ -70,6 +73,11 @@ public struct FileSessionStorage: SessionStorage {
         let file = try file(for: userID)
         do {
             try PrivateFile.remove(file.path)
+            // What a crash or a damage has left of it.
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+            where name.hasPrefix("\(file.lastPathComponent).") {
+                try PrivateFile.remove(directory.appending(path: name).path)
+            }
         } catch {
             throw SessionStorageError.unusable(reason: error.reason)
         }
@@ -97,7 +105,7 @@ public struct FileSessionStorage: SessionStorage {
     private static let suffix = ".json"
 
     private func file(for userID: String) throws -> URL {
-        let name = Self.prefix + PercentEncoding.unreserved.encode(userID) + Self.suffix
+        let name = Self.prefix + PercentEncoding.fileName.encode(userID) + Self.suffix
         guard name.utf8.count <= 255 - 48 else {
             throw SessionStorageError.unusable(reason: "The id of the user is too long for the name of a file.")
         }

@@ -4,7 +4,7 @@ import Synchronization
 /// Keeps the sessions of several users, so that they need not sign in again.
 ///
 /// ``InMemorySessionStorage`` and ``FileSessionStorage`` are there, and on Apple's platforms `KeychainSessionStorage`. A ``TokenStore`` calls it in
-/// the order of the changes, one at a time, and waits for it; so it should not take long.
+/// the order of the changes, one at a time, and waits for it; so it should not take long, and must not call that store.
 public protocol SessionStorage: Sendable {
     /// The session of a user; nil when there is none.
     ///
@@ -108,19 +108,27 @@ extension TokenStore where Credentials == Session {
 
 /// What a store does with each change, one after the other.
 struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
-    let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) -> Void
+    let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
+    /// Hears of what could not be stored, when the store is free again.
+    let onFailure: @Sendable (any Error) -> Void
 }
 
 extension CredentialStorage where Credentials == Session {
     fileprivate init(_ storage: any SessionStorage, onFailure: @escaping @Sendable (any Error) -> Void) {
+        self.onFailure = onFailure
         store = { change, before in
-            do {
-                switch change {
-                case .set(let session), .refreshed(let session): try storage.save(session)
-                case .removed: try storage.removeSession(for: before?.userID ?? "")
+            let old = before?.userID ?? ""
+            switch change {
+            case .set(let session):
+                try storage.save(session)
+            case .refreshed(let session):
+                try storage.save(session)
+                // The same user, whose id was not known before.
+                if before != nil, session.userID ?? "" != old {
+                    try storage.removeSession(for: old)
                 }
-            } catch {
-                onFailure(error)
+            case .removed:
+                try storage.removeSession(for: old)
             }
         }
     }

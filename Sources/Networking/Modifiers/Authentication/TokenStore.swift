@@ -81,15 +81,17 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///
     /// - Parameter credentials: The credentials.
     public func set(_ credentials: Credentials) {
-        change(.set(credentials)) { $0.replace(with: credentials, of: .of(credentials)) }
+        change(.set(credentials), ending: .success(())) {
+            $0.replace(with: credentials, of: .of(credentials), isSignIn: true)
+        }
     }
 
     /// Puts other credentials of the same user into place, which were renewed elsewhere.
     ///
     /// - Parameter credentials: The credentials.
     public func update(_ credentials: Credentials) {
-        change(.refreshed(credentials)) { state in
-            state.replace(with: credentials, of: credentials.userID.map { Principal(id: $0) } ?? state.principal)
+        change(.refreshed(credentials), ending: .success(())) { state in
+            state.replace(with: credentials, of: credentials.principal ?? state.principal, isSignIn: false)
         }
     }
 
@@ -98,7 +100,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to authorize them,
     /// and fail when it does not.
     public func remove() {
-        change(.removed) { $0.replace(with: nil, of: .of(Credentials?.none)) }
+        change(.removed, ending: .failure(RefreshFailure(underlying: SignedOut()))) {
+            $0.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+        }
     }
 
     /// What happens to the credentials from now on, for as many subscribers as there are.
@@ -115,22 +119,33 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     private func change(
         _ change: CredentialChange<Credentials>,
+        ending result: Result<Void, any Error>,
         _ replace: (inout State) -> Renewal?
     ) {
-        let renewal = publish(change) { state.withLock { replace(&$0) } }
-        // Those that wait look at what is there now.
-        renewal?.end(with: .success(()))
+        var renewal: Renewal?
+        publish(change) {
+            renewal = state.withLock { replace(&$0) }
+            return true
+        }
+        renewal?.end(with: result)
     }
 
-    /// Changes what is there, and then tells storage and subscribers of it.
-    private func publish<Result>(_ change: CredentialChange<Credentials>, _ apply: () -> Result) -> Result {
-        publishing.withLock { subscribers in
+    /// Changes what is there, and when it has, tells storage and subscribers of it.
+    private func publish(_ change: CredentialChange<Credentials>, _ apply: () -> Bool) {
+        let failure = publishing.withLock { subscribers -> (any Error)? in
             let before = credentials
-            let result = apply()
-            storage?.store(change, before)
+            guard apply() else { return nil }
             // Under the lock, since that is what keeps them in order: yielding only puts the change into a buffer.
             subscribers.tell(change)
-            return result
+            do {
+                try storage?.store(change, before)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure {
+            storage?.onFailure(failure)
         }
     }
 
@@ -141,18 +156,25 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         let credentials: Credentials
         let principal: Principal
         fileprivate let generation: UInt64
+        /// Of which sign-in they are; refreshes do not change it.
+        fileprivate let signIn: UInt64
         /// The request that has it took part in a refresh, which happens once.
         fileprivate var isRenewal = false
+
+        fileprivate func isOfSameUser(as other: Grant) -> Bool {
+            signIn == other.signIn || principal == other.principal
+        }
     }
 
     /// Gives a request credentials: those that are there unless they run out soon, else new ones.
     func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
-        let (credentials, principal) = state.withLock { ($0.credentials, $0.principal) }
+        let first = state.withLock { $0.grant }
         while true {
+            try Task.checkCancellation()
             switch nextStep(for: nil) {
             case .go(let grant):
                 // Whoever came for one user is not sent on for another.
-                guard credentials == nil || grant.principal == principal else { throw request.isOfAnotherUser }
+                guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
             case .wait(let renewal, let passenger):
                 request.emit(.waitingForCredentials)
@@ -166,7 +188,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             case .tooOften(let delay):
                 throw request.refreshesTooOften(limit, after: nil, retryAfter: delay)
             }
-            guard credentials == nil || self.credentials != nil else { throw request.hasNoCredentials }
+            guard first == nil || credentials != nil else { throw request.hasNoCredentials }
         }
     }
 
@@ -180,6 +202,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         over upstream: some NetworkingComponent
     ) async throws -> Grant? {
         var isRenewal = true
+        try Task.checkCancellation()
         switch nextStep(for: refused) {
         case .go:
             isRenewal = refused.isRenewal
@@ -196,7 +219,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             throw request.refreshesTooOften(limit, after: response, retryAfter: delay)
         }
         return state.withLock { [isRenewal] state in
-            guard var grant = state.grant, grant.generation != refused.generation, grant.principal == refused.principal
+            guard var grant = state.grant, grant.generation != refused.generation, grant.isOfSameUser(as: refused)
             else { return nil }
             grant.isRenewal = isRenewal
             return grant
@@ -216,16 +239,33 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     private func nextStep(for refused: Grant?) -> Step {
+        while true {
+            // Asked outside the lock: what they say of themselves is the app's own code.
+            let known = state.withLock { $0.grant }
+            let isDue = known?.credentials.expires(within: leeway) ?? false
+            let isExpired = known?.credentials.isExpired ?? false
+            if let step = step(for: refused, known?.generation, isDue: isDue, isExpired: isExpired) { return step }
+        }
+    }
+
+    /// What is to be done; nil when the credentials have changed since somebody looked at them.
+    private func step(for refused: Grant?, _ generation: UInt64?, isDue: Bool, isExpired: Bool) -> Step? {
         let now = NetworkEnvironment.current.clock.now
         return state.withLock { state in
+            guard state.grant?.generation == generation else { return nil }
             if let refused {
                 // Somebody else has got new ones, or has signed in or out.
-                guard let grant = state.grant, grant.principal == refused.principal else { return .impossible }
+                guard let grant = state.grant, grant.isOfSameUser(as: refused) else { return .impossible }
                 guard grant.generation == refused.generation else { return .go(grant) }
                 // Credentials that nobody can renew are refused for good, and those that were just made too.
                 guard delegate != nil, !refused.isRenewal else { return .impossible }
             } else if let grant = state.grant {
-                let isGood = state.isUsedToItsEnd || !grant.credentials.expires(within: leeway)
+                let isGood =
+                    switch state.usage {
+                    case .inTime: !isDue
+                    case .untilExpiry: !isExpired
+                    case .untilRefused: true
+                    }
                 if isGood || delegate == nil { return .go(grant) }
             } else if delegate == nil {
                 return .impossible
@@ -256,15 +296,14 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 let clock = NetworkEnvironment.current.clock
                 var environment = NetworkEnvironment.current
                 environment[RenewingStores.self].insert(ObjectIdentifier(self))
+                // A delegate need not be prompt, so nobody waits for it longer than this; what it brings later is dropped.
+                let alarm = clock.alarm(at: clock.now + timeout) { [self] in
+                    expire(renewal, with: request.refreshTimedOut(after: timeout))
+                }
+                defer { alarm.cancel() }
                 let new = try await withEnvironment(environment) {
-                    try await withTimeLimit(
-                        until: clock.now + timeout,
-                        on: clock,
-                        timeIsUp: { _ in request.refreshTimedOut(after: timeout) }
-                    ) {
-                        guard let old else { return try await delegate.authorize(over: upstream) }
-                        return try await delegate.refresh(old, after: response, over: upstream)
-                    }
+                    guard let old else { return try await delegate.authorize(over: upstream) }
+                    return try await delegate.refresh(old, after: response, over: upstream)
                 }
                 land(renewal, new)
             } catch {
@@ -275,25 +314,39 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Puts new credentials into place, unless others have been set or removed meanwhile.
     private func land(_ renewal: Renewal, _ new: Credentials) {
-        guard state.withLock({ $0.renewal === renewal }) else { return }
+        let new = new.inheriting(from: credentials)
+        let hasRunOut = new.expires(within: leeway)
         publish(.refreshed(new)) {
             state.withLock { state in
-                guard state.renewal === renewal else { return }
-                let principal = new.userID.map { Principal(id: $0) } ?? state.principal
-                _ = state.replace(with: new, of: principal)
+                guard state.renewal === renewal else { return false }
+                _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // Either the server gives out what has run out, or a clock is wrong: it will refuse what it does not accept.
-                state.isUsedToItsEnd = new.expires(within: leeway)
+                state.usage = hasRunOut ? .untilRefused : .inTime
+                return true
             }
+        }
+    }
+
+    /// Ends a refresh that takes too long.
+    private func expire(_ renewal: Renewal, with error: NetworkingError) {
+        let isCurrent = state.withLock { state in
+            guard state.renewal === renewal else { return false }
+            state.renewal = nil
+            return true
+        }
+        if isCurrent {
+            renewal.end(with: .failure(RefreshFailure(underlying: error)))
         }
     }
 
     /// Ends a refresh that failed; credentials that have not run out are used until they are refused.
     private func fail(_ renewal: Renewal, with error: any Error, after response: HTTPResponseData?) throws {
+        let isExpired = credentials?.isExpired ?? true
         let isOver = state.withLock { state -> Bool in
             guard state.renewal === renewal else { return false }
             state.renewal = nil
-            guard response == nil, state.credentials?.isExpired == false else { return true }
-            state.isUsedToItsEnd = true
+            guard response == nil, !isExpired else { return true }
+            state.usage = .untilExpiry
             return false
         }
         if isOver { throw RefreshFailure(underlying: error) }
@@ -304,16 +357,26 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
     }
 
+    /// How long credentials are used before they are renewed.
+    private enum Usage {
+        /// Until some time before they run out.
+        case inTime
+        /// Until they run out: they could not be renewed in time.
+        case untilExpiry
+        /// Until the server refuses them: they had run out when they came.
+        case untilRefused
+    }
+
     private struct State {
         private(set) var credentials: Credentials?
         private(set) var principal: Principal
         /// Which credentials they are, to tell those that a server refused from those that have taken their place.
-        private var generation: UInt64 = 0
+        private(set) var generation: UInt64 = 0
+        private var signIn: UInt64 = 0
         var renewal: Renewal?
         /// When the last ones began.
         var renewals: [Duration] = []
-        /// They are used until the server refuses them, whatever the clock says.
-        var isUsedToItsEnd = false
+        var usage = Usage.inTime
 
         init(credentials: Credentials?, principal: Principal) {
             self.credentials = credentials
@@ -321,15 +384,24 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
 
         var grant: Grant? {
-            credentials.map { Grant(credentials: $0, principal: principal, generation: generation) }
+            credentials.map {
+                Grant(credentials: $0, principal: principal, generation: generation, signIn: signIn)
+            }
         }
 
         /// Puts others into place, and answers the refresh that was under way.
-        mutating func replace(with credentials: Credentials?, of principal: Principal) -> Renewal? {
+        mutating func replace(
+            with credentials: Credentials?,
+            of principal: Principal,
+            isSignIn: Bool
+        ) -> Renewal? {
+            if isSignIn {
+                signIn += 1
+            }
             self.credentials = credentials
             self.principal = principal
             generation += 1
-            isUsedToItsEnd = false
+            usage = .inTime
             defer { renewal = nil }
             return renewal
         }
@@ -412,10 +484,24 @@ private enum RenewingStores: NetworkEnvironmentKey {
     static let defaultValue: Set<ObjectIdentifier> = []
 }
 
+extension AuthenticatingCredentials {
+    /// Whose they are, if they say so.
+    fileprivate var principal: Principal? {
+        userID.flatMap { $0.isEmpty ? nil : Principal(id: $0) }
+    }
+
+    /// The same, with the user of those that they take the place of, where they do not name one.
+    fileprivate func inheriting(from old: Self?) -> Self {
+        guard var session = self as? Session, session.userID == nil else { return self }
+        session.userID = old?.userID
+        return session as? Self ?? self
+    }
+}
+
 extension Principal {
     /// Whose credentials they are, by the user's id or by one that stands for this sign-in.
     fileprivate static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
-        if let id = credentials?.userID { return Principal(id: id) }
+        if let principal = credentials?.principal { return principal }
         let digits = Array("0123456789abcdef")
         let bytes = NetworkEnvironment.current.secureRandom.bytes(16)
         return Principal(id: String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))

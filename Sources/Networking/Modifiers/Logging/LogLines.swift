@@ -53,7 +53,7 @@ struct LogLines {
     private func metadata(_ request: HTTPRequestData, fields: HTTPFields, body: Data?) -> Logger.Metadata {
         var metadata = request.logMetadata
         if detail.showsHeaders {
-            metadata["headers"] = .array(redaction.lines(for: fields).map { .string($0) })
+            metadata["headers"] = .array(redaction.hidingSecrets(of: request).lines(for: fields).map { .string($0) })
         }
         if let limit = detail.bodyLimit, let body {
             metadata["body"] = .string(redaction.text(for: body, contentType: fields[.contentType], limit: limit))

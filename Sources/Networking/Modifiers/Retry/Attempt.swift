@@ -96,6 +96,8 @@ public enum RetryRefusal: String, Sendable, Hashable {
     case decision
     /// The environment has retries switched off.
     case switchedOff
+    /// Somebody else has signed in since.
+    case anotherUser
 }
 
 extension HTTPResponseData {

@@ -126,6 +126,11 @@ private struct RetriedCall {
             }
             if let response = try await lastWord(brought, since: start) { return response }
             try await wait()
+            // Somebody else has signed in: what one user ordered must not happen on another's account.
+            if let principal = brought.principal, upstream.principal(for: request) != principal {
+                attempts.removeLast()
+                return try given(brought, refusal: refused(.anotherUser))
+            }
             start = environment.clock.now
             result = nil
         }
@@ -155,13 +160,21 @@ private struct RetriedCall {
         guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
         // Only what may pass is told to have been refused.
         let told = policy.isTransient(attempt, after: attempts[...]) ? refusal : nil
+        return try given(result, refusal: told)
+    }
+
+    /// Gives out what an attempt came to.
+    private mutating func given(
+        _ result: Result<HTTPResponseData, any Error>,
+        refusal: RetryRefusal?
+    ) throws -> HTTPResponseData {
         switch result {
         case .success(let response):
-            outcome.isSuccess = told == nil && !response.status.isServerError
-            guard policy.throwsOnExhaustion, told != nil else { return response.after(attempts, refusal: told) }
-            throw NetworkingError(.status, request: request, response: response).after(attempts, refusal: told)
+            outcome.isSuccess = refusal == nil && !response.status.isServerError
+            guard policy.throwsOnExhaustion, refusal != nil else { return response.after(attempts, refusal: refusal) }
+            throw NetworkingError(.status, request: request, response: response).after(attempts, refusal: refusal)
         case .failure(let error as NetworkingError):
-            throw error.after(attempts, refusal: told)
+            throw error.after(attempts, refusal: refusal)
         case .failure(let error):
             throw error
         }
@@ -310,6 +323,16 @@ extension Attempt {
 
     fileprivate var budgetFailure: RetryBudget.Failure {
         (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// On whose behalf the attempt was made, as far as it says so.
+    fileprivate var principal: Principal? {
+        switch self {
+        case .success(let response): response.principal
+        case .failure(let error): (error as? NetworkingError)?.principal
+        }
     }
 }
 

@@ -17,7 +17,7 @@ extension NetworkingComponent {
     ///   got.
     ///
     /// For a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), `limit` is the time until
-    /// the head, and then, unless `idle` says otherwise, the time between pieces while the reader waits.
+    /// the head, and then, unless `idle` says otherwise, the time between pieces while none waits for the reader.
     ///
     /// All are counted on the environment's clock, to the precision of the clock.
     ///

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Logging
 import NetworkingTesting
 import Testing
 
@@ -170,6 +171,45 @@ struct AuthenticatedTests {
         #expect(sent == ["Bearer access-0", isHome ? "Bearer access-0" : nil])
     }
 
+    /// The answer of another server says nothing of these credentials.
+    @Test(arguments: ["https://api.example.com/there", "https://elsewhere.example/there"])
+    func aRefusalBehindARedirectCountsAtHomeOnly(location: String) async throws {
+        let transport = MockTransport { request in
+            request.path == "/me" ? .redirect(to: location) : .status(.unauthorized)
+        }
+        _ = try await Self.stack(transport, store, clock).me()
+        #expect(server.refreshes == (location.contains("elsewhere") ? 0 : 1))
+    }
+
+    /// Another stack's server is not this one's.
+    @Test func aRequestThatAnotherStackHasRewrittenIsLookedAtAnew() async throws {
+        let other = try await transport.server(authority: "cdn.example").data(HTTPRequestData(path: "file"))
+        try await network.data(other.sentRequest)
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil, nil])
+        let own = try await network.me()
+        try await network.data(own.sentRequest.with { $0.headerFields[.authorization] = nil })
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
+    }
+
+    @Test func requestsThatServerLeavesAlonePass() async throws {
+        try await network.data(.lawful.with { $0.serverMutations = .disabled })
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil])
+    }
+
+    @Test func aKeyInTheQueryIsHiddenWhereTheServerRepeatsIt() async throws {
+        let log = CapturedLog()
+        let transport = MockTransport { request in
+            request.path == "/me" ? .redirect(to: "/me/?appid=secret-1") : .ok()
+        }
+        let network = transport.authenticated(with: APIKeyCredentials("secret-1", in: .query("appid"))).redirected()
+            .logged(using: log.logger(.trace), detail: .body()).server(authority: "api.example.com")
+        let response = try await network.me()
+        #expect(transport.requests.map { $0.query["appid"] } == ["secret-1", "secret-1"])
+        #expect(!everyPrint(of: response).contains("secret-1"))
+        #expect(!everyPrint(of: response.sentRequest).contains("secret-1"))
+        #expect(!log.text.contains("secret-1"))
+    }
+
     // MARK: Refreshing
 
     @Test func aRefusalIsAnsweredWithARefreshAndTheRequestAgain() async throws {
@@ -320,6 +360,19 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 1)
     }
 
+    /// Good until it has run out, and renewed then.
+    @Test func aTokenThatCouldNotBeRenewedInTimeIsRenewedWhenItHasRunOut() async throws {
+        store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
+        server.failRefreshes(with: TokenServer.Spent())
+        #expect(try await network.me().status == .ok)
+        server.failRefreshes(with: nil)
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+        clock.advance(by: .seconds(10))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 2)
+    }
+
     // MARK: Failing
 
     @Test func aRefreshThatFailsFailsAllOnceAndMayBeTriedAgain() async throws {
@@ -359,6 +412,42 @@ struct AuthenticatedTests {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .timeout)
         }
+    }
+
+    /// A callback that never comes.
+    @Test func nobodyWaitsForADelegateThatDoesNotReturn() async throws {
+        struct Stuck: AuthenticationDelegate {
+            let begun = Suspension<Void>()
+
+            func authorize(over network: any NetworkingComponent) async throws -> BearerCredentials {
+                begun.resume()
+                await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                return BearerCredentials(token: "never")
+            }
+        }
+
+        let stuck = Stuck()
+        let network = transport.authenticated(with: TokenStore(delegate: stuck)).server(authority: "api.example.com")
+            .environment(\.clock, .manual(clock))
+        let calls = await begin(2, over: network)
+        try await stuck.begun.value()
+        clock.advance(by: .seconds(60))
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .timeout)
+        }
+        #expect(await begin(1, over: network).count == 1)
+        clock.advance(by: .seconds(60))
+    }
+
+    @Test func theLimitMayBeAnother() async throws {
+        let limit = RefreshLimit(1, per: .seconds(10))
+        let network = Self.stack(transport, TokenStore(server.session(), delegate: server, limit: limit), clock)
+        server.expire()
+        #expect(try await network.me().status == .ok)
+        server.expire()
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.retryAfter == .seconds(10))
     }
 
     @Test(arguments: [false, true])
@@ -431,7 +520,8 @@ struct AuthenticatedTests {
         store.remove()
         // At once, and not when the refresh is over.
         for call in calls {
-            #expect(try await call.value.status == .unauthorized)
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .unauthorized)
         }
         server.letRefreshesGoOn()
         #expect(store.credentials == nil)
@@ -445,10 +535,11 @@ struct AuthenticatedTests {
         server.holdRefreshes()
         let calls = await begin(1, over: network)
         store.remove()
-        // Whoever still wants to be let in asks anew.
+        let error = await #expect(throws: NetworkingError.self) { try await calls[0].value }
+        #expect(error?.kind == .unauthorized)
         server.letRefreshesGoOn()
-        _ = try await calls[0].value
-        #expect(server.authorizations == 2)
+        #expect(server.authorizations == 1)
+        #expect(transport.requests.isEmpty)
     }
 
     @Test(arguments: ["set", "update"])
@@ -483,6 +574,26 @@ struct AuthenticatedTests {
         let error = await #expect(throws: NetworkingError.self) { try await waiting.value }
         #expect(error?.kind == .unauthorized)
         #expect(transport.requests.isEmpty)
+    }
+
+    /// What Emily ordered must not happen on James's account.
+    @Test(arguments: ["retry", "redirected"])
+    func whatIsSentAgainIsSentForTheSameUser(modifier: String) async throws {
+        let transport = MockTransport { [store] request in
+            store.set(Session(userID: "james", accessToken: "james"))
+            return modifier == "retry" ? .status(.serviceUnavailable) : .redirect(to: "/there")
+        }
+        let authenticated = AnyNetworkingComponent(transport.authenticated(with: store))
+        let network =
+            modifier == "retry"
+            ? AnyNetworkingComponent(authenticated.retry(.immediate()))
+            : AnyNetworkingComponent(authenticated.redirected())
+        let response = try await network.server(authority: "api.example.com").me()
+        #expect(transport.requests.count == 1)
+        #expect(response.principal == Principal(id: "emily"))
+        if modifier == "retry" {
+            #expect(response.retryRefusal == .anotherUser)
+        }
     }
 
     @Test func principalsWithoutAUserChangeWhenSomebodySignsInOrOut() async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @testable import Networking
@@ -15,16 +16,16 @@ struct SessionStorageTests {
             for storage in [InMemorySessionStorage(), file] as [any SessionStorage] {
                 #expect(try storage.userIDs().isEmpty)
                 #expect(try storage.session(for: "emily") == nil)
-                for user in ["emily", "../../etc/passwd", "", "名前", "a%2Fb"] {
+                for user in ["emily", "../../etc/passwd", "", "名前", "a%2Fb", "Emily"] {
                     try storage.save(session(user))
                     try storage.save(session(user, "newer"))
                     #expect(try storage.session(for: user)?.accessToken == "newer")
                 }
-                #expect(try storage.userIDs() == ["", "../../etc/passwd", "a%2Fb", "emily", "名前"])
+                #expect(try storage.userIDs() == ["", "../../etc/passwd", "Emily", "a%2Fb", "emily", "名前"])
                 try storage.removeSession(for: "emily")
                 try storage.removeSession(for: "emily")
                 #expect(try storage.session(for: "emily") == nil)
-                #expect(try storage.userIDs().count == 4)
+                #expect(try storage.userIDs().count == 5)
             }
         }
     }
@@ -80,6 +81,45 @@ struct SessionStorageTests {
             }
             #expect(error?.description.contains("too long") == true)
         }
+    }
+
+    /// A delegate that makes its session anew, and a handler that signs out.
+    @Test func aRefreshIsOfTheSameUser() async throws {
+        struct Forgetful: AuthenticationDelegate {
+            func authorize(over network: any NetworkingComponent) async throws -> Session {
+                Session(accessToken: "new", refreshToken: "newer")
+            }
+        }
+
+        let storage = InMemorySessionStorage()
+        let store = TokenStore(session("emily"), in: storage, delegate: Forgetful())
+        let network = MockTransport { request in
+            request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        .authenticated(with: store).server(authority: "api.example.com")
+        #expect(try await network.me().principal == Principal(id: "emily"))
+        #expect(storage.userIDs() == ["emily"])
+        #expect(storage.session(for: "emily")?.refreshToken == "newer")
+    }
+
+    @Test func whoHearsOfAFailureMayCallTheStore() throws {
+        struct Full: SessionStorage {
+            func session(for userID: String) throws -> Session? { nil }
+            func save(_ session: Session) throws { throw SessionStorageError.unusable(reason: "full") }
+            func removeSession(for userID: String) throws {}
+            func userIDs() throws -> [String] { [] }
+        }
+
+        final class Box: Sendable {
+            let store = Mutex<TokenStore<Session>?>(nil)
+        }
+
+        let box = Box()
+        let store = TokenStore(nil, in: Full()) { _ in box.store.withLock { $0 }?.remove() }
+        box.store.withLock { $0 = store }
+        store.set(session("emily"))
+        #expect(store.credentials == nil)
+        box.store.withLock { $0 = nil }
     }
 
     @Test func aStoreKeepsWhatChanges() async throws {
