@@ -1,0 +1,220 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What HTTP says of storing and reusing a response (RFC 9111, 5861, 8246, 9213): no state, no I/O, no clock of its own.
+struct CacheRules: Sendable, Hashable {
+    /// Whether it serves many users, as a proxy does.
+    var isShared = false
+
+    // MARK: Directives
+
+    /// The directives that count for a response: those for this kind of cache, where there are such (RFC 9213).
+    func directives(of response: HTTPResponse) -> CacheControl {
+        if isShared {
+            let targeted = CacheControl(response.headerFields[values: .cdnCacheControl])
+            if !targeted.isEmpty { return targeted }
+        }
+        return CacheControl(response.headerFields[values: .cacheControl])
+    }
+
+    static func directives(of request: HTTPRequestData) -> CacheControl {
+        CacheControl(request.headerFields[values: .cacheControl])
+    }
+
+    // MARK: Storing
+
+    /// Why a response is not stored; nil when it is (section 3).
+    func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
+        guard request.method == .get else { return .method }
+        let code = response.status.code
+        // 304 updates what is there, and 206 needs to say what part it is.
+        guard 200..<600 ~= code, code != 304 else { return .status }
+        let directives = directives(of: response)
+        if Self.directives(of: request).contains("no-store") { return .request }
+        if directives.contains("no-store"), !(directives.contains("must-understand") && Self.understood.contains(code)) {
+            return .response
+        }
+        if directives.contains("must-understand"), !Self.understood.contains(code) { return .response }
+        if isShared {
+            if directives.isUnqualified("private") { return .response }
+            let isAllowed = ["public", "must-revalidate", "s-maxage"].contains { directives.contains($0) }
+            if request.headerFields.contains(.authorization), !isAllowed { return .response }
+        }
+        if response.headerFields[values: .vary].contains(where: { $0.split(separator: ",").contains { $0.trimmed == "*" } }) {
+            return .vary
+        }
+        if code == 206, Self.part(of: response) == nil { return .status }
+        let isExplicit =
+            ["public", "max-age"].contains { directives.contains($0) } || response.headerFields.contains(.expires)
+            || isShared && directives.contains("s-maxage") || !isShared && directives.contains("private")
+        let mayBeValidated =
+            response.headerFields.contains(.eTag) || response.headerFields.contains(.lastModified)
+        guard isExplicit || Self.heuristic.contains(code) else { return .status }
+        // Nothing says how long, and nothing could be asked: it would never be used.
+        guard isExplicit || mayBeValidated || directives.contains("no-cache") || code == 206 || code == 200 else {
+            return .status
+        }
+        return nil
+    }
+
+    /// RFC 9110 section 15.1.
+    private static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
+    /// The statuses whose caching this library knows.
+    private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
+
+    /// The fields of a response that are stored: not those about its connection (section 3.1).
+    static func stored(_ response: HTTPResponse) -> HTTPResponse {
+        let names = connectionFields(of: response)
+        var stored = response
+        stored.headerFields = HTTPFields(response.headerFields.filter { !names.contains($0.name.canonicalName) })
+        return stored
+    }
+
+    static func connectionFields(of response: HTTPResponse) -> Set<String> {
+        var names: Set<String> = [
+            "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
+            "proxy-authentication-info", "proxy-authorization",
+        ]
+        for value in response.headerFields[values: .connection] {
+            names.formUnion(value.split(separator: ",").map { $0.trimmed.lowercased() })
+        }
+        return names
+    }
+
+    /// The part that a 206 brings.
+    static func part(of response: HTTPResponse) -> CachedEntry.Part? {
+        guard response.status.code == 206, let value = response.headerFields[.contentRange] else { return nil }
+        let words = value.split { $0 == " " || $0 == "-" || $0 == "/" }
+        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int(words[1]), let last = Int(words[2]),
+            first <= last, last < .max
+        else { return nil }
+        return CachedEntry.Part(range: first..<last + 1, length: Int(words[3]))
+    }
+
+    // MARK: Age and freshness
+
+    /// How old an entry is, in seconds (section 4.2.3); nil when the clock says that it has not come yet.
+    func age(of entry: CachedEntry, at now: Date) -> Double? {
+        let resident = now.timeIntervalSince(entry.responseDate)
+        guard resident >= 0 else { return nil }
+        let date = entry.response.date(.date, at: entry.responseDate)
+        let apparent = date.map { max(0, entry.responseDate.timeIntervalSince($0)) } ?? 0
+        // The first counts where there are several, and what is no number is none.
+        let first = entry.response.headerFields[values: .age].first.flatMap { $0.split(separator: ",").first }
+        let stated = first.flatMap { CacheControl.deltaSeconds($0.trimmed) } ?? 0
+        let corrected = stated + entry.responseDate.timeIntervalSince(entry.requestDate)
+        return max(apparent, corrected) + resident
+    }
+
+    /// For how long a response is fresh, in seconds (section 4.2.1).
+    func lifetime(of response: HTTPResponse, at responseDate: Date) -> Double {
+        let directives = directives(of: response)
+        if isShared, let seconds = directives.seconds("s-maxage") { return seconds }
+        if let seconds = directives.seconds("max-age") { return seconds }
+        let date = response.date(.date, at: responseDate) ?? responseDate
+        let isTargeted = isShared && !CacheControl(response.headerFields[values: .cdnCacheControl]).isEmpty
+        if !isTargeted, response.headerFields.contains(.expires) {
+            let values = response.headerFields[values: .expires]
+            guard values.count == 1, let expires = Date(strictHTTPDate: values[0], now: responseDate) else { return 0 }
+            return max(0, expires.timeIntervalSince(date))
+        }
+        // Section 4.2.2: a tenth of the time for which it has been as it is.
+        guard Self.heuristic.contains(response.status.code) || directives.contains("public"),
+            let modified = response.date(.lastModified, at: responseDate)
+        else { return 0 }
+        return max(0, date.timeIntervalSince(modified) / 10)
+    }
+
+    // MARK: Choosing
+
+    /// Whether an entry was chosen by header fields that a request has too (section 4.1).
+    static func matches(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
+        entry.varying == varying(entry.response, request)
+    }
+
+    /// The header fields of a request that a response's Vary names.
+    static func varying(_ response: HTTPResponse, _ request: HTTPRequestData) -> [String: String] {
+        var fields: [String: String] = [:]
+        for value in response.headerFields[values: .vary] {
+            for name in value.split(separator: ",") {
+                let name = name.trimmed.lowercased()
+                guard !name.isEmpty, let field = HTTPField.Name(name) else { continue }
+                let values = request.headerFields[values: field]
+                fields[name] = values.isEmpty ? nil : normalized(values, name)
+            }
+        }
+        return fields
+    }
+
+    /// A field's value without what makes no difference: blanks around commas, and for languages and codings case and order.
+    private static func normalized(_ values: [String], _ name: String) -> String {
+        var items = values.flatMap { $0.split(separator: ",") }.map { String($0.trimmed) }
+        if ["accept", "accept-language", "accept-encoding", "accept-charset"].contains(name) {
+            items = items.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+            // Without weights, the order says nothing (RFC 9110 section 12.4.2).
+            if !items.contains(where: { $0.contains(";") }) {
+                items.sort()
+            }
+        }
+        return items.joined(separator: ", ")
+    }
+}
+
+/// Why `cached` lets a request or a response pass.
+@nonexhaustive
+public enum CacheBypass: String, Sendable, Hashable {
+    /// Its method is none that is cached.
+    case method
+    /// The request says so.
+    case request
+    /// The response says so.
+    case response
+    /// Its status is none that is cached, or says too little.
+    case status
+    /// Its Vary says that no other request gets the same.
+    case vary
+    /// It is longer than an entry may be, or went past.
+    case size
+    /// Its body ended early, or nobody brought it.
+    case incomplete
+    /// It was fetched for somebody else than it was looked up for.
+    case principal
+}
+
+extension Date {
+    /// Reads a date that is written as HTTP says, to the letter but for its case: what is not is taken for long past, since
+    /// it limits how long something is used.
+    init?(strictHTTPDate text: String, now: Date) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        let time = words.first { $0.contains(":") } ?? ""
+        guard time.utf8.count == 8 else { return nil }
+        switch words.count {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        case 6 where words[0].hasSuffix(",") && words[1].utf8.count == 2 && words[3].utf8.count == 4: break
+        // Sunday, 06-Nov-94 08:49:37 GMT
+        case 4 where words[0].hasSuffix("day,") && words[1].utf8.count == 9: break
+        // Sun Nov  6 08:49:37 1994, with two blanks before a single digit
+        case 6 where words[2].isEmpty && words[3].utf8.count == 1: break
+        case 5 where words[2].utf8.count == 2 && words[4].utf8.count == 4: break
+        default: return nil
+        }
+        self.init(httpDate: text.hasSuffix("T") || text.hasSuffix("t") ? text.dropLast(3) + text.suffix(3).uppercased() : text, now: now)
+    }
+}
+
+extension HTTPResponse {
+    /// The date in a field; nil when there is none that can be read.
+    func date(_ name: HTTPField.Name, at now: Date) -> Date? {
+        headerFields[values: name].first.flatMap { Date(httpDate: $0, now: now) }
+    }
+}
+
+extension HTTPField.Name {
+    // A valid name, so there is a value.
+    static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")!
+}

@@ -1,0 +1,73 @@
+import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The responses that `cached` keeps; stacks that have the same one share them.
+///
+/// ```swift
+/// let cache = ResponseCache(in: MemoryCacheStore(costLimit: 10 << 20))
+/// let network = URLSession.shared.cached(in: cache)
+///
+/// try await cache.remove(url: url)
+/// ```
+public final class ResponseCache: Sendable {
+    let store: any CacheStore
+    let rules: CacheRules
+    /// Revalidations that nobody waits for, by what they revalidate.
+    private let revalidations = Mutex<Set<CacheKey>>([])
+    /// More at a time would compete with what somebody waits for.
+    private static let mostRevalidations = 8
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - store: Where the responses are kept.
+    ///   - isShared: Whether it serves many users, as a proxy does: then `private` responses are not kept, and `s-maxage` and
+    ///     `CDN-Cache-Control` count.
+    public init(in store: any CacheStore = MemoryCacheStore(), isShared: Bool = false) {
+        self.store = store
+        rules = CacheRules(isShared: isShared)
+    }
+
+    /// Removes what was fetched from a URL, for every user.
+    ///
+    /// - Parameter url: The URL.
+    /// - Throws: What the store throws.
+    public func remove(url: URL) async throws {
+        let text = HTTPRequestData(url: url).absoluteString ?? url.absoluteString
+        try await store.removeAll { $0.url == text }
+    }
+
+    /// Removes what was fetched on somebody's behalf.
+    ///
+    /// - Parameter principal: On whose.
+    /// - Throws: What the store throws.
+    public func remove(principal: Principal) async throws {
+        try await store.removeAll { $0.principal == principal }
+    }
+
+    /// Removes the responses of all keys that a closure names.
+    ///
+    /// - Parameter isUnwanted: Names them.
+    /// - Throws: What the store throws.
+    public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
+        try await store.removeAll(where: isUnwanted)
+    }
+
+    /// Revalidates in the background, unless that is being done.
+    func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
+        let isFree = revalidations.withLock { revalidations in
+            revalidations.count < Self.mostRevalidations && revalidations.insert(key).inserted
+        }
+        guard isFree else { return }
+        _ = OwnedTask<Void>.immediate { [self] in
+            defer { revalidations.withLock { _ = $0.remove(key) } }
+            try await work()
+        }
+    }
+}

@@ -1,0 +1,349 @@
+import Foundation
+import HTTPTypes
+@testable import Networking
+import NetworkingTesting
+import Synchronization
+
+/// A test of the public cache tests (http-tests/cache-tests), as their JSON has it.
+struct CacheTest: Decodable, Sendable {
+    let id: String
+    let name: String
+    let kind: Kind?
+    let requests: [Step]
+    let dependencies: [String]?
+    let isForBrowsers: Bool?
+    let isForProxies: Bool?
+
+    enum Kind: String, Decodable {
+        case required
+        case optimal
+        case check
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name, kind, requests
+        case dependencies = "depends_on"
+        case isForBrowsers = "browser_only"
+        case isForProxies = "cdn_only"
+    }
+
+    /// What goes into a field: text, or seconds from now.
+    enum Value: Decodable, Sendable {
+        case text(String)
+        case number(Double)
+        case flag(Bool)
+        case fields([[Value]])
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let flag = try? container.decode(Bool.self) {
+                self = .flag(flag)
+            } else if let number = try? container.decode(Double.self) {
+                self = .number(number)
+            } else if let text = try? container.decode(String.self) {
+                self = .text(text)
+            } else {
+                self = .fields(try container.decode([[Value]].self))
+            }
+        }
+
+        var text: String {
+            switch self {
+            case .text(let text): text
+            case .number(let number): "\(Int(number))"
+            case .flag(let flag): "\(flag)"
+            case .fields: ""
+            }
+        }
+    }
+
+    /// A list of values, or one alone.
+    struct Values: Decodable, Sendable {
+        let values: [Value]
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            values = try (try? container.decode([Value].self)) ?? [container.decode(Value.self)]
+        }
+    }
+
+    struct Step: Decodable, Sendable {
+        var request_method: String?
+        var request_headers: [[Value]]?
+        var request_body: String?
+        var query_arg: String?
+        var filename: String?
+        var cache: String?
+        var magic_ims: Bool?
+        var magic_locations: Bool?
+        var rfc850date: [String]?
+        var response_status: [Value]?
+        var response_headers: [[Value]]?
+        var response_body: String?
+        var disconnect: Bool?
+        var response_pause: Double?
+        var interim_responses: [[Value]]?
+        var expected_interim_responses: [[Value]]?
+        var expected_type: String?
+        var expected_status: Int?
+        var expected_method: String?
+        var expected_request_headers: [Values]?
+        var expected_response_headers: [Values]?
+        var expected_response_headers_missing: [Values]?
+        var expected_response_text: String?
+        var check_body: Bool?
+        var setup: Bool?
+        var setup_tests: [String]?
+        var pause_after: Bool?
+    }
+}
+
+/// Why a test does not pass.
+enum CacheTestFailure: Error {
+    case setup(String)
+    case test(String)
+}
+
+/// Plays a test: a client, a cache of its own, and a scripted origin, on a clock that stands still in between.
+final class CacheTestRun: Sendable {
+    private struct Seen {
+        var number: Int
+        var method: String
+        var fields: HTTPFields
+    }
+
+    private struct State {
+        var seen: [Seen] = []
+        /// The fields that the origin sent last.
+        var lastSent: HTTPFields = [:]
+        var serverNow: [Int: Date] = [:]
+    }
+
+    private let test: CacheTest
+    private let clock = ManualClock()
+    private let state = Mutex(State())
+    private let token = "token-of-this-test"
+
+    init(_ test: CacheTest) {
+        self.test = test
+    }
+
+    func play(_ wrap: (MockTransport) -> AnyNetworkingComponent) async throws {
+        let origin = MockTransport { [self] request in try answer(request) }
+        let network = AnyNetworkingComponent(wrap(origin).environment(\.clock, .manual(clock)))
+        for (index, step) in test.requests.enumerated() {
+            try await play(step, index + 1, network)
+            if step.pause_after == true {
+                clock.advance(by: .seconds(3))
+            }
+        }
+        try checkOrigin()
+    }
+
+    // MARK: The client
+
+    private func play(_ step: CacheTest.Step, _ number: Int, _ network: AnyNetworkingComponent) async throws {
+        var path = "/test/\(token)"
+        if let filename = step.filename { path += "/\(filename)" }
+        if let argument = step.query_arg { path += "?\(argument)" }
+        var request = HTTPRequestData(
+            method: HTTPRequest.Method(step.request_method ?? "GET") ?? .get,
+            scheme: "https",
+            authority: "origin.example",
+            path: path
+        )
+        for field in step.request_headers ?? [] {
+            guard let name = HTTPField.Name(field[0].text) else { continue }
+            var value = field[1].text
+            if step.magic_ims == true, case .number(let seconds) = field[1] {
+                let base = state.withLock { $0.serverNow[number - 1] } ?? clock.date
+                value = base.addingTimeInterval(seconds).httpDate
+            }
+            request.headerFields.append(name: name, value: value.trimmingCharacters(in: .whitespaces))
+        }
+        request.headerFields[HTTPField.Name("Req-Num")!] = "\(number)"
+        if let body = step.request_body { request.body = .data(Data(body.utf8)) }
+        switch step.cache {
+        case "no-cache": request.headerFields[.cacheControl] = "max-age=0"
+        case "no-store": request.cacheMode = .noStore
+        case "reload": request.cacheMode = .reload
+        case "force-cache": request.cacheMode = .forceCache
+        case "only-if-cached": request.cacheMode = .onlyIfCached
+        default: break
+        }
+        request.redirects = .never
+        do {
+            let response = try await network.data(request)
+            // What goes on in the background is over before the next.
+            for _ in 0..<50 { await Task.yield() }
+            try check(response, step, number)
+        } catch let error as CacheTestFailure {
+            throw error
+        } catch where step.disconnect == true && step.expected_type != "cached" {
+            // There is no response to be wrong.
+        } catch {
+            throw step.setup == true ? CacheTestFailure.setup("\(error)") : .test("\(error)")
+        }
+    }
+
+    private func check(_ response: HTTPResponseData, _ step: CacheTest.Step, _ number: Int) throws {
+        func expect(_ member: String, _ holds: Bool, _ reason: String) throws {
+            guard !holds else { return }
+            let isSetup = step.setup == true || step.setup_tests?.contains(member) == true
+            throw isSetup ? CacheTestFailure.setup("\(number): \(reason)") : .test("\(number): \(reason)")
+        }
+        func field(_ name: String) -> String? {
+            HTTPField.Name(name).flatMap { response.headerFields[$0] }
+        }
+        let count = field("Server-Request-Count").flatMap { Int($0) }
+        switch step.expected_type {
+        case "cached":
+            if !(response.status.code == 304 && count == nil) {
+                try expect("expected_type", (count ?? .max) < number, "does not come from the cache")
+            }
+        case "not_cached": try expect("expected_type", count == number, "comes from the cache")
+        default: break
+        }
+        let status = step.expected_status ?? step.response_status.map { Int($0[0].text) ?? 200 }
+        if step.expected_status == -1 {
+            // Any will do.
+        } else if let status {
+            try expect("expected_status", response.status.code == status, "status \(response.status.code), not \(status)")
+        } else {
+            try expect("expected_type", response.status.code != 999, "was not asked conditionally")
+            try expect("expected_status", response.status.code == 200, "status \(response.status.code)")
+        }
+        for expected in step.expected_response_headers ?? [] {
+            let name = expected.values[0].text
+            let actual = field(name)
+            switch expected.values.count {
+            case 1: try expect("expected_response_headers", actual != nil, "\(name) is missing")
+            case 2:
+                var value = expected.values[1].text
+                if case .number(let seconds) = expected.values[1], ["date", "expires"].contains(name.lowercased()) {
+                    let sent = state.withLock { $0.serverNow[count ?? number] } ?? clock.date
+                    value = sent.addingTimeInterval(seconds).httpDate
+                }
+                try expect("expected_response_headers", actual == value, "\(name) is \(actual ?? "missing")")
+            default:
+                let other = expected.values[2]
+                let holds =
+                    switch expected.values[1].text {
+                    case "=": actual == field(other.text)
+                    default: (actual.flatMap { Double($0) } ?? -1) > (Double(other.text) ?? 0)
+                    }
+                try expect("expected_response_headers", holds, "\(name) is \(actual ?? "missing")")
+            }
+        }
+        for missing in step.expected_response_headers_missing ?? [] where missing.values.count == 1 {
+            let name = missing.values[0].text
+            try expect("expected_response_headers_missing", field(name) == nil, "\(name) is there")
+        }
+        guard step.check_body != false else { return }
+        let body = String(decoding: response.data, as: UTF8.self)
+        if let text = step.expected_response_text {
+            try expect("expected_response_text", body == text, "body \(body)")
+        } else if let text = step.response_body {
+            try expect("check_body", body == text, "body \(body)")
+        } else if ![204, 304].contains(response.status.code), step.request_method != "HEAD" {
+            try expect("check_body", body == token, "body \(body)")
+        }
+    }
+
+    private func checkOrigin() throws {
+        let seen = state.withLock { $0.seen }
+        for (index, step) in test.requests.enumerated() {
+            let number = index + 1
+            func expect(_ member: String, _ holds: Bool, _ reason: String) throws {
+                guard !holds else { return }
+                let isSetup = step.setup == true || step.setup_tests?.contains(member) == true
+                throw isSetup ? CacheTestFailure.setup("\(number): \(reason)") : .test("\(number): \(reason)")
+            }
+            let request = seen.first { $0.number == number }
+            switch step.expected_type {
+            case "not_cached": try expect("expected_type", request != nil, "did not reach the origin")
+            case "etag_validated":
+                try expect("expected_type", request?.fields[.ifNoneMatch] != nil, "was not asked with If-None-Match")
+            case "lm_validated":
+                try expect("expected_type", request?.fields[.ifModifiedSince] != nil, "was not asked with If-Modified-Since")
+            default: break
+            }
+            for expected in step.expected_request_headers ?? [] {
+                let name = HTTPField.Name(expected.values[0].text)!
+                let actual = request?.fields[name]
+                if expected.values.count == 1 {
+                    try expect("expected_request_headers", actual != nil, "\(name) was not sent")
+                } else {
+                    try expect("expected_request_headers", actual == expected.values[1].text, "\(name): \(actual ?? "-")")
+                }
+            }
+            if let method = step.expected_method {
+                try expect("expected_method", request?.method == method, "method \(request?.method ?? "-")")
+            }
+        }
+    }
+
+    // MARK: The origin
+
+    private func answer(_ request: HTTPRequestData) throws -> MockResponse {
+        let number = request.headerFields[HTTPField.Name("Req-Num")!].flatMap { Int($0) } ?? 0
+        guard test.requests.indices.contains(number - 1) else { return .status(.notFound) }
+        let step = test.requests[number - 1]
+        let now = clock.date
+        let (count, lastSent) = state.withLock { state in
+            state.seen.append(
+                Seen(number: number, method: request.method.rawValue, fields: request.headerFields.httpFields)
+            )
+            state.serverNow[number] = now
+            return (state.seen.count, state.lastSent)
+        }
+        if step.disconnect == true {
+            throw NetworkingError(.connectionLost, request: request)
+        }
+        if let pause = step.response_pause {
+            clock.advance(by: .seconds(pause))
+        }
+        var fields: HTTPFields = [:]
+        for field in step.response_headers ?? [] {
+            guard let name = HTTPField.Name(field[0].text) else { continue }
+            var value = field[1].text
+            let isDate = ["date", "expires", "last-modified", "if-modified-since", "if-unmodified-since"]
+            if case .number(let seconds) = field[1], isDate.contains(name.canonicalName) {
+                value = now.addingTimeInterval(seconds).httpDate
+                if step.rfc850date?.contains(name.canonicalName) == true { value = Self.rfc850(now.addingTimeInterval(seconds)) }
+            }
+            if step.magic_locations == true, ["location", "content-location"].contains(name.canonicalName) {
+                value = value.isEmpty ? "/test/\(token)" : "/test/\(token)/\(value)"
+            }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        fields[HTTPField.Name("Server-Base-Url")!] = "/test/\(token)"
+        fields[HTTPField.Name("Server-Request-Count")!] = "\(count)"
+        fields[HTTPField.Name("Client-Request-Count")!] = "\(number)"
+        fields[HTTPField.Name("Server-Now")!] = "\(now.timeIntervalSince1970 * 1_000)"
+        if !fields.contains(.contentType) { fields[.contentType] = "text/plain" }
+        // As node does.
+        if !fields.contains(.date) { fields[.date] = now.httpDate }
+        var status = step.response_status.flatMap { Int($0[0].text) } ?? 200
+        if step.expected_type?.hasSuffix("validated") == true {
+            let tag = lastSent[.eTag]
+            let isTagged = tag != nil && request.headerFields[.ifNoneMatch]?.contains(tag ?? "") == true
+            let modified = lastSent[.lastModified]
+            let isDated = modified != nil && request.headerFields[.ifModifiedSince] == modified
+            status = isTagged || isDated ? 304 : 999
+        }
+        state.withLock { $0.lastSent = fields }
+        let body = status == 304 || status == 204 ? "" : step.response_body ?? token
+        return MockResponse(
+            status: HTTPResponse.Status(code: status),
+            data: request.method == .head ? Data() : Data(body.utf8),
+            headerFields: fields
+        )
+    }
+
+    private static func rfc850(_ date: Date) -> String {
+        let parts = date.httpDate.split { $0 == " " || $0 == "," }
+        let days = ["Mon": "Monday", "Tue": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Fri": "Friday", "Sat": "Saturday"]
+        return "\(days[String(parts[0])] ?? "Sunday"), \(parts[1])-\(parts[2])-\(parts[3].suffix(2)) \(parts[4]) GMT"
+    }
+}
