@@ -76,6 +76,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("server(authenticationMethod:)") { $0.server(authenticationMethod: .bearer) },
         LawfulModifier("server(mutate:)") { $0.server(mutate: \.maximumResponseBytes) { $0 / 2 } },
         LawfulModifier("server(mutateRequest:)") { $0.server { $0.query.language = "en" } },
+        LawfulModifier("cached") { $0.cached() },
         LawfulModifier("authenticated") {
             let authorities = ["laws.example", "api.example.com"]
             return $0.authenticated(with: Networking.Session(userID: "emily", accessToken: "token"), at: authorities)

@@ -38,6 +38,18 @@ public enum NetworkEvent: Sendable {
     case waitingForCredentials
     /// A request has the credentials renewed, or gets the first, and waits for them.
     case refreshingCredentials
+    /// A response comes from the cache.
+    case cacheHit(CacheHit)
+    /// Nothing fit for it was in the cache.
+    case cacheMissed
+    /// A response was put into the cache.
+    case cacheStored
+    /// What is in the cache was confirmed by the server.
+    case cacheRevalidated
+    /// The cache let the request or its response pass.
+    case cacheBypassed(CacheBypass)
+    /// The cache's store failed; the request goes on without it.
+    case cacheFailed(any Error)
     /// A request shares the exchange of an identical one that is under way.
     case shared
     /// An attempt was given up because its time ran out.
@@ -47,6 +59,19 @@ public enum NetworkEvent: Sendable {
     /// Header fields with credentials that `server` or `authenticated` would have set stay away from an authority that the
     /// stack does not name.
     case credentialsWithheld([HTTPField.Name])
+
+    /// What kind of response came from the cache.
+    @nonexhaustive
+    public enum CacheHit: String, Sendable, Hashable {
+        /// One that is fresh.
+        case fresh
+        /// One that is stale, and validated in the background.
+        case stale
+        /// One that stands in for a server that fails.
+        case standIn
+        /// One that the server has confirmed.
+        case revalidated
+    }
 
     /// Why a redirect is not followed.
     @nonexhaustive
@@ -89,6 +114,12 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .retryRefused(let refusal): "retryRefused(\(refusal))"
         case .waitingForCredentials: "waitingForCredentials"
         case .refreshingCredentials: "refreshingCredentials"
+        case .cacheHit(let hit): "cacheHit(\(hit))"
+        case .cacheMissed: "cacheMissed"
+        case .cacheStored: "cacheStored"
+        case .cacheRevalidated: "cacheRevalidated"
+        case .cacheBypassed(let reason): "cacheBypassed(\(reason))"
+        case .cacheFailed(let error): "cacheFailed(\(type(of: error)))"
         case .shared: "shared"
         case .attemptStarted: "attemptStarted"
         case .readingBody: "readingBody"

@@ -25,7 +25,7 @@ extension CacheRules {
         guard mode.reads, !wanted.contains("no-store") else { return .forward }
         let mayNotAsk = mode == .onlyIfCached || wanted.contains("only-if-cached")
         // The newest of those that fit (section 4).
-        let fitting = entries.filter { Self.matches($0, request) && isReadable($0, by: request) }
+        let fitting = entries.filter { Self.matches($0, request) }
             .max { $0.response.dateOrArrival($0) < $1.response.dateOrArrival($1) }
         guard let entry = fitting, Self.covers(entry, request) else {
             if mayNotAsk { return .unsatisfiable }
@@ -44,7 +44,9 @@ extension CacheRules {
             return .serve(entry, age: age, isStale: isStale)
         }
         if mayNotAsk { return .unsatisfiable }
-        let variants = entries.filter { $0.id != entry.id && $0.part == nil && $0.response.headerFields.contains(.eTag) }
+        let variants = entries.filter {
+            $0.id != entry.id && $0.part == nil && $0.response.headerFields.contains(.eTag)
+        }
         return .validate([entry] + variants, chosen: entry)
     }
 
@@ -52,9 +54,12 @@ extension CacheRules {
     private func isStale(_ entry: CachedEntry, age: Double, _ wanted: CacheControl) -> Bool? {
         let directives = directives(of: entry.response)
         if directives.isUnqualified("no-cache") || wanted.contains("no-cache") { return nil }
-        // HTTP/1.0's, where neither side speaks of Cache-Control (section 5.4).
         let lifetime = lifetime(of: entry.response, at: entry.responseDate)
-        if let limit = wanted.seconds("max-age"), age > limit, !wanted.contains("max-stale") { return nil }
+        // What never changes while it is fresh need not be asked for again (RFC 8246).
+        let isImmutable = directives.contains("immutable") && lifetime > age
+        if let limit = wanted.seconds("max-age"), age > limit, !wanted.contains("max-stale"), !isImmutable {
+            return nil
+        }
         if lifetime > age {
             return lifetime - age >= wanted.seconds("min-fresh") ?? 0 ? false : nil
         }
@@ -78,17 +83,14 @@ extension CacheRules {
     func mayStandIn(_ entry: CachedEntry, for request: HTTPRequestData, unreachable: Bool, at now: Date) -> Bool {
         let directives = directives(of: entry.response)
         let wanted = Self.directives(of: request)
-        guard mayBeStale(directives), !wanted.contains("no-cache"), let age = age(of: entry, at: now) else { return false }
+        guard mayBeStale(directives), !wanted.contains("no-cache"), let age = age(of: entry, at: now) else {
+            return false
+        }
         let windows = [directives, wanted].compactMap { $0.seconds("stale-if-error") }
         if let window = windows.max() {
             return age - lifetime(of: entry.response, at: entry.responseDate) <= window
         }
         return unreachable
-    }
-
-    /// Whether somebody who names no user may see what was fetched with credentials, or who names credentials what was not.
-    private func isReadable(_ entry: CachedEntry, by request: HTTPRequestData) -> Bool {
-        true
     }
 
     /// Whether an entry has all that a request wants.
@@ -119,7 +121,8 @@ enum ByteRange: Sendable, Equatable {
         let bounds = parts[1].trimmed.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard bounds.count == 2 else { return nil }
         switch (Int(bounds[0]), Int(bounds[1])) {
-        case (let first?, let last?) where first >= 0 && last >= first && last < .max: self = .from(first, through: last)
+        case (let first?, let last?) where first >= 0 && last >= first && last < .max:
+            self = .from(first, through: last)
         case (let first?, nil) where bounds[1].isEmpty && first >= 0: self = .from(first, through: nil)
         case (nil, let count?) where bounds[0].isEmpty && count > 0: self = .last(count)
         default: return nil
@@ -156,9 +159,10 @@ extension HTTPRequestData {
     }
 
     var isConditional: Bool {
-        [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince].contains {
-            headerFields.contains($0)
-        }
+        [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince]
+            .contains {
+                headerFields.contains($0)
+            }
     }
 
     /// Whether the caller has what is stored, so that a 304 says all (RFC 9110 section 13.2.2).
@@ -172,7 +176,8 @@ extension HTTPRequestData {
             return false
         }
         let modified =
-            entry.response.date(.lastModified, at: entry.responseDate) ?? entry.response.date(.date, at: entry.responseDate)
+            entry.response.date(.lastModified, at: entry.responseDate)
+            ?? entry.response.date(.date, at: entry.responseDate)
         return modified.map { $0 <= since } ?? false
     }
 }

@@ -14,14 +14,14 @@ public enum CacheMode: Sendable, Hashable {
     case onlyIfCached
     /// As HTTP says, and nothing new is stored.
     case readOnly
-    /// Nothing is read, as with ``reload``, and what is stored stays fresh for as long as HTTP says.
-    case writeOnly
+    /// Nothing is read and what comes is stored: the same as ``reload``.
+    public static let writeOnly = CacheMode.reload
     /// Whatever the server says, a success is fresh for this long.
     case fixed(Duration)
 
     var reads: Bool {
         switch self {
-        case .noStore, .reload, .writeOnly: false
+        case .noStore, .reload: false
         default: true
         }
     }

@@ -31,12 +31,16 @@ struct CacheRules: Sendable, Hashable {
     /// Why a response is not stored; nil when it is (section 3).
     func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
         guard request.method == .get else { return .method }
+        if case .fixed = request.cacheMode, response.status.kind == .successful, response.status.code != 206 {
+            return nil
+        }
         let code = response.status.code
         // 304 updates what is there, and 206 needs to say what part it is.
         guard 200..<600 ~= code, code != 304 else { return .status }
         let directives = directives(of: response)
         if Self.directives(of: request).contains("no-store") { return .request }
-        if directives.contains("no-store"), !(directives.contains("must-understand") && Self.understood.contains(code)) {
+        if directives.contains("no-store"), !(directives.contains("must-understand") && Self.understood.contains(code))
+        {
             return .response
         }
         if directives.contains("must-understand"), !Self.understood.contains(code) { return .response }
@@ -45,7 +49,9 @@ struct CacheRules: Sendable, Hashable {
             let isAllowed = ["public", "must-revalidate", "s-maxage"].contains { directives.contains($0) }
             if request.headerFields.contains(.authorization), !isAllowed { return .response }
         }
-        if response.headerFields[values: .vary].contains(where: { $0.split(separator: ",").contains { $0.trimmed == "*" } }) {
+        if response.headerFields[values: .vary]
+            .contains(where: { $0.split(separator: ",").contains { $0.trimmed == "*" } })
+        {
             return .vary
         }
         if code == 206, Self.part(of: response) == nil { return .status }
@@ -168,6 +174,8 @@ struct CacheRules: Sendable, Hashable {
 /// Why `cached` lets a request or a response pass.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {
+    /// It has credentials of its own, and no principal says whose: add `authenticated` to the stack.
+    case credentials
     /// Its method is none that is cached.
     case method
     /// The request says so.
@@ -203,7 +211,11 @@ extension Date {
         case 5 where words[2].utf8.count == 2 && words[4].utf8.count == 4: break
         default: return nil
         }
-        self.init(httpDate: text.hasSuffix("T") || text.hasSuffix("t") ? text.dropLast(3) + text.suffix(3).uppercased() : text, now: now)
+        self.init(
+            httpDate: text.hasSuffix("T") || text.hasSuffix("t")
+                ? text.dropLast(3) + text.suffix(3).uppercased() : text,
+            now: now
+        )
     }
 }
 

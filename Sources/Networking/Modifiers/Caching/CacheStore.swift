@@ -62,14 +62,17 @@ public final class MemoryCacheStore: CacheStore {
         state.withLock { $0.cost }
     }
 
+    /// All entries of a key, which count as used now.
     public func entries(for key: CacheKey) -> [CachedEntry] {
         state.withLock { $0.entries(for: key) }
     }
 
+    /// Keeps an entry, unless it costs more than one may.
     public func store(_ entry: CachedEntry, for key: CacheKey) {
         state.withLock { $0.store(entry, for: key) }
     }
 
+    /// Removes an entry, or all of a key.
     public func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
         state.withLock { state in
             for place in state.keys[key] ?? [] where id == nil || state.nodes[place].entry?.id == id {
@@ -78,6 +81,7 @@ public final class MemoryCacheStore: CacheStore {
         }
     }
 
+    /// Removes the entries of all keys that a closure names.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) {
         // The closure is asked outside the lock.
         let unwanted = state.withLock { Array($0.keys.keys) }.filter(isUnwanted)

@@ -7,7 +7,25 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Answers requests from a cache where HTTP allows it (RFC 9111), and keeps what comes.
+    /// Answers GET and HEAD from a cache where HTTP allows it (RFC 9111, 5861, 8246), and keeps what comes.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .authenticated(with: tokens)
+    ///     .cached()
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// What the server lets it keep is used for as long as it is fresh, and then validated. A stale response stands in for a server
+    /// that cannot be reached, unless it says `must-revalidate` or `no-cache`, and for one that fails within its `stale-if-error`;
+    /// within its `stale-while-revalidate` it is used at once and validated in the background. A success of any other method
+    /// removes what is kept for its URL. ``HTTPRequestData/cacheMode`` replaces all this for one request.
+    ///
+    /// Outside of `deduplicated`, `retry` and `authenticated`: nobody gets what was fetched for another principal. A request with
+    /// an `Authorization` of its own, which no principal stands for, passes.
+    ///
+    /// Bodies that go to a sink are answered from the cache, and are not put into it. A cancelled caller gets
+    /// `CancellationError`. What the store throws is told as an event (`cacheFailed`), and the request goes on without it.
     ///
     /// - Parameter cache: The cache; stacks that have the same one share it.
     /// - Returns: A component that throws what its upstream throws.
@@ -36,6 +54,11 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             }
             return response
         }
+        // Whose they are nobody says, and a key must not hold them.
+        guard principal != nil || !request.headerFields.contains(.authorization) else {
+            request.emit(.cacheBypassed(.credentials))
+            return try await upstream.send(request)
+        }
         let mode = request.cacheMode
         let environment = NetworkEnvironment.current
         let entries = mode.reads ? await self.entries(for: key, request) : []
@@ -48,12 +71,13 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
                     _ = try await validate(background, entries, chosen: entry, key, upstream: upstream)
                 }
             }
-            return try await answer(request, with: entry, age: age, principal: principal)
+            return try await answer(request, with: entry, age: age, isStale ? .stale : .fresh, principal)
         case .unsatisfiable:
             return HTTPResponseData(request: request, status: .gatewayTimeout)
         case .validate(let candidates, let chosen):
             return try await validate(request, candidates, chosen: chosen, key, upstream: upstream)
         case .forward:
+            request.emit(.cacheMissed)
             return try await forward(request, entries, key, upstream: upstream)
         }
     }
@@ -100,13 +124,25 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         } catch let error as NetworkingError where error.response == nil {
             let now = clock.date
             guard let chosen, rules.mayStandIn(chosen, for: request, unreachable: true, at: now) else { throw error }
-            return try await answer(request, with: chosen, age: rules.age(of: chosen, at: now) ?? 0, principal: key.principal)
+            return try await answer(
+                request,
+                with: chosen,
+                age: rules.age(of: chosen, at: now) ?? 0,
+                .standIn,
+                key.principal
+            )
         }
         let now = clock.date
         if let chosen, [500, 502, 503, 504].contains(response.status.code),
             rules.mayStandIn(chosen, for: request, unreachable: false, at: now)
         {
-            return try await answer(request, with: chosen, age: rules.age(of: chosen, at: now) ?? 0, principal: key.principal)
+            return try await answer(
+                request,
+                with: chosen,
+                age: rules.age(of: chosen, at: now) ?? 0,
+                .standIn,
+                key.principal
+            )
         }
         guard response.status == .notModified, response.principal == key.principal else {
             await keep(response, of: request, candidates, key, sent: sent, received: now)
@@ -116,8 +152,15 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         entry.freshen(by: response.http, sent: sent, received: now)
         // Another variant answers this request from now on.
         entry.varying = CacheRules.varying(entry.response, request)
+        request.emit(.cacheRevalidated)
         await write(entry, key, request)
-        return try await answer(request, with: entry, age: rules.age(of: entry, at: now) ?? 0, principal: key.principal)
+        return try await answer(
+            request,
+            with: entry,
+            age: rules.age(of: entry, at: now) ?? 0,
+            .revalidated,
+            key.principal
+        )
     }
 
     // MARK: Storing
@@ -130,7 +173,10 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         sent: Date,
         received: Date
     ) async {
-        guard request.cacheMode.writes, response.principal == nil || response.principal == key.principal else { return }
+        guard request.cacheMode.writes else { return }
+        guard response.principal == nil || response.principal == key.principal else {
+            return request.emit(.cacheBypassed(.principal))
+        }
         if request.method == .head {
             return await freshen(entries, byHead: response.http, request, key, sent: sent, received: received)
         }
@@ -139,7 +185,10 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             entry.freshen(by: response.http, sent: sent, received: received)
             return await write(entry, key, request)
         }
-        guard rules.refusal(toStore: response.http, of: request) == nil, let data = response.body.data else { return }
+        if let refusal = rules.refusal(toStore: response.http, of: request) {
+            return request.emit(.cacheBypassed(refusal))
+        }
+        guard let data = response.body.data else { return request.emit(.cacheBypassed(.size)) }
         var part = CacheRules.part(of: response.http)
         if let length = part?.length, part?.range.count != data.count,
             let wanted = request.byteRange?.bounds(of: length), wanted.count == data.count
@@ -157,7 +206,9 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             requestDate: sent,
             responseDate: received
         )
-        for old in entries where CacheRules.matches(old, request) {
+        // A mode that does not read has not seen what it takes the place of.
+        let known = request.cacheMode.reads ? entries : await self.entries(for: key, request)
+        for old in known where CacheRules.matches(old, request) {
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
@@ -215,15 +266,29 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
     // MARK: The store, whose failures are not the caller's
 
     private func entries(for key: CacheKey, _ request: HTTPRequestData) async -> [CachedEntry] {
-        (try? await cache.store.entries(for: key)) ?? []
+        do {
+            return try await cache.store.entries(for: key)
+        } catch {
+            request.emit(.cacheFailed(error))
+            return []
+        }
     }
 
     private func write(_ entry: CachedEntry, _ key: CacheKey, _ request: HTTPRequestData) async {
-        try? await cache.store.store(entry, for: key)
+        do {
+            try await cache.store.store(entry, for: key)
+            request.emit(.cacheStored)
+        } catch {
+            request.emit(.cacheFailed(error))
+        }
     }
 
     private func remove(_ id: CachedEntry.ID?, _ key: CacheKey, _ request: HTTPRequestData) async {
-        try? await cache.store.remove(id, for: key)
+        do {
+            try await cache.store.remove(id, for: key)
+        } catch {
+            request.emit(.cacheFailed(error))
+        }
     }
 
     // MARK: Answering
@@ -232,9 +297,11 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         _ request: HTTPRequestData,
         with entry: CachedEntry,
         age: Double,
-        principal: Principal?
+        _ hit: NetworkEvent.CacheHit,
+        _ principal: Principal?
     ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
+        request.emit(.cacheHit(hit))
         var head = entry.response
         let unshown = rules.directives(of: head).fieldNames("no-cache")
         for name in unshown {
@@ -299,7 +366,8 @@ extension [CachedEntry] {
 extension CachedEntry {
     /// The fields that describe the message and not what is stored (RFC 9111 section 3.2).
     private static let unchanged: Set<String> = [
-        "content-length", "content-encoding", "content-range", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+        "content-length", "content-encoding", "content-range", "transfer-encoding", "connection", "keep-alive", "te",
+        "trailer",
         "upgrade", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
     ]
 

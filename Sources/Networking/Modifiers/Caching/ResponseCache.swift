@@ -65,9 +65,10 @@ public final class ResponseCache: Sendable {
             revalidations.count < Self.mostRevalidations && revalidations.insert(key).inserted
         }
         guard isFree else { return }
-        _ = OwnedTask<Void>.immediate { [self] in
-            defer { revalidations.withLock { _ = $0.remove(key) } }
-            try await work()
-        }
+        _ = OwnedTask<Void>
+            .immediate { [self] in
+                defer { revalidations.withLock { _ = $0.remove(key) } }
+                try await work()
+            }
     }
 }

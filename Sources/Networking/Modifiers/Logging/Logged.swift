@@ -141,6 +141,10 @@ private struct EventLog: NetworkEventObserver {
             case .retryRefused(let refusal): "does not try again (\(refusal))"
             case .waitingForCredentials: "waits for credentials"
             case .refreshingCredentials: "refreshes credentials"
+            case .cacheHit(let hit): "answered from the cache (\(hit))"
+            case .cacheBypassed(let reason): "not cached (\(reason))"
+            case .cacheFailed(let error): "the cache failed (\(type(of: error)))"
+            case .cacheMissed, .cacheStored, .cacheRevalidated: nil
             case .shared: "shares the exchange of an identical request"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .redirectRefused(let reason): "redirect not followed (\(reason))"

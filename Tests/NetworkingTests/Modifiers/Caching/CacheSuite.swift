@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
-@testable import Networking
 import NetworkingTesting
 import Synchronization
+
+@testable import Networking
 
 /// A test of the public cache tests (http-tests/cache-tests), as their JSON has it.
 struct CacheTest: Decodable, Sendable {
@@ -22,9 +23,9 @@ struct CacheTest: Decodable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case id, name, kind, requests
-        case dependencies = "depends_on"
-        case isForBrowsers = "browser_only"
-        case isForProxies = "cdn_only"
+        case dependencies = "dependsOn"
+        case isForBrowsers = "browserOnly"
+        case isForProxies = "cdnOnly"
     }
 
     /// What goes into a field: text, or seconds from now.
@@ -68,33 +69,33 @@ struct CacheTest: Decodable, Sendable {
     }
 
     struct Step: Decodable, Sendable {
-        var request_method: String?
-        var request_headers: [[Value]]?
-        var request_body: String?
-        var query_arg: String?
+        var requestMethod: String?
+        var requestHeaders: [[Value]]?
+        var requestBody: String?
+        var queryArg: String?
         var filename: String?
         var cache: String?
-        var magic_ims: Bool?
-        var magic_locations: Bool?
+        var magicIms: Bool?
+        var magicLocations: Bool?
         var rfc850date: [String]?
-        var response_status: [Value]?
-        var response_headers: [[Value]]?
-        var response_body: String?
+        var responseStatus: [Value]?
+        var responseHeaders: [[Value]]?
+        var responseBody: String?
         var disconnect: Bool?
-        var response_pause: Double?
-        var interim_responses: [[Value]]?
-        var expected_interim_responses: [[Value]]?
-        var expected_type: String?
-        var expected_status: Int?
-        var expected_method: String?
-        var expected_request_headers: [Values]?
-        var expected_response_headers: [Values]?
-        var expected_response_headers_missing: [Values]?
-        var expected_response_text: String?
-        var check_body: Bool?
+        var responsePause: Double?
+        var interimResponses: [[Value]]?
+        var expectedInterimResponses: [[Value]]?
+        var expectedType: String?
+        var expectedStatus: Int?
+        var expectedMethod: String?
+        var expectedRequestHeaders: [Values]?
+        var expectedResponseHeaders: [Values]?
+        var expectedResponseHeadersMissing: [Values]?
+        var expectedResponseText: String?
+        var checkBody: Bool?
         var setup: Bool?
-        var setup_tests: [String]?
-        var pause_after: Bool?
+        var setupTests: [String]?
+        var pauseAfter: Bool?
     }
 }
 
@@ -133,7 +134,7 @@ final class CacheTestRun: Sendable {
         let network = AnyNetworkingComponent(wrap(origin).environment(\.clock, .manual(clock)))
         for (index, step) in test.requests.enumerated() {
             try await play(step, index + 1, network)
-            if step.pause_after == true {
+            if step.pauseAfter == true {
                 clock.advance(by: .seconds(3))
             }
         }
@@ -145,24 +146,24 @@ final class CacheTestRun: Sendable {
     private func play(_ step: CacheTest.Step, _ number: Int, _ network: AnyNetworkingComponent) async throws {
         var path = "/test/\(token)"
         if let filename = step.filename { path += "/\(filename)" }
-        if let argument = step.query_arg { path += "?\(argument)" }
+        if let argument = step.queryArg { path += "?\(argument)" }
         var request = HTTPRequestData(
-            method: HTTPRequest.Method(step.request_method ?? "GET") ?? .get,
+            method: HTTPRequest.Method(step.requestMethod ?? "GET") ?? .get,
             scheme: "https",
             authority: "origin.example",
             path: path
         )
-        for field in step.request_headers ?? [] {
+        for field in step.requestHeaders ?? [] {
             guard let name = HTTPField.Name(field[0].text) else { continue }
             var value = field[1].text
-            if step.magic_ims == true, case .number(let seconds) = field[1] {
+            if step.magicIms == true, case .number(let seconds) = field[1] {
                 let base = state.withLock { $0.serverNow[number - 1] } ?? clock.date
                 value = base.addingTimeInterval(seconds).httpDate
             }
             request.headerFields.append(name: name, value: value.trimmingCharacters(in: .whitespaces))
         }
         request.headerFields[HTTPField.Name("Req-Num")!] = "\(number)"
-        if let body = step.request_body { request.body = .data(Data(body.utf8)) }
+        if let body = step.requestBody { request.body = .data(Data(body.utf8)) }
         switch step.cache {
         case "no-cache": request.headerFields[.cacheControl] = "max-age=0"
         case "no-store": request.cacheMode = .noStore
@@ -179,7 +180,7 @@ final class CacheTestRun: Sendable {
             try check(response, step, number)
         } catch let error as CacheTestFailure {
             throw error
-        } catch where step.disconnect == true && step.expected_type != "cached" {
+        } catch  where step.disconnect == true && step.expectedType != "cached" {
             // There is no response to be wrong.
         } catch {
             throw step.setup == true ? CacheTestFailure.setup("\(error)") : .test("\(error)")
@@ -189,14 +190,14 @@ final class CacheTestRun: Sendable {
     private func check(_ response: HTTPResponseData, _ step: CacheTest.Step, _ number: Int) throws {
         func expect(_ member: String, _ holds: Bool, _ reason: String) throws {
             guard !holds else { return }
-            let isSetup = step.setup == true || step.setup_tests?.contains(member) == true
+            let isSetup = step.setup == true || step.setupTests?.contains(member) == true
             throw isSetup ? CacheTestFailure.setup("\(number): \(reason)") : .test("\(number): \(reason)")
         }
         func field(_ name: String) -> String? {
             HTTPField.Name(name).flatMap { response.headerFields[$0] }
         }
         let count = field("Server-Request-Count").flatMap { Int($0) }
-        switch step.expected_type {
+        switch step.expectedType {
         case "cached":
             if !(response.status.code == 304 && count == nil) {
                 try expect("expected_type", (count ?? .max) < number, "does not come from the cache")
@@ -204,16 +205,20 @@ final class CacheTestRun: Sendable {
         case "not_cached": try expect("expected_type", count == number, "comes from the cache")
         default: break
         }
-        let status = step.expected_status ?? step.response_status.map { Int($0[0].text) ?? 200 }
-        if step.expected_status == -1 {
+        let status = step.expectedStatus ?? step.responseStatus.map { Int($0[0].text) ?? 200 }
+        if step.expectedStatus == -1 {
             // Any will do.
         } else if let status {
-            try expect("expected_status", response.status.code == status, "status \(response.status.code), not \(status)")
+            try expect(
+                "expected_status",
+                response.status.code == status,
+                "status \(response.status.code), not \(status)"
+            )
         } else {
             try expect("expected_type", response.status.code != 999, "was not asked conditionally")
             try expect("expected_status", response.status.code == 200, "status \(response.status.code)")
         }
-        for expected in step.expected_response_headers ?? [] {
+        for expected in step.expectedResponseHeaders ?? [] {
             let name = expected.values[0].text
             let actual = field(name)
             switch expected.values.count {
@@ -235,17 +240,17 @@ final class CacheTestRun: Sendable {
                 try expect("expected_response_headers", holds, "\(name) is \(actual ?? "missing")")
             }
         }
-        for missing in step.expected_response_headers_missing ?? [] where missing.values.count == 1 {
+        for missing in step.expectedResponseHeadersMissing ?? [] where missing.values.count == 1 {
             let name = missing.values[0].text
             try expect("expected_response_headers_missing", field(name) == nil, "\(name) is there")
         }
-        guard step.check_body != false else { return }
+        guard step.checkBody != false else { return }
         let body = String(decoding: response.data, as: UTF8.self)
-        if let text = step.expected_response_text {
+        if let text = step.expectedResponseText {
             try expect("expected_response_text", body == text, "body \(body)")
-        } else if let text = step.response_body {
+        } else if let text = step.responseBody {
             try expect("check_body", body == text, "body \(body)")
-        } else if ![204, 304].contains(response.status.code), step.request_method != "HEAD" {
+        } else if ![204, 304].contains(response.status.code), step.requestMethod != "HEAD" {
             try expect("check_body", body == token, "body \(body)")
         }
     }
@@ -256,28 +261,36 @@ final class CacheTestRun: Sendable {
             let number = index + 1
             func expect(_ member: String, _ holds: Bool, _ reason: String) throws {
                 guard !holds else { return }
-                let isSetup = step.setup == true || step.setup_tests?.contains(member) == true
+                let isSetup = step.setup == true || step.setupTests?.contains(member) == true
                 throw isSetup ? CacheTestFailure.setup("\(number): \(reason)") : .test("\(number): \(reason)")
             }
             let request = seen.first { $0.number == number }
-            switch step.expected_type {
+            switch step.expectedType {
             case "not_cached": try expect("expected_type", request != nil, "did not reach the origin")
             case "etag_validated":
                 try expect("expected_type", request?.fields[.ifNoneMatch] != nil, "was not asked with If-None-Match")
             case "lm_validated":
-                try expect("expected_type", request?.fields[.ifModifiedSince] != nil, "was not asked with If-Modified-Since")
+                try expect(
+                    "expected_type",
+                    request?.fields[.ifModifiedSince] != nil,
+                    "was not asked with If-Modified-Since"
+                )
             default: break
             }
-            for expected in step.expected_request_headers ?? [] {
+            for expected in step.expectedRequestHeaders ?? [] {
                 let name = HTTPField.Name(expected.values[0].text)!
                 let actual = request?.fields[name]
                 if expected.values.count == 1 {
                     try expect("expected_request_headers", actual != nil, "\(name) was not sent")
                 } else {
-                    try expect("expected_request_headers", actual == expected.values[1].text, "\(name): \(actual ?? "-")")
+                    try expect(
+                        "expected_request_headers",
+                        actual == expected.values[1].text,
+                        "\(name): \(actual ?? "-")"
+                    )
                 }
             }
-            if let method = step.expected_method {
+            if let method = step.expectedMethod {
                 try expect("expected_method", request?.method == method, "method \(request?.method ?? "-")")
             }
         }
@@ -300,19 +313,21 @@ final class CacheTestRun: Sendable {
         if step.disconnect == true {
             throw NetworkingError(.connectionLost, request: request)
         }
-        if let pause = step.response_pause {
+        if let pause = step.responsePause {
             clock.advance(by: .seconds(pause))
         }
         var fields: HTTPFields = [:]
-        for field in step.response_headers ?? [] {
+        for field in step.responseHeaders ?? [] {
             guard let name = HTTPField.Name(field[0].text) else { continue }
             var value = field[1].text
             let isDate = ["date", "expires", "last-modified", "if-modified-since", "if-unmodified-since"]
             if case .number(let seconds) = field[1], isDate.contains(name.canonicalName) {
                 value = now.addingTimeInterval(seconds).httpDate
-                if step.rfc850date?.contains(name.canonicalName) == true { value = Self.rfc850(now.addingTimeInterval(seconds)) }
+                if step.rfc850date?.contains(name.canonicalName) == true {
+                    value = Self.rfc850(now.addingTimeInterval(seconds))
+                }
             }
-            if step.magic_locations == true, ["location", "content-location"].contains(name.canonicalName) {
+            if step.magicLocations == true, ["location", "content-location"].contains(name.canonicalName) {
                 value = value.isEmpty ? "/test/\(token)" : "/test/\(token)/\(value)"
             }
             fields.append(HTTPField(name: name, value: value))
@@ -324,8 +339,8 @@ final class CacheTestRun: Sendable {
         if !fields.contains(.contentType) { fields[.contentType] = "text/plain" }
         // As node does.
         if !fields.contains(.date) { fields[.date] = now.httpDate }
-        var status = step.response_status.flatMap { Int($0[0].text) } ?? 200
-        if step.expected_type?.hasSuffix("validated") == true {
+        var status = step.responseStatus.flatMap { Int($0[0].text) } ?? 200
+        if step.expectedType?.hasSuffix("validated") == true {
             let tag = lastSent[.eTag]
             let isTagged = tag != nil && request.headerFields[.ifNoneMatch]?.contains(tag ?? "") == true
             let modified = lastSent[.lastModified]
@@ -333,7 +348,7 @@ final class CacheTestRun: Sendable {
             status = isTagged || isDated ? 304 : 999
         }
         state.withLock { $0.lastSent = fields }
-        let body = status == 304 || status == 204 ? "" : step.response_body ?? token
+        let body = status == 304 || status == 204 ? "" : step.responseBody ?? token
         return MockResponse(
             status: HTTPResponse.Status(code: status),
             data: request.method == .head ? Data() : Data(body.utf8),
@@ -343,7 +358,10 @@ final class CacheTestRun: Sendable {
 
     private static func rfc850(_ date: Date) -> String {
         let parts = date.httpDate.split { $0 == " " || $0 == "," }
-        let days = ["Mon": "Monday", "Tue": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Fri": "Friday", "Sat": "Saturday"]
+        let days = [
+            "Mon": "Monday", "Tue": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Fri": "Friday",
+            "Sat": "Saturday",
+        ]
         return "\(days[String(parts[0])] ?? "Sunday"), \(parts[1])-\(parts[2])-\(parts[3].suffix(2)) \(parts[4]) GMT"
     }
 }

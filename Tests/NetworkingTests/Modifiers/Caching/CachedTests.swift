@@ -1,0 +1,303 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct CachedTests {
+    private let clock = ManualClock()
+    private let store = MemoryCacheStore()
+
+    /// A stack over a server that numbers its answers.
+    private func stack(
+        _ fields: HTTPFields,
+        fails: @escaping @Sendable (Int) -> MockResponse? = { _ in nil }
+    ) -> (network: AnyNetworkingComponent, transport: MockTransport) {
+        let count = Counter()
+        let transport = MockTransport { [clock] request in
+            let number = count.next()
+            if let failure = fails(number) { return failure }
+            var fields = fields
+            fields[.date] = NetworkClock.manual(clock).date.httpDate
+            let isKnown = fields[.eTag] != nil && request.headerFields[.ifNoneMatch] == fields[.eTag]
+            return MockResponse(
+                status: isKnown ? .notModified : .ok,
+                data: isKnown ? Data() : Data("\(number)".utf8),
+                headerFields: fields
+            )
+        }
+        let network = transport.cached(in: ResponseCache(in: store)).environment(\.clock, .manual(clock))
+        return (AnyNetworkingComponent(network), transport)
+    }
+
+    private final class Counter: Sendable {
+        private let count = Atomic(0)
+
+        func next() -> Int {
+            count.add(1, ordering: .relaxed).newValue
+        }
+    }
+
+    private func text(
+        _ network: some NetworkingComponent,
+        _ change: (inout HTTPRequestData) -> Void = { _ in }
+    ) async throws
+        -> String
+    {
+        String(decoding: try await network.data(.lawful.with(change)).data, as: UTF8.self)
+    }
+
+    @Test func whatIsFreshIsNotFetchedAgain() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=10"])
+        let events = CapturedEvents()
+        #expect(try await text(network) { $0.addObserver(events) } == "1")
+        #expect(events.names.filter { $0.hasPrefix("cache") } == ["cacheMissed", "cacheStored"])
+        clock.advance(by: .seconds(9))
+        let response = try await network.data(.lawful)
+        #expect(response.isCached)
+        #expect(response.headerFields[.age] == "9")
+        #expect(response.data == Data("1".utf8))
+        clock.advance(by: .seconds(1))
+        #expect(try await text(network) == "2")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func whatIsStaleIsValidated() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=10", .eTag: "\"a\""])
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(11))
+        let events = CapturedEvents()
+        #expect(try await text(network) { $0.addObserver(events) } == "1")
+        #expect(events.names.contains("cacheRevalidated"))
+        #expect(transport.requests.last?.headerFields[.ifNoneMatch] == "\"a\"")
+        clock.advance(by: .seconds(9))
+        #expect(try await text(network) == "1")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func aChangeRemovesWhatIsKept() async throws {
+        let (network, _) = stack([.cacheControl: "max-age=100"])
+        #expect(try await text(network) == "1")
+        try await network.data(.lawful.with { $0.method = .post })
+        #expect(try await text(network) == "3")
+    }
+
+    @Test func whatIsStaleStandsInForAServerThatCannotBeReached() async throws {
+        for (control, isServed) in [("max-age=1", true), ("max-age=1, must-revalidate", false)] {
+            store.removeAll { _ in true }
+            let (network, _) = stack([.cacheControl: control]) { number in
+                number > 1 ? .failure(NetworkingError(.connection, request: .lawful)) : nil
+            }
+            #expect(try await text(network) == "1")
+            clock.advance(by: .seconds(100))
+            if isServed {
+                #expect(try await text(network) == "1")
+            } else {
+                await #expect(throws: NetworkingError.self) { try await text(network) }
+            }
+        }
+    }
+
+    @Test func whatIsStaleIsUsedWhileItIsValidatedOnce() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=1, stale-while-revalidate=100"])
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(2))
+        #expect(try await text(network) == "1")
+        while transport.requests.count < 2 {
+            await Task.yield()
+        }
+        while try await text(network) != "2" {
+            await Task.yield()
+        }
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func modesReplaceTheRules() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=10"])
+        #expect(try await network.data(.lawful.with { $0.cacheMode = .onlyIfCached }).status == .gatewayTimeout)
+        #expect(try await text(network) { $0.cacheMode = .readOnly } == "1")
+        #expect(try await text(network) == "2")
+        #expect(try await text(network) { $0.cacheMode = .noStore } == "3")
+        #expect(try await text(network) == "2")
+        #expect(try await text(network) { $0.cacheMode = .reload } == "4")
+        #expect(try await text(network) == "4")
+        clock.advance(by: .seconds(1_000))
+        #expect(try await text(network) { $0.cacheMode = .forceCache } == "4")
+        #expect(try await text(network) { $0.cacheMode = .onlyIfCached } == "4")
+        #expect(try await text(network) { $0.cacheMode = .noCache } == "5")
+        #expect(transport.requests.count == 5)
+        let (uncached, _) = stack([.cacheControl: "no-store"])
+        store.removeAll { _ in true }
+        #expect(try await text(uncached) { $0.cacheMode = .fixed(.seconds(60)) } == "1")
+        clock.advance(by: .seconds(59))
+        #expect(try await text(uncached) { $0.cacheMode = .fixed(.seconds(60)) } == "1")
+        clock.advance(by: .seconds(1))
+        #expect(try await text(uncached) { $0.cacheMode = .fixed(.seconds(60)) } == "2")
+    }
+
+    // MARK: Whose
+
+    @Test func nobodySeesWhatWasFetchedForAnother() async throws {
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
+        let transport = MockTransport { request in
+            MockResponse(
+                status: .ok,
+                data: Data((request.headerFields[.authorization] ?? "").utf8),
+                headerFields: [.cacheControl: "max-age=100"]
+            )
+        }
+        let network = transport.authenticated(with: tokens).deduplicated().cached(in: ResponseCache(in: store))
+            .server(authority: "api.example.com")
+        for user in ["emily", "james", "emily", "james"] {
+            tokens.set(Session(userID: user, accessToken: user))
+            #expect(
+                String(decoding: try await network.data(HTTPRequestData(path: "me")).data, as: UTF8.self)
+                    == "Bearer \(user)"
+            )
+        }
+        #expect(transport.requests.count == 2)
+    }
+
+    /// It was looked up for Emily and fetched for James.
+    @Test func whatWasFetchedForAnotherIsNotKept() async throws {
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
+        struct Switch: NetworkingModifier {
+            let tokens: TokenStore<Session>
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                tokens.set(Session(userID: "james", accessToken: "james"))
+                return try await upstream.send(request)
+            }
+        }
+        let transport = MockTransport { _ in MockResponse(status: .ok, headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.authenticated(with: tokens).modified(Switch(tokens: tokens))
+            .cached(in: ResponseCache(in: store)).server(authority: "api.example.com")
+        try await network.data(HTTPRequestData(path: "me"))
+        #expect(store.count == 0)
+    }
+
+    @Test func credentialsThatNobodyStandsForAreNotCached() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=100"])
+        for user in ["emily", "james"] {
+            _ = try await text(network) { $0.headerFields[.authorization] = "Bearer \(user)" }
+        }
+        #expect(transport.requests.count == 2)
+        #expect(store.count == 0)
+    }
+
+    // MARK: Use
+
+    @Test func sinksGetWhatIsCached() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=100"])
+        _ = try await text(network)
+        let sink = CollectingSink()
+        try await network.data(.lawful.with { $0.sink = sink })
+        #expect(sink.data == Data("1".utf8))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func entriesCanBeRemoved() async throws {
+        let (network, _) = stack([.cacheControl: "max-age=100"])
+        let cache = ResponseCache(in: store)
+        #expect(try await text(network) == "1")
+        try await cache.remove(url: #require(HTTPRequestData.lawful.url))
+        #expect(try await text(network) == "2")
+        try await cache.removeAll()
+        #expect(try await text(network) == "3")
+    }
+
+    @Test func aStoreThatFailsIsNotTheCallersTrouble() async throws {
+        struct Broken: CacheStore, Error {
+            func entries(for key: CacheKey) async throws -> [CachedEntry] { throw self }
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws { throw self }
+            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { throw self }
+            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws { throw self }
+        }
+
+        let events = CapturedEvents()
+        let network = MockTransport { _ in MockResponse(status: .ok, headerFields: [.cacheControl: "max-age=100"]) }
+            .cached(in: ResponseCache(in: Broken()))
+        #expect(try await network.data(.lawful.with { $0.addObserver(events) }).status == .ok)
+        #expect(events.names.filter { $0 == "cacheFailed" }.count == 2)
+    }
+
+    /// Nothing stale is served as fresh: how old it is cannot be told.
+    @Test func aClockThatGoesBackwardsMakesNothingFresh() async throws {
+        let entry = CachedEntry(
+            response: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=100"]),
+            body: Data(),
+            requestDate: clock.date.addingTimeInterval(1_000),
+            responseDate: clock.date.addingTimeInterval(1_000)
+        )
+        store.store(entry, for: CacheKey(principal: nil, url: try #require(HTTPRequestData.lawful.absoluteString)))
+        let (network, transport) = stack([.cacheControl: "max-age=10"])
+        #expect(try await text(network) == "1")
+        #expect(transport.requests.count == 1)
+    }
+
+    // MARK: The store
+
+    @Test func whatWasUsedLongestAgoGoesFirst() {
+        let store = MemoryCacheStore(countLimit: 3)
+        @Sendable func key(_ number: Int) -> CacheKey { CacheKey(principal: nil, url: "\(number)") }
+        func entry() -> CachedEntry {
+            CachedEntry(
+                response: HTTPResponse(status: .ok),
+                body: Data(count: 10),
+                requestDate: clock.date,
+                responseDate: clock.date
+            )
+        }
+        for number in 1...3 { store.store(entry(), for: key(number)) }
+        _ = store.entries(for: key(1))
+        store.store(entry(), for: key(4))
+        #expect((1...4).map { store.entries(for: key($0)).count } == [1, 0, 1, 1])
+        #expect(store.count == 3)
+        store.remove(nil, for: key(3))
+        store.removeAll { $0 == key(1) }
+        #expect(store.count == 1)
+        #expect(store.cost == store.entries(for: key(4)).first?.cost)
+    }
+
+    @Test func limitsOfCostHold() {
+        let store = MemoryCacheStore(costLimit: 10_000, entryCostLimit: 5_000)
+        func add(_ number: Int, _ size: Int) {
+            store.store(
+                CachedEntry(
+                    response: HTTPResponse(status: .ok),
+                    body: Data(count: size),
+                    requestDate: clock.date,
+                    responseDate: clock.date
+                ),
+                for: CacheKey(principal: nil, url: "\(number)")
+            )
+        }
+        add(0, 6_000)
+        #expect(store.count == 0)
+        for number in 1...100 { add(number, number * 40) }
+        #expect(store.cost <= 10_000)
+        #expect(store.count > 0)
+    }
+
+    @Test func manyEntriesComeAndGo() {
+        let store = MemoryCacheStore(costLimit: .max, countLimit: 1_000)
+        for number in 0..<20_000 {
+            store.store(
+                CachedEntry(
+                    response: HTTPResponse(status: .ok),
+                    body: Data(),
+                    requestDate: clock.date,
+                    responseDate: clock.date
+                ),
+                for: CacheKey(principal: nil, url: "\(number % 3_000)")
+            )
+        }
+        #expect(store.count == 1_000)
+    }
+}
