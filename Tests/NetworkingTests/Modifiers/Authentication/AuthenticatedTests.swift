@@ -414,6 +414,32 @@ struct AuthenticatedTests {
         }
     }
 
+    @Test(arguments: [
+        (MockResponse.text("<html>secret-1</html>"), NetworkingError.Kind.decoding), (.ok(), .decoding),
+        (.status(.internalServerError), .status), (.status(.unauthorized), .unauthorized),
+    ])
+    func aRefreshThatAnswersRubbishIsAClearError(answer: MockResponse, kind: NetworkingError.Kind) async throws {
+        struct Renewing: AuthenticationDelegate {
+            func refresh(
+                _ session: Session,
+                after response: HTTPResponseData?,
+                over network: any NetworkingComponent
+            ) async throws -> Session {
+                let request = HTTPRequestData(authority: "api.example.com", path: "/refresh")
+                return try await network.request(request, as: Session.self)
+            }
+        }
+
+        let transport = MockTransport { $0.path == "/refresh" ? answer : .status(.unauthorized) }
+        let store = TokenStore(Session(accessToken: "secret-2"), delegate: Renewing())
+        let error = await #expect(throws: NetworkingError.self) { try await Self.stack(transport, store, clock).me() }
+        #expect(error?.kind == .unauthorized)
+        #expect((error?.underlying as? NetworkingError)?.kind == kind)
+        #expect(error?.request.path == "/me")
+        #expect(!everyPrint(of: error as Any).contains("secret"))
+        #expect(store.credentials?.accessToken == "secret-2")
+    }
+
     /// A callback that never comes.
     @Test func nobodyWaitsForADelegateThatDoesNotReturn() async throws {
         struct Stuck: AuthenticationDelegate {
