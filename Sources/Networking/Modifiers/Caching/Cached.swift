@@ -54,8 +54,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             }
             return response
         }
-        // Whose they are nobody says, and a key must not hold them.
-        guard principal != nil || !request.headerFields.contains(.authorization) else {
+        // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
+        guard rules.isShared || principal != nil || !request.headerFields.contains(.authorization) else {
             request.emit(.cacheBypassed(.credentials))
             return try await upstream.send(request)
         }
