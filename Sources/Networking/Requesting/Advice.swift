@@ -35,6 +35,17 @@ extension NetworkingComponent {
                 advice.append("\(throttled) stands outside retry, so a request holds its slot between attempts.")
             case let limited as RateLimited where isOutsideRetry:
                 advice.append("\(limited) stands outside retry, so only the first of its attempts is counted.")
+            case let cached as Cached:
+                if parts[..<index].contains(where: { $0 is any Authenticating }) {
+                    advice.append(
+                        "\(cached) stands inside authenticated, so it sees credentials and nobody's name, and keeps nothing."
+                    )
+                }
+                if parts[..<index].contains(where: { $0 is Deduplicated }) {
+                    advice.append(
+                        "\(cached) stands inside deduplicated, so misses for one URL are not shared; put it outside."
+                    )
+                }
             case let deduplicated as Deduplicated where isInsideRetry:
                 advice.append("\(deduplicated) stands inside retry, so those who share an exchange each try again.")
             case let deadline as Deadline where isInsideRetry:

@@ -11,7 +11,7 @@ public import Foundation
 /// ```swift
 /// MockResponse.ok(data, headerFields: [.contentType: "text/plain"])
 /// MockResponse.json(user).delayed(by: .seconds(2))
-/// MockResponse.failure(URLError(.notConnectedToInternet))
+/// MockResponse.failure(NetworkingError(.offline, request: request))
 /// ```
 public struct MockResponse: Sendable {
     private var outcome: Result<Content, any Error>
@@ -97,7 +97,8 @@ public struct MockResponse: Sendable {
 
     /// A transport that fails.
     ///
-    /// - Parameter error: What it throws, as it is.
+    /// - Parameter error: What it throws, as it is. What a transport throws for a failure of the network is a ``NetworkingError``: a
+    ///   stack retries such, and does not look into a `URLError`.
     /// - Returns: The answer.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse(outcome: .failure(error))

@@ -113,7 +113,12 @@ extension NetworkingComponent {
     }
 }
 
-struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, CustomStringConvertible {
+/// Tells `authenticated` from other modifiers, whatever its credentials are.
+protocol Authenticating {}
+
+struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, Authenticating,
+    CustomStringConvertible
+{
     let store: TokenStore<Credentials>
     let authorities: Set<AuthorityKey>
     let isPreemptive: Bool

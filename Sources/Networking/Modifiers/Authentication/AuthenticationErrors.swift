@@ -60,13 +60,16 @@ extension HTTPRequestData {
 
     /// What all hear who wait for a refresh that failed.
     ///
-    /// One that failed because of the network is of that kind, since it may work later.
+    /// One that failed because of the network is of that kind, since it may work later, and so is one that was a mistake of the
+    /// app's, which signing in anew would not mend.
     private func refreshFailed(_ error: any Error, after response: HTTPResponseData?) -> NetworkingError {
         if error is SignedOut { return hasNoCredentials }
         let failure = error as? NetworkingError
         let kind: NetworkingError.Kind =
             switch failure?.kind {
-            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout: failure?.kind ?? .unauthorized
+            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .invalidRequest,
+                .unencodableBody:
+                failure?.kind ?? .unauthorized
             default: .unauthorized
             }
         return NetworkingError(

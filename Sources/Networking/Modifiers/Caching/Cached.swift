@@ -32,6 +32,14 @@ extension NetworkingComponent {
     public func cached(in cache: ResponseCache = ResponseCache()) -> some NetworkingComponent {
         modified(Cached(cache: cache))
     }
+
+    /// Answers from a cache in a store of its own; for the rest it is the form with a ``ResponseCache``.
+    ///
+    /// - Parameter store: Where the responses are kept.
+    /// - Returns: A component that throws what its upstream throws.
+    public func cached(in store: some CacheStore) -> some NetworkingComponent {
+        cached(in: ResponseCache(in: store))
+    }
 }
 
 struct Cached: NetworkingModifier, CustomStringConvertible {

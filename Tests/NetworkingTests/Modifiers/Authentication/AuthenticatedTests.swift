@@ -440,6 +440,14 @@ struct AuthenticatedTests {
         #expect(store.credentials?.accessToken == "secret-2")
     }
 
+    /// Signing in anew would not mend it.
+    @Test func aRefreshThatIsAMistakeOfTheAppsIsOfThatKind() async {
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.invalidRequest, request: .lawful))
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .invalidRequest)
+    }
+
     /// A callback that never comes.
     @Test func nobodyWaitsForADelegateThatDoesNotReturn() async throws {
         struct Stuck: AuthenticationDelegate {

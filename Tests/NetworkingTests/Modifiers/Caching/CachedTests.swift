@@ -202,6 +202,14 @@ struct CachedTests {
         #expect(transport.requests.count == 1)
     }
 
+    @Test func adviceSaysWhereItBelongs() {
+        let transport = MockTransport()
+        let credentials = BearerCredentials(token: "token")
+        #expect(transport.authenticated(with: credentials).deduplicated().cached().advice.isEmpty)
+        #expect(transport.cached(in: store).authenticated(with: credentials).advice.count == 1)
+        #expect(transport.cached(in: store).deduplicated().advice.count == 1)
+    }
+
     @Test func entriesCanBeRemoved() async throws {
         let (network, _) = stack([.cacheControl: "max-age=100"])
         let cache = ResponseCache(in: store)
