@@ -244,8 +244,11 @@ extension HTTPRequestData {
     package var landed: HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized])
-        if let settings = box?.value, !settings.stackObservers.isEmpty || !settings.offeredSchemes.isEmpty {
+        // Field by field: the settings as a whole would be copied.
+        if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
+        }
+        if box?.value.offeredSchemes.isEmpty == false {
             request.settings.offeredSchemes = []
         }
         return request
