@@ -37,6 +37,19 @@ extension NetworkingComponent {
     }
 }
 
+extension NetworkingComponent {
+    /// What sending a request comes to, for those who decide about it; a cancellation is nothing to decide about.
+    func outcome(of request: HTTPRequestData) async throws -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await send(request))
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
 extension HTTPResponseData {
     /// Hands a collected body to a sink, as a transport would have.
     mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {

@@ -58,20 +58,3 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
         }
     }
 }
-
-extension APIKeyCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and not the key.
-    public var description: String {
-        "APIKeyCredentials(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// What a dump shows: no secret.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}

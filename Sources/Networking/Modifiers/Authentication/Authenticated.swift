@@ -139,7 +139,9 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     func resolve(_ request: inout HTTPRequestData) {
         // So that it is hidden in what lies outside, too, where a server repeats it in a redirect.
-        if let key = store.credentials as? APIKeyCredentials, case .query(let name) = key.place {
+        if Credentials.self == APIKeyCredentials.self, let key = store.credentials as? APIKeyCredentials,
+            case .query(let name) = key.place
+        {
             request.settings.secretQueryItems.insert(name.lowercased())
         }
     }
@@ -202,7 +204,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> Result<HTTPResponseData, any Error> {
         var request = request
         try grant.credentials.apply(to: &request)
-        return try await Self.send(request, upstream: upstream)
+        return try await upstream.outcome(of: request)
             .map { response in
                 var response = response
                 response.principal = response.principal.joined(by: grant.principal)
@@ -213,20 +215,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
                 error.principal = error.principal.joined(by: grant.principal)
                 return error
             }
-    }
-
-    /// Sends a request, and keeps its error, unless that is the caller's cancellation.
-    private static func send(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> Result<HTTPResponseData, any Error> {
-        do {
-            return .success(try await upstream.send(request))
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            return .failure(error)
-        }
     }
 
     /// The response of 401, as an answer or within an error, unless it is another server's, to which a redirect led.
@@ -259,7 +247,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         if let scheme = Credentials.scheme {
             bare.settings.offeredSchemes.append(scheme.lowercased())
         }
-        let result = try await Self.send(bare, upstream: upstream)
+        let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result), isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal)
         else {
             return try result.get()

@@ -25,8 +25,10 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Keep secrets out of descriptions and mirrors, as the library's own credentials do.
-public protocol AuthenticatingCredentials: Sendable {
+/// Nothing of them shows in a description, a dump or a mirror, unless a type of your own says otherwise.
+public protocol AuthenticatingCredentials: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// The method that these credentials serve.
     static var method: AuthenticationMethod { get }
 
@@ -63,6 +65,21 @@ extension AuthenticatingCredentials {
     /// Nobody in particular.
     public var userID: String? {
         nil
+    }
+
+    /// The type, and nothing of what is in it.
+    public var description: String {
+        "\(Self.self)(<redacted>)"
+    }
+
+    /// The same as the description.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: [:])
     }
 
     /// Whether they have run out, by the environment's clock.

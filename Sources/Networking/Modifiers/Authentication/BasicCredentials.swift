@@ -62,20 +62,3 @@ public struct BasicCredentials: AuthenticatingCredentials, Hashable, Codable {
         request.setCredential("Basic \(Data("\(user):\(password)".utf8).base64EncodedString())", for: .authorization)
     }
 }
-
-extension BasicCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and neither the user nor the password.
-    public var description: String {
-        "BasicCredentials(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// What a dump shows: no secret.
-    public var customMirror: Mirror {
-        Mirror(self, children: [:])
-    }
-}

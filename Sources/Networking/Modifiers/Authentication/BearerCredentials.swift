@@ -36,20 +36,3 @@ public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {
         request.setCredential("Bearer \(token)", for: .authorization)
     }
 }
-
-extension BearerCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and not the token.
-    public var description: String {
-        "BearerCredentials(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// What a dump shows: no secret.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["expirationDate": expirationDate.map { "\($0)" } ?? "none"])
-    }
-}

@@ -81,26 +81,3 @@ public struct Session: AuthenticatingCredentials, Hashable, Codable {
         request.setCredential("Bearer \(accessToken)", for: .authorization)
     }
 }
-
-extension Session: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and neither the user nor the tokens.
-    public var description: String {
-        "Session(<redacted>)"
-    }
-
-    /// The same as ``description``.
-    public var debugDescription: String {
-        description
-    }
-
-    /// What a dump shows: no secret.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "hasRefreshToken": "\(refreshToken != nil)",
-                "expirationDate": expirationDate.map { "\($0)" } ?? "none",
-            ]
-        )
-    }
-}

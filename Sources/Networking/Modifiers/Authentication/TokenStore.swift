@@ -179,9 +179,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             case .wait(let renewal, let passenger):
                 request.emit(.waitingForCredentials)
                 try await request.explaining(nil) { try await renewal.value(for: passenger) }
-            case .renew(let renewal, let old):
+            case .renew(let renewal, let old, let generation):
                 request.emit(.refreshingCredentials)
-                start(renewal, from: old, after: nil, for: request, over: upstream)
+                start(renewal, from: old, generation, after: nil, for: request, over: upstream)
                 try await request.explaining(nil) { try await renewal.valueForCreator() }
             case .impossible:
                 throw request.hasNoCredentials
@@ -209,9 +209,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         case .wait(let renewal, let passenger):
             request.emit(.waitingForCredentials)
             try await request.explaining(response) { try await renewal.value(for: passenger) }
-        case .renew(let renewal, let old):
+        case .renew(let renewal, let old, let generation):
             request.emit(.refreshingCredentials)
-            start(renewal, from: old, after: response, for: request, over: upstream)
+            start(renewal, from: old, generation, after: response, for: request, over: upstream)
             try await request.explaining(response) { try await renewal.valueForCreator() }
         case .impossible:
             return nil
@@ -232,8 +232,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private enum Step {
         case go(Grant)
         case wait(Renewal, Renewal.Passenger)
-        /// The flight is to be started, from these credentials or none.
-        case renew(Renewal, Credentials?)
+        /// The flight is to be started, from the credentials of a generation, or from none.
+        case renew(Renewal, Credentials?, generation: UInt64)
         case impossible
         case tooOften(Duration)
     }
@@ -279,13 +279,14 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             state.renewals.append(now)
             let renewal = Renewal(outlivesPassengers: true)
             state.renewal = renewal
-            return .renew(renewal, state.credentials)
+            return .renew(renewal, state.credentials, generation: state.generation)
         }
     }
 
     private func start(
         _ renewal: Renewal,
         from old: Credentials?,
+        _ generation: UInt64,
         after response: HTTPResponseData?,
         for request: HTTPRequestData,
         over upstream: some NetworkingComponent
@@ -296,7 +297,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 let clock = NetworkEnvironment.current.clock
                 var environment = NetworkEnvironment.current
                 environment[RenewingStores.self].insert(ObjectIdentifier(self))
-                // A delegate need not be prompt, so nobody waits for it longer than this; what it brings later is dropped.
+                // A delegate need not be prompt, so nobody waits for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
                     expire(renewal, with: request.refreshTimedOut(after: timeout))
                 }
@@ -305,7 +306,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     guard let old else { return try await delegate.authorize(over: upstream) }
                     return try await delegate.refresh(old, after: response, over: upstream)
                 }
-                land(renewal, new)
+                land(renewal, generation, new)
             } catch {
                 try fail(renewal, with: error, after: response)
             }
@@ -313,12 +314,15 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Puts new credentials into place, unless others have been set or removed meanwhile.
-    private func land(_ renewal: Renewal, _ new: Credentials) {
+    ///
+    /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun wins.
+    private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials) {
         let new = new.inheriting(from: credentials)
         let hasRunOut = new.expires(within: leeway)
         publish(.refreshed(new)) {
             state.withLock { state in
-                guard state.renewal === renewal else { return false }
+                let isLate = state.renewal == nil && state.generation == generation
+                guard state.renewal === renewal || isLate else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // Either the server gives out what has run out, or a clock is wrong: it will refuse what it does not accept.
                 state.usage = hasRunOut ? .untilRefused : .inTime

@@ -22,7 +22,9 @@ extension CacheRules {
     /// What to do with a request, given what is stored for its URL.
     func decide(about request: HTTPRequestData, entries: [CachedEntry], mode: CacheMode, now: Date) -> CacheDecision {
         let wanted = Self.directives(of: request)
-        guard mode.reads, !wanted.contains("no-store") else { return .forward }
+        // Whether something is still as it was only its server knows (RFC 9111 section 4.3.2).
+        let isForOrigin = request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince)
+        guard mode.reads, !wanted.contains("no-store"), !isForOrigin else { return .forward }
         let mayNotAsk = mode == .onlyIfCached || wanted.contains("only-if-cached")
         // The newest of those that fit (section 4).
         let fitting = entries.filter { Self.matches($0, request) }

@@ -113,7 +113,7 @@ struct CacheRules: Sendable, Hashable {
         // The first counts where there are several, and what is no number is none.
         let first = entry.response.headerFields[values: .age].first.flatMap { $0.split(separator: ",").first }
         let stated = first.flatMap { CacheControl.deltaSeconds($0.trimmed) } ?? 0
-        let corrected = stated + entry.responseDate.timeIntervalSince(entry.requestDate)
+        let corrected = stated + max(0, entry.responseDate.timeIntervalSince(entry.requestDate))
         return max(apparent, corrected) + resident
     }
 

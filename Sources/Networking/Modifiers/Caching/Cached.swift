@@ -73,9 +73,13 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         switch rules.decide(about: request, entries: entries, mode: mode, now: environment.clock.date) {
         case .serve(let entry, let age, let isStale):
             if isStale {
-                cache.revalidate(key) { [self] in
-                    var background = request
-                    background.sink = nil
+                var background = request
+                // Its caller has the answer, and hears no more.
+                background.sink = nil
+                background.progressHandler = nil
+                background.settings.observers = []
+                background.settings.stackObservers = []
+                cache.revalidate(key) { [self, background] in
                     _ = try await validate(background, entries, chosen: entry, key, upstream: upstream)
                 }
             }
@@ -126,23 +130,10 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
         let clock = NetworkEnvironment.current.clock
         let sent = clock.date
-        let response: HTTPResponseData
-        do {
-            response = try await upstream.send(conditional)
-        } catch let error as NetworkingError where error.response == nil {
-            let now = clock.date
-            guard let chosen, rules.mayStandIn(chosen, for: request, unreachable: true, at: now) else { throw error }
-            return try await answer(
-                request,
-                with: chosen,
-                age: rules.age(of: chosen, at: now) ?? 0,
-                .standIn,
-                key.principal
-            )
-        }
+        let outcome = try await upstream.outcome(of: conditional)
         let now = clock.date
-        if let chosen, [500, 502, 503, 504].contains(response.status.code),
-            rules.mayStandIn(chosen, for: request, unreachable: false, at: now)
+        if let chosen, let isUnreachable = outcome.failsUnreachable,
+            rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
         {
             return try await answer(
                 request,
@@ -152,11 +143,15 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
                 key.principal
             )
         }
-        guard response.status == .notModified, response.principal == key.principal else {
+        let response = try outcome.get()
+        guard response.status == .notModified else {
             await keep(response, of: request, candidates, key, sent: sent, received: now)
             return response
         }
-        guard var entry = candidates.confirmed(by: response.http, chosen: chosen) else { return response }
+        // A caller who has asked for no 304 must not get one, whatever it speaks of.
+        guard response.principal == nil || response.principal == key.principal,
+            var entry = candidates.confirmed(by: response.http, chosen: chosen)
+        else { return try await forward(request, candidates, key, upstream: upstream) }
         entry.freshen(by: response.http, sent: sent, received: now)
         // Another variant answers this request from now on.
         entry.varying = CacheRules.varying(entry.response, request)
@@ -189,7 +184,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return await freshen(entries, byHead: response.http, request, key, sent: sent, received: received)
         }
         if response.status == .notModified {
-            guard var entry = entries.confirmed(by: response.http, chosen: entries.first) else { return }
+            let fitting = entries.first { CacheRules.matches($0, request) }
+            guard var entry = entries.confirmed(by: response.http, chosen: fitting) else { return }
             entry.freshen(by: response.http, sent: sent, received: received)
             return await write(entry, key, request)
         }
@@ -359,6 +355,21 @@ extension HTTPResponseData {
     public internal(set) var isCached: Bool {
         get { self[metadata: CachedKey.self] }
         set { self[metadata: CachedKey.self] = newValue }
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// Whether the server failed because it could not be reached, and not by its answer; nil when it did not fail.
+    fileprivate var failsUnreachable: Bool? {
+        switch self {
+        case .success(let response):
+            return [500, 502, 503, 504].contains(response.status.code) ? false : nil
+        case .failure(let error):
+            switch (error as? NetworkingError)?.kind {
+            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .truncated: return true
+            default: return nil
+            }
+        }
     }
 }
 

@@ -65,10 +65,11 @@ public final class ResponseCache: Sendable {
             revalidations.count < Self.mostRevalidations && revalidations.insert(key).inserted
         }
         guard isFree else { return }
-        _ = OwnedTask<Void>
-            .immediate { [self] in
-                defer { revalidations.withLock { _ = $0.remove(key) } }
-                try await work()
-            }
+        // A flight without passengers: it belongs to nobody, and has no deadline of its first caller's.
+        let flight = SharedFlight<Void>(outlivesPassengers: true)
+        flight.start { [self] in
+            defer { revalidations.withLock { _ = $0.remove(key) } }
+            try await work()
+        }
     }
 }

@@ -122,7 +122,7 @@ private struct RetriedCall {
             if let result {
                 brought = result
             } else {
-                brought = try await attempt(over: upstream)
+                brought = try await upstream.outcome(of: request)
             }
             if let response = try await lastWord(brought, since: start) { return response }
             try await wait()
@@ -133,16 +133,6 @@ private struct RetriedCall {
             }
             start = environment.clock.now
             result = nil
-        }
-    }
-
-    private func attempt(over upstream: some NetworkingComponent) async throws -> Result<HTTPResponseData, any Error> {
-        do {
-            return .success(try await upstream.send(request))
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            return .failure(error)
         }
     }
 

@@ -474,6 +474,54 @@ struct AuthenticatedTests {
         clock.advance(by: .seconds(60))
     }
 
+    /// What it brings late may be all that is left of the session.
+    @Test func aRefreshThatComesLateIsKept() async throws {
+        server.expire()
+        server.holdRefreshes(deafly: true)
+        let call = await begin(1, over: network)[0]
+        try await server.refreshHasBegun()
+        clock.advance(by: .seconds(60))
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .timeout)
+        server.letRefreshesGoOn()
+        while store.credentials?.accessToken != "access-1" {
+            await Task.yield()
+        }
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    /// Everything that may happen to a store at once; whoever asks is answered, and nobody waits for ever.
+    @Test func survivesEverythingAtOnce() async throws {
+        let clock = ManualClock()
+        let limit = RefreshLimit(.max, per: .seconds(1))
+        let store = TokenStore(server.session(), delegate: server, limit: limit)
+        let network = Self.stack(transport, store, clock)
+        await withTaskGroup { group in
+            for number in 0..<32 {
+                group.addTask { [server] in
+                    for round in 0..<50 {
+                        switch (number + round) % 8 {
+                        case 0: store.set(server.session(of: round.isMultiple(of: 2) ? "emily" : "james"))
+                        case 1: server.expire()
+                        case 2: store.update(server.session())
+                        case 3 where round % 10 == 0: store.remove()
+                        case 4:
+                            let call = Task { try await network.me() }
+                            await Task.yield()
+                            call.cancel()
+                            _ = await call.result
+                        default: _ = try? await network.me()
+                        }
+                        _ = store.principal
+                    }
+                }
+            }
+        }
+        store.set(server.session())
+        #expect(try await network.me().status == .ok)
+    }
+
     @Test func theLimitMayBeAnother() async throws {
         let limit = RefreshLimit(1, per: .seconds(10))
         let network = Self.stack(transport, TokenStore(server.session(), delegate: server, limit: limit), clock)

@@ -19,6 +19,8 @@ final class TokenServer: AuthenticationDelegate {
         var refusesAll = false
         var lifetime: Duration?
         var gate: Suspension<Void>?
+        /// A cancellation does not reach who is held.
+        var isDeaf = false
         var begun = Suspension<Void>()
         var responses: [Int?] = []
     }
@@ -60,8 +62,9 @@ final class TokenServer: AuthenticationDelegate {
     }
 
     /// Holds refreshes until the test lets them go on.
-    func holdRefreshes() {
+    func holdRefreshes(deafly isDeaf: Bool = false) {
         state.withLock { state in
+            state.isDeaf = isDeaf
             state.gate = Suspension()
             state.begun = Suspension()
         }
@@ -109,7 +112,11 @@ final class TokenServer: AuthenticationDelegate {
     private func renew(_ session: Session?) async throws -> Session {
         let (gate, begun) = state.withLock { ($0.gate, $0.begun) }
         begun.resume()
-        try await gate?.value()
+        if state.withLock({ $0.isDeaf }) {
+            await Task.detached { try? await gate?.value() }.value
+        } else {
+            try await gate?.value()
+        }
         let lifetime = state.withLock { $0.lifetime }
         let expiry = lifetime.map { NetworkEnvironment.current.clock.date.addingTimeInterval($0 / .seconds(1)) }
         return try state.withLock { state in

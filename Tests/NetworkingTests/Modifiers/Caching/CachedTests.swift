@@ -138,6 +138,115 @@ struct CachedTests {
         #expect(try await text(uncached) { $0.cacheMode = .fixed(.seconds(60)) } == "2")
     }
 
+    /// A caller who has asked for no 304 gets none: not one about nothing that is kept, nor one for somebody else.
+    @Test func aConfirmationOfNothingIsAskedForAgain() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=1", .eTag: "\"a\""]) { number in
+            number == 2 ? MockResponse(status: .notModified, headerFields: [.eTag: "\"other\""]) : nil
+        }
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(2))
+        let response = try await network.data(.lawful)
+        #expect(response.status == .ok)
+        #expect(transport.requests.count >= 2)
+    }
+
+    /// Only a server that cannot be reached is stood in for: who has no credentials must hear of it.
+    @Test(arguments: [NetworkingError.Kind.unauthorized, .invalidRequest, .tooLarge, .rejected])
+    func otherFailuresAreToldAndNotCovered(kind: NetworkingError.Kind) async throws {
+        let (network, _) = stack([.cacheControl: "max-age=1"]) { number in
+            number > 1 ? .failure(NetworkingError(kind, request: .lawful)) : nil
+        }
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(2))
+        let error = await #expect(throws: NetworkingError.self) { try await text(network) }
+        #expect(error?.kind == kind)
+    }
+
+    @Test func whatIsValidatedInTheBackgroundIsNoLongerItsCallers() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=1, stale-while-revalidate=100"])
+        let events = CapturedEvents()
+        _ = try await text(network)
+        clock.advance(by: .seconds(2))
+        let call = network.deadline(.seconds(1)).environment(\.clock, .manual(clock))
+        _ = try await text(call) { $0.addObserver(events) }
+        while transport.requests.count < 2 {
+            await Task.yield()
+        }
+        #expect(!transport.requests[1].isObserved)
+        #expect(events.names == ["cacheHit"])
+    }
+
+    @Test func conditionsThatOnlyTheServerKnowsGoThere() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=100", .eTag: "\"a\""])
+        _ = try await text(network)
+        _ = try await text(network) { $0.headerFields[.ifMatch] = "\"a\"" }
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Rubbish and crowds
+
+    @Test func rubbishIsNoTrap() async throws {
+        var random = SystemRandomNumberGenerator()
+        let pieces = [
+            "max-age", "=", "\"", ",", " ", "99999999999999999999", "-1", "no-cache", "bytes", "-", "/", "*", "W/",
+            "\\", "é",
+            "0", "Thu, 18 Aug 2050", "02:01:18", "GMT", "5", "9223372036854775807", "s-maxage", "stale-if-error",
+        ]
+        func rubbish() -> String {
+            (0..<Int.random(in: 0...6, using: &random)).map { _ in pieces.randomElement(using: &random)! }.joined()
+                .trimmingCharacters(in: .whitespaces)
+        }
+        for _ in 0..<3_000 {
+            var fields: HTTPFields = [:]
+            for name in [
+                HTTPField.Name.cacheControl, .age, .expires, .date, .eTag, .lastModified, .vary, .contentRange,
+                .connection,
+            ] where Bool.random(using: &random) {
+                fields[name] = rubbish()
+            }
+            let code = [200, 206, 304, 404, 500].randomElement(using: &random)!
+            let answer = MockResponse(
+                status: HTTPResponse.Status(code: code),
+                data: Data(count: Int.random(in: 0...9, using: &random)),
+                headerFields: fields
+            )
+            let network = MockTransport { _ in answer }.cached(in: ResponseCache(in: store, isShared: code == 404))
+                .environment(\.clock, .manual(clock))
+            var request = HTTPRequestData.lawful
+            for name in [
+                HTTPField.Name.cacheControl, .range, .ifNoneMatch, .ifModifiedSince, .ifRange,
+            ] where Bool.random(using: &random) {
+                request.headerFields[name] = rubbish()
+            }
+            _ = try? await network.data(request)
+            clock.advance(by: .seconds(1))
+        }
+    }
+
+    @Test func sixtyFourTasksShareACache() async throws {
+        let (network, _) = stack([.cacheControl: "max-age=1, stale-while-revalidate=2", .eTag: "\"a\""])
+        let cache = ResponseCache(in: store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<64 {
+                group.addTask { [clock] in
+                    for round in 0..<40 {
+                        let request = HTTPRequestData.lawful.with { $0.target = "/\((number + round) % 7)" }
+                        switch (number * 7 + round) % 20 {
+                        case 0: clock.advance(by: .milliseconds(700))
+                        case 1: try await cache.remove(url: #require(request.url))
+                        case 2: try await network.data(request.with { $0.method = .post })
+                        case 3: try await cache.removeAll()
+                        default: #expect(try await network.data(request).status == .ok)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(store.count <= 7)
+        #expect(store.cost >= 0)
+    }
+
     // MARK: Whose
 
     @Test func nobodySeesWhatWasFetchedForAnother() async throws {
