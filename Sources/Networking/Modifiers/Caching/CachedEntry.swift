@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 /// A response as a cache keeps it.
-public struct CachedEntry: Sendable, Hashable {
+public struct CachedEntry: Sendable, Hashable, Identifiable {
     /// Tells the entries of a key apart.
     public let id: UUID
     /// The status and the header fields.

@@ -331,8 +331,9 @@ struct CachedTests {
 
     @Test func aStoreThatFailsIsNotTheCallersTrouble() async throws {
         struct Broken: CacheStore, Error {
+            let entryCostLimit = Int.max
             func entries(for key: CacheKey) async throws -> [CachedEntry] { throw self }
-            func store(_ entry: CachedEntry, for key: CacheKey) async throws { throw self }
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { throw self }
             func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { throw self }
             func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws { throw self }
         }
