@@ -44,6 +44,8 @@ public enum NetworkEvent: Sendable {
     case cacheMissed
     /// A response was put into the cache.
     case cacheStored
+    /// Other responses went to make room for it.
+    case cacheEvicted(count: Int)
     /// What is in the cache was confirmed by the server.
     case cacheRevalidated
     /// The cache let the request or its response pass.
@@ -117,6 +119,7 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .cacheHit(let hit): "cacheHit(\(hit))"
         case .cacheMissed: "cacheMissed"
         case .cacheStored: "cacheStored"
+        case .cacheEvicted(let count): "cacheEvicted(count: \(count))"
         case .cacheRevalidated: "cacheRevalidated"
         case .cacheBypassed(let reason): "cacheBypassed(\(reason))"
         case .cacheFailed(let error): "cacheFailed(\(type(of: error)))"

@@ -3,40 +3,83 @@
 /// Whatever cannot be read is left out, but for a number that is none: that makes a response stale rather than fresh
 /// (section 4.2.1). The first counts where a directive occurs twice.
 struct CacheControl: Sendable, Hashable {
-    private var directives: [String: String?] = [:]
+    /// What a cache knows of them; most requests have none.
+    private(set) var directives: Directives = []
+    /// Those that have no argument, and so hold for the whole message.
+    private var unqualified: Directives = []
+    private var arguments: [Directives: String] = [:]
+    private var seconds: [Directives: Double] = [:]
+    /// Whether there are no directives at all, not even unknown ones.
+    private(set) var isEmpty = true
+
+    /// The directives that mean something to a cache.
+    struct Directives: OptionSet, Sendable, Hashable {
+        let rawValue: UInt16
+
+        static let immutable = Directives(rawValue: 1)
+        static let maxAge = Directives(rawValue: 1 << 1)
+        static let maxStale = Directives(rawValue: 1 << 2)
+        static let minFresh = Directives(rawValue: 1 << 3)
+        static let mustRevalidate = Directives(rawValue: 1 << 4)
+        static let mustUnderstand = Directives(rawValue: 1 << 5)
+        static let noCache = Directives(rawValue: 1 << 6)
+        static let noStore = Directives(rawValue: 1 << 7)
+        static let onlyIfCached = Directives(rawValue: 1 << 8)
+        static let `private` = Directives(rawValue: 1 << 9)
+        static let proxyRevalidate = Directives(rawValue: 1 << 10)
+        static let `public` = Directives(rawValue: 1 << 11)
+        static let sMaxAge = Directives(rawValue: 1 << 12)
+        static let staleIfError = Directives(rawValue: 1 << 13)
+        static let staleWhileRevalidate = Directives(rawValue: 1 << 14)
+
+        fileprivate static let named: [String: Directives] = [
+            "immutable": .immutable, "max-age": .maxAge, "max-stale": .maxStale, "min-fresh": .minFresh,
+            "must-revalidate": .mustRevalidate, "must-understand": .mustUnderstand, "no-cache": .noCache,
+            "no-store": .noStore, "only-if-cached": .onlyIfCached, "private": .private,
+            "proxy-revalidate": .proxyRevalidate, "public": .public, "s-maxage": .sMaxAge,
+            "stale-if-error": .staleIfError, "stale-while-revalidate": .staleWhileRevalidate,
+        ]
+    }
 
     init(_ values: [String]) {
         for value in values {
             for piece in Self.split(value) {
-                guard let (name, argument) = Self.directive(piece), directives[name] == nil else { continue }
-                directives[name] = .some(argument)
+                guard let (name, argument) = Self.directive(piece) else { continue }
+                isEmpty = false
+                guard let directive = Directives.named[name], !directives.contains(directive) else { continue }
+                directives.insert(directive)
+                arguments[directive] = argument
+                if argument == nil {
+                    unqualified.insert(directive)
+                }
+                seconds[directive] = argument.flatMap { Self.deltaSeconds($0) }
             }
         }
     }
 
-    var isEmpty: Bool {
-        directives.isEmpty
+    func contains(_ directive: Directives) -> Bool {
+        directives.contains(directive)
     }
 
-    func contains(_ name: String) -> Bool {
-        directives[name] != nil
+    /// Whether any of several directives is there.
+    func contains(anyOf several: Directives) -> Bool {
+        !directives.isDisjoint(with: several)
     }
 
     /// Whether a directive is there without an argument, and so holds for the whole message.
-    func isUnqualified(_ name: String) -> Bool {
-        directives[name].map { $0 == nil } ?? false
+    func isUnqualified(_ directive: Directives) -> Bool {
+        unqualified.contains(directive)
     }
 
     /// The field names in a directive's argument, in lower case.
-    func fieldNames(_ name: String) -> [String] {
-        guard let argument = directives[name] ?? nil else { return [] }
+    func fieldNames(_ directive: Directives) -> [String] {
+        guard let argument = arguments[directive] else { return [] }
         return argument.split(separator: ",").map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 
     /// The seconds in a directive's argument: zero when that is no number; nil without the directive.
-    func seconds(_ name: String) -> Double? {
-        guard let argument = directives[name] else { return nil }
-        return argument.flatMap { Self.deltaSeconds($0) } ?? 0
+    func seconds(_ directive: Directives) -> Double? {
+        directives.contains(directive) ? seconds[directive] ?? 0 : nil
     }
 
     /// A number of seconds; more than 2^31 is that (section 1.2.2).

@@ -12,8 +12,8 @@ enum CacheDecision: Sendable {
     case serve(CachedEntry, age: Double, isStale: Bool)
     /// Ask the server whether the entries still hold; the chosen one, if there is one, is what would be used.
     case validate([CachedEntry], chosen: CachedEntry?)
-    /// Ask the server.
-    case forward
+    /// Ask the server, for a reason.
+    case forward(CacheStatus.Forward)
     /// Nothing is there, and nobody may be asked.
     case unsatisfiable
 }
@@ -21,20 +21,26 @@ enum CacheDecision: Sendable {
 extension CacheRules {
     /// What to do with a request, given what is stored for its URL.
     func decide(about request: HTTPRequestData, entries: [CachedEntry], mode: CacheMode, now: Date) -> CacheDecision {
+        guard mode.reads else { return .forward(.bypass) }
         let wanted = Self.directives(of: request)
         // Whether something is still as it was only its server knows (RFC 9111 section 4.3.2).
         let isForOrigin = request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince)
-        guard mode.reads, !wanted.contains("no-store"), !isForOrigin else { return .forward }
-        let mayNotAsk = mode == .onlyIfCached || wanted.contains("only-if-cached")
+        guard !wanted.contains(.noStore), !isForOrigin else { return .forward(.request) }
+        let mayNotAsk = mode == .onlyIfCached || wanted.contains(.onlyIfCached)
         // The newest of those that fit (section 4).
-        let fitting = entries.filter { Self.matches($0, request) }
-            .max { $0.response.dateOrArrival($0) < $1.response.dateOrArrival($1) }
+        var fitting: CachedEntry?
+        for entry in entries where Self.matches(entry, request) {
+            if let fitting, fitting.facts.date > entry.facts.date { continue }
+            fitting = entry
+        }
         guard let entry = fitting, Self.covers(entry, request) else {
             if mayNotAsk { return .unsatisfiable }
             // Another variant may be what the server would send (section 4.3.1).
-            let others = entries.filter { $0.part == nil && $0.response.headerFields.contains(.eTag) }
-            return fitting == nil && !others.isEmpty && request.headerFields[.range] == nil
-                ? .validate(others, chosen: nil) : .forward
+            let others = entries.filter { $0.part == nil && $0.facts.tag != nil }
+            if fitting == nil, !others.isEmpty, request.headerFields[.range] == nil {
+                return .validate(others, chosen: nil)
+            }
+            return .forward(fitting != nil ? .partial : entries.isEmpty ? .uriMiss : .varyMiss)
         }
         let age = age(of: entry, at: now)
         if mode.ignoresAge { return .serve(entry, age: age ?? 0, isStale: false) }
@@ -46,51 +52,50 @@ extension CacheRules {
             return .serve(entry, age: age, isStale: isStale)
         }
         if mayNotAsk { return .unsatisfiable }
-        let variants = entries.filter {
-            $0.id != entry.id && $0.part == nil && $0.response.headerFields.contains(.eTag)
-        }
+        let variants = entries.filter { $0.id != entry.id && $0.part == nil && $0.facts.tag != nil }
         return .validate([entry] + variants, chosen: entry)
     }
 
     /// Whether an entry that may be used without asking is stale; nil when it may not.
     private func isStale(_ entry: CachedEntry, age: Double, _ wanted: CacheControl) -> Bool? {
-        let directives = directives(of: entry.response)
-        if directives.isUnqualified("no-cache") || wanted.contains("no-cache") { return nil }
-        let lifetime = lifetime(of: entry.response, at: entry.responseDate)
+        let directives = directives(of: entry)
+        if directives.isUnqualified(.noCache) || wanted.contains(.noCache) { return nil }
+        let lifetime = lifetime(of: entry)
         // What never changes while it is fresh need not be asked for again (RFC 8246).
-        let isImmutable = directives.contains("immutable") && lifetime > age
-        if let limit = wanted.seconds("max-age"), age > limit, !wanted.contains("max-stale"), !isImmutable {
+        let isImmutable = directives.contains(.immutable) && lifetime > age
+        if let limit = wanted.seconds(.maxAge), age > limit, !wanted.contains(.maxStale), !isImmutable {
             return nil
         }
         if lifetime > age {
-            return lifetime - age >= wanted.seconds("min-fresh") ?? 0 ? false : nil
+            return lifetime - age >= wanted.seconds(.minFresh) ?? 0 ? false : nil
         }
         guard mayBeStale(directives) else { return nil }
-        if wanted.contains("max-stale") {
+        if wanted.contains(.maxStale) {
             // Without a number, any staleness will do.
-            if wanted.isUnqualified("max-stale") || age - lifetime <= wanted.seconds("max-stale") ?? 0 { return false }
+            if wanted.isUnqualified(.maxStale) || age - lifetime <= wanted.seconds(.maxStale) ?? 0 { return false }
         }
-        if let window = directives.seconds("stale-while-revalidate"), age - lifetime <= window { return true }
+        if let window = directives.seconds(.staleWhileRevalidate), age - lifetime <= window { return true }
         return nil
     }
 
     /// Whether a stale response may be used at all (section 4.2.4).
     private func mayBeStale(_ directives: CacheControl) -> Bool {
-        let forbidding = ["must-revalidate", "no-cache"] + (isShared ? ["proxy-revalidate", "s-maxage"] : [])
-        return !forbidding.contains { directives.contains($0) }
+        !directives.contains(
+            anyOf: isShared ? [.mustRevalidate, .noCache, .proxyRevalidate, .sMaxAge] : [.mustRevalidate, .noCache]
+        )
     }
 
     /// Whether a stale entry may stand in for a server that fails (RFC 5861 section 4) or cannot be reached (RFC 9111
     /// section 4.2.4).
     func mayStandIn(_ entry: CachedEntry, for request: HTTPRequestData, unreachable: Bool, at now: Date) -> Bool {
-        let directives = directives(of: entry.response)
+        let directives = directives(of: entry)
         let wanted = Self.directives(of: request)
-        guard mayBeStale(directives), !wanted.contains("no-cache"), let age = age(of: entry, at: now) else {
+        guard mayBeStale(directives), !wanted.contains(.noCache), let age = age(of: entry, at: now) else {
             return false
         }
-        let windows = [directives, wanted].compactMap { $0.seconds("stale-if-error") }
+        let windows = [directives, wanted].compactMap { $0.seconds(.staleIfError) }
         if let window = windows.max() {
-            return age - lifetime(of: entry.response, at: entry.responseDate) <= window
+            return age - lifetime(of: entry) <= window
         }
         return unreachable
     }
@@ -101,114 +106,5 @@ extension CacheRules {
         guard let range = request.byteRange, request.ifRangeHolds(for: entry.response) else { return false }
         guard let wanted = range.bounds(of: part.length) else { return false }
         return part.range.lowerBound <= wanted.lowerBound && wanted.upperBound <= part.range.upperBound
-    }
-}
-
-extension HTTPResponse {
-    func dateOrArrival(_ entry: CachedEntry) -> Date {
-        date(.date, at: entry.responseDate) ?? entry.responseDate
-    }
-}
-
-// MARK: - Ranges and conditions
-
-/// A single range of bytes that a request wants (RFC 9110 section 14.1.2).
-enum ByteRange: Sendable, Equatable {
-    case from(Int, through: Int?)
-    case last(Int)
-
-    init?(_ field: String) {
-        let parts = field.split(separator: "=", maxSplits: 1)
-        guard parts.count == 2, parts[0].trimmed.lowercased() == "bytes", !parts[1].contains(",") else { return nil }
-        let bounds = parts[1].trimmed.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard bounds.count == 2 else { return nil }
-        switch (Int(bounds[0]), Int(bounds[1])) {
-        case (let first?, let last?) where first >= 0 && last >= first && last < .max:
-            self = .from(first, through: last)
-        case (let first?, nil) where bounds[1].isEmpty && first >= 0: self = .from(first, through: nil)
-        case (nil, let count?) where bounds[0].isEmpty && count > 0: self = .last(count)
-        default: return nil
-        }
-    }
-
-    /// Its bytes in a representation of a length; nil where that is not known and matters, or there are none.
-    func bounds(of length: Int?) -> Range<Int>? {
-        switch self {
-        case .from(let first, through: let last?):
-            let end = min(last + 1, length ?? .max)
-            return first < end ? first..<end : nil
-        case .from(let first, through: nil):
-            guard let length, first < length else { return nil }
-            return first..<length
-        case .last(let count):
-            guard let length, length > 0 else { return nil }
-            return max(0, length - count)..<length
-        }
-    }
-}
-
-extension HTTPRequestData {
-    /// The one range that it wants; nil for all, and for what cannot be read.
-    var byteRange: ByteRange? {
-        headerFields[.range].flatMap { ByteRange($0) }
-    }
-
-    /// Whether a range of a stored response is what it wants (RFC 9110 section 13.1.5).
-    func ifRangeHolds(for response: HTTPResponse) -> Bool {
-        guard let condition = headerFields[.ifRange] else { return true }
-        if condition.hasPrefix("\"") { return response.headerFields[.eTag] == condition }
-        return response.headerFields[.lastModified] == condition
-    }
-
-    var isConditional: Bool {
-        [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince]
-            .contains {
-                headerFields.contains($0)
-            }
-    }
-
-    /// Whether the caller has what is stored, so that a 304 says all (RFC 9110 section 13.2.2).
-    func alreadyHas(_ entry: CachedEntry) -> Bool {
-        let tags = headerFields[values: .ifNoneMatch].flatMap { $0.entityTags }
-        if !tags.isEmpty {
-            guard let tag = entry.response.headerFields[.eTag] else { return tags.contains("*") }
-            return tags.contains("*") || tags.contains { $0.isWeaklyEqual(to: tag) }
-        }
-        guard let since = headerFields[.ifModifiedSince].flatMap({ Date(httpDate: $0, now: entry.responseDate) }) else {
-            return false
-        }
-        let modified =
-            entry.response.date(.lastModified, at: entry.responseDate)
-            ?? entry.response.date(.date, at: entry.responseDate)
-        return modified.map { $0 <= since } ?? false
-    }
-}
-
-extension String {
-    /// The entity tags of a list; they may hold commas.
-    var entityTags: [String] {
-        var tags: [String] = []
-        var rest = self[...].trimmed
-        while !rest.isEmpty {
-            if rest.hasPrefix("*") { return ["*"] }
-            let isWeak = rest.hasPrefix("W/")
-            let opaque = isWeak ? rest.dropFirst(2) : rest
-            guard opaque.hasPrefix("\""), let end = opaque.dropFirst().firstIndex(of: "\"") else {
-                // One without quotes, up to the next comma.
-                let piece = rest.prefix { $0 != "," }
-                if !piece.trimmed.isEmpty { tags.append(String(piece.trimmed)) }
-                rest = rest.dropFirst(piece.count + 1).trimmed
-                continue
-            }
-            tags.append((isWeak ? "W/" : "") + opaque[...end])
-            rest = opaque[opaque.index(after: end)...].drop { $0 == "," || $0 == " " || $0 == "\t" }
-        }
-        return tags
-    }
-
-    /// RFC 9110 section 8.8.3.2.
-    func isWeaklyEqual(to other: String) -> Bool {
-        func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
-        return opaque(self) == opaque(other)
     }
 }

@@ -22,6 +22,12 @@ struct CacheRules: Sendable, Hashable {
         return CacheControl(response.headerFields[values: .cacheControl])
     }
 
+    /// The directives that count for an entry.
+    func directives(of entry: CachedEntry) -> CacheControl {
+        isShared ? entry.facts.targeted ?? entry.facts.directives : entry.facts.directives
+    }
+
+    /// The directives of a request.
     static func directives(of request: HTTPRequestData) -> CacheControl {
         CacheControl(request.headerFields[values: .cacheControl])
     }
@@ -38,15 +44,14 @@ struct CacheRules: Sendable, Hashable {
         // 304 updates what is there, and 206 needs to say what part it is.
         guard 200..<600 ~= code, code != 304 else { return .status }
         let directives = directives(of: response)
-        if Self.directives(of: request).contains("no-store") { return .request }
-        if directives.contains("no-store"), !(directives.contains("must-understand") && Self.understood.contains(code))
-        {
+        if Self.directives(of: request).contains(.noStore) { return .request }
+        if directives.contains(.noStore), !(directives.contains(.mustUnderstand) && Self.understood.contains(code)) {
             return .response
         }
-        if directives.contains("must-understand"), !Self.understood.contains(code) { return .response }
+        if directives.contains(.mustUnderstand), !Self.understood.contains(code) { return .response }
         if isShared {
-            if directives.isUnqualified("private") { return .response }
-            let isAllowed = ["public", "must-revalidate", "s-maxage"].contains { directives.contains($0) }
+            if directives.isUnqualified(.private) { return .response }
+            let isAllowed = directives.contains(anyOf: [.public, .mustRevalidate, .sMaxAge])
             if request.headerFields.contains(.authorization), !isAllowed { return .response }
         }
         if response.headerFields[values: .vary]
@@ -56,20 +61,20 @@ struct CacheRules: Sendable, Hashable {
         }
         if code == 206, Self.part(of: response) == nil { return .status }
         let isExplicit =
-            ["public", "max-age"].contains { directives.contains($0) } || response.headerFields.contains(.expires)
-            || isShared && directives.contains("s-maxage") || !isShared && directives.contains("private")
+            directives.contains(anyOf: [.public, .maxAge]) || response.headerFields.contains(.expires)
+            || isShared && directives.contains(.sMaxAge) || !isShared && directives.contains(.private)
         let mayBeValidated =
             response.headerFields.contains(.eTag) || response.headerFields.contains(.lastModified)
         guard isExplicit || Self.heuristic.contains(code) else { return .status }
         // Nothing says how long, and nothing could be asked: it would never be used.
-        guard isExplicit || mayBeValidated || directives.contains("no-cache") || code == 206 || code == 200 else {
+        guard isExplicit || mayBeValidated || directives.contains(.noCache) || code == 206 || code == 200 else {
             return .status
         }
         return nil
     }
 
     /// RFC 9110 section 15.1.
-    private static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
+    static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
     /// The statuses whose caching this library knows.
     private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
 
@@ -92,7 +97,7 @@ struct CacheRules: Sendable, Hashable {
         return names
     }
 
-    /// The part that a 206 brings.
+    /// The part that a 206 says it brings.
     static func part(of response: HTTPResponse) -> CachedEntry.Part? {
         guard response.status.code == 206, let value = response.headerFields[.contentRange] else { return nil }
         let words = value.split { $0 == " " || $0 == "-" || $0 == "/" }
@@ -102,57 +107,48 @@ struct CacheRules: Sendable, Hashable {
         return CachedEntry.Part(range: first..<last + 1, length: Int(words[3]))
     }
 
+    /// What of a representation so many bytes of a response are; nil where the server has counted wrongly.
+    static func part(of response: HTTPResponse, with count: Int, for request: HTTPRequestData) -> CachedEntry.Part? {
+        guard var part = part(of: response) else { return CachedEntry.Part(range: 0..<count, length: count) }
+        if let length = part.length, part.range.count != count,
+            let wanted = request.byteRange?.bounds(of: length), wanted.count == count
+        {
+            // What was asked for, whatever it says.
+            part.range = wanted
+        }
+        return part.range.count == count ? part : nil
+    }
+
     // MARK: Age and freshness
 
     /// How old an entry is, in seconds (section 4.2.3); nil when the clock says that it has not come yet.
     func age(of entry: CachedEntry, at now: Date) -> Double? {
         let resident = now.timeIntervalSince(entry.responseDate)
-        guard resident >= 0 else { return nil }
-        let date = entry.response.date(.date, at: entry.responseDate)
-        let apparent = date.map { max(0, entry.responseDate.timeIntervalSince($0)) } ?? 0
-        // The first counts where there are several, and what is no number is none.
-        let first = entry.response.headerFields[values: .age].first.flatMap { $0.split(separator: ",").first }
-        let stated = first.flatMap { CacheControl.deltaSeconds($0.trimmed) } ?? 0
-        let corrected = stated + max(0, entry.responseDate.timeIntervalSince(entry.requestDate))
-        return max(apparent, corrected) + resident
+        return resident >= 0 ? entry.facts.initialAge + resident : nil
     }
 
-    /// For how long a response is fresh, in seconds (section 4.2.1).
-    func lifetime(of response: HTTPResponse, at responseDate: Date) -> Double {
-        let directives = directives(of: response)
-        if isShared, let seconds = directives.seconds("s-maxage") { return seconds }
-        if let seconds = directives.seconds("max-age") { return seconds }
-        let date = response.date(.date, at: responseDate) ?? responseDate
-        let isTargeted = isShared && !CacheControl(response.headerFields[values: .cdnCacheControl]).isEmpty
-        if !isTargeted, response.headerFields.contains(.expires) {
-            let values = response.headerFields[values: .expires]
-            guard values.count == 1, let expires = Date(strictHTTPDate: values[0], now: responseDate) else { return 0 }
-            return max(0, expires.timeIntervalSince(date))
-        }
-        // Section 4.2.2: a tenth of the time for which it has been as it is.
-        guard Self.heuristic.contains(response.status.code) || directives.contains("public"),
-            let modified = response.date(.lastModified, at: responseDate)
-        else { return 0 }
-        return max(0, date.timeIntervalSince(modified) / 10)
+    /// For how long an entry is fresh, in seconds (section 4.2.1).
+    func lifetime(of entry: CachedEntry) -> Double {
+        isShared ? entry.facts.sharedLifetime : entry.facts.lifetime
     }
 
     // MARK: Choosing
 
     /// Whether an entry was chosen by header fields that a request has too (section 4.1).
     static func matches(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
-        entry.varying == varying(entry.response, request)
+        entry.facts.vary.isEmpty || entry.varying == varying(entry.facts.vary, request)
     }
 
     /// The header fields of a request that a response's Vary names.
     static func varying(_ response: HTTPResponse, _ request: HTTPRequestData) -> [String: String] {
+        varying(CacheFacts.vary(of: response), request)
+    }
+
+    private static func varying(_ names: [CacheFacts.Vary], _ request: HTTPRequestData) -> [String: String] {
         var fields: [String: String] = [:]
-        for value in response.headerFields[values: .vary] {
-            for name in value.split(separator: ",") {
-                let name = name.trimmed.lowercased()
-                guard !name.isEmpty, let field = HTTPField.Name(name) else { continue }
-                let values = request.headerFields[values: field]
-                fields[name] = values.isEmpty ? nil : normalized(values, name)
-            }
+        for vary in names {
+            let values = request.headerFields[values: vary.field]
+            fields[vary.name] = values.isEmpty ? nil : normalized(values, vary.name)
         }
         return fields
     }
@@ -192,6 +188,10 @@ public enum CacheBypass: String, Sendable, Hashable {
     case incomplete
     /// It was fetched for somebody else than it was looked up for.
     case principal
+    /// Its URL was changed, or removed from the cache, while it was on its way.
+    case outdated
+    /// The store has failed.
+    case store
 }
 
 extension Date {
@@ -217,16 +217,4 @@ extension Date {
             now: now
         )
     }
-}
-
-extension HTTPResponse {
-    /// The date in a field; nil when there is none that can be read.
-    func date(_ name: HTTPField.Name, at now: Date) -> Date? {
-        headerFields[values: name].first.flatMap { Date(httpDate: $0, now: now) }
-    }
-}
-
-extension HTTPField.Name {
-    // A valid name, so there is a value.
-    static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")!
 }

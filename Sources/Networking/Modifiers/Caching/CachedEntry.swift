@@ -7,21 +7,30 @@ public import Foundation
 #endif
 
 /// A response as a cache keeps it.
-public struct CachedEntry: Sendable, Hashable, Identifiable {
+///
+/// It never changes: what confirms or completes it makes another with its id.
+public struct CachedEntry: Sendable, Identifiable {
     /// Tells the entries of a key apart.
-    public let id: UUID
+    public var id: UUID { storage.id }
     /// The status and the header fields.
-    public var response: HTTPResponse
+    public var response: HTTPResponse { storage.response }
     /// The body, or the part of it that is there.
-    public var body: Data
+    public var body: Data { storage.body }
     /// Which part of the representation the body is; nil for all of it.
-    public var part: Part?
+    public var part: Part? { storage.part }
     /// The header fields of the request by which the response was chosen: those that its Vary names, in lower case.
-    public var varying: [String: String]
+    public var varying: [String: String] { storage.varying }
     /// When the request was sent.
-    public var requestDate: Date
+    public var requestDate: Date { storage.requestDate }
     /// When the response came.
-    public var responseDate: Date
+    public var responseDate: Date { storage.responseDate }
+    /// How much room it takes, roughly: its body and its fields, in bytes.
+    public var cost: Int { storage.cost }
+
+    /// What its head says, read once.
+    var facts: CacheFacts { storage.facts }
+
+    private let storage: Storage
 
     /// A part of a representation.
     public struct Part: Sendable, Hashable, Codable {
@@ -60,35 +69,85 @@ public struct CachedEntry: Sendable, Hashable, Identifiable {
         requestDate: Date,
         responseDate: Date
     ) {
-        self.id = id
-        self.response = response
-        self.body = body
-        self.part = part
-        self.varying = varying
-        self.requestDate = requestDate
-        self.responseDate = responseDate
+        storage = Storage(
+            id: id,
+            response: response,
+            body: body,
+            part: part,
+            varying: varying,
+            requestDate: requestDate,
+            responseDate: responseDate,
+            cost: response.headerFields.reduce(body.count + 256) {
+                $0 + $1.name.rawName.utf8.count + $1.value.utf8.count
+            },
+            facts: CacheFacts(response, requestDate: requestDate, responseDate: responseDate)
+        )
     }
 
-    /// How much room it takes, roughly: its body and its fields.
-    public var cost: Int {
-        response.headerFields.reduce(body.count + 256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+    // One reference, since a hit passes entries along several times.
+    private final class Storage: Sendable {
+        let id: UUID
+        let response: HTTPResponse
+        let body: Data
+        let part: Part?
+        let varying: [String: String]
+        let requestDate: Date
+        let responseDate: Date
+        let cost: Int
+        let facts: CacheFacts
+
+        init(
+            id: UUID,
+            response: HTTPResponse,
+            body: Data,
+            part: Part?,
+            varying: [String: String],
+            requestDate: Date,
+            responseDate: Date,
+            cost: Int,
+            facts: CacheFacts
+        ) {
+            self.id = id
+            self.response = response
+            self.body = body
+            self.part = part
+            self.varying = varying
+            self.requestDate = requestDate
+            self.responseDate = responseDate
+            self.cost = cost
+            self.facts = facts
+        }
     }
 }
 
-/// What a cache looks entries up by: whose they are, and where they came from.
-public struct CacheKey: Sendable, Hashable {
-    /// On whose behalf they were fetched; nil for nobody's.
-    public let principal: Principal?
-    /// Their URL, without a fragment.
-    public let url: String
+extension CachedEntry: Hashable {
+    /// Entries are equal when all that is kept of them is.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.id == rhs.id && lhs.response == rhs.response && lhs.body == rhs.body && lhs.part == rhs.part
+            && lhs.varying == rhs.varying && lhs.requestDate == rhs.requestDate && lhs.responseDate == rhs.responseDate
+    }
 
-    /// Creates a key.
-    ///
-    /// - Parameters:
-    ///   - principal: On whose behalf.
-    ///   - url: The URL.
-    public init(principal: Principal?, url: String) {
-        self.principal = principal
-        self.url = url
+    /// Hashes what tells it apart.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(id)
+        hasher.combine(responseDate)
+    }
+}
+
+extension CachedEntry: CustomStringConvertible, CustomReflectable {
+    /// The status and how many bytes there are, and nothing of what they say.
+    public var description: String {
+        "\(response.status.text), \(body.count) bytes"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "id": id, "status": "\(response.status)", "headerFields": HeaderFields(response.headerFields),
+                "body": "\(body.count) bytes", "responseDate": responseDate,
+            ]
+        )
     }
 }

@@ -125,12 +125,15 @@ extension MemoryCacheStore {
             remove(entry.id, for: key)
             let place = places[key.url]?[key.principal] ?? add(key)
             touch(place)
+            if let twin = nodes[place]?.entries.first(where: { $0.varying == entry.varying }) {
+                forget(twin, at: place)
+            }
             nodes[place]?.entries.append(entry)
             cost += entry.cost
             count += 1
             var evicted = 0
             if let variants = nodes[place]?.entries, variants.count > Self.mostVariants {
-                remove(variants[0].id, for: key)
+                forget(variants[0], at: place)
                 evicted = 1
             }
             return evicted + trim(toCost: costLimit, count: countLimit)
@@ -139,14 +142,17 @@ extension MemoryCacheStore {
         mutating func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
             guard let place = places[key.url]?[key.principal] else { return }
             guard let id else { return remove(place) }
-            guard let index = nodes[place]?.entries.firstIndex(where: { $0.id == id }),
-                let entry = nodes[place]?.entries.remove(at: index)
-            else { return }
-            cost -= entry.cost
-            count -= 1
+            guard let entry = nodes[place]?.entries.first(where: { $0.id == id }) else { return }
+            forget(entry, at: place)
             if nodes[place]?.entries.isEmpty == true {
                 remove(place)
             }
+        }
+
+        private mutating func forget(_ entry: CachedEntry, at place: Int) {
+            nodes[place]?.entries.removeAll { $0.id == entry.id }
+            cost -= entry.cost
+            count -= 1
         }
 
         /// Returns how many entries went.

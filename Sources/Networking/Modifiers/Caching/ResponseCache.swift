@@ -15,9 +15,12 @@ public import Foundation
 ///
 /// try await cache.remove(url: url)
 /// ```
+///
+/// What is removed stays removed: responses that are on their way at that moment are not kept.
 public final class ResponseCache: Sendable {
     let store: any CacheStore
     let rules: CacheRules
+    let fetches = CacheFetches()
     /// Revalidations that nobody waits for, by what they revalidate.
     private let revalidations = Mutex<Set<CacheKey>>([])
     /// More at a time would compete with what somebody waits for.
@@ -39,8 +42,7 @@ public final class ResponseCache: Sendable {
     /// - Parameter url: The URL.
     /// - Throws: What the store throws.
     public func remove(url: URL) async throws {
-        let text = HTTPRequestData(url: url).absoluteString ?? url.absoluteString
-        try await store.removeAll { $0.url == text }
+        try await remove(url: CacheKey(HTTPRequestData(url: url), principal: nil)?.url ?? url.absoluteString)
     }
 
     /// Removes what was fetched on somebody's behalf.
@@ -48,7 +50,7 @@ public final class ResponseCache: Sendable {
     /// - Parameter principal: On whose.
     /// - Throws: What the store throws.
     public func remove(principal: Principal) async throws {
-        try await store.removeAll { $0.principal == principal }
+        try await removeAll { $0.principal == principal }
     }
 
     /// Removes the responses of all keys that a closure names.
@@ -56,7 +58,14 @@ public final class ResponseCache: Sendable {
     /// - Parameter isUnwanted: Names them.
     /// - Throws: What the store throws.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
+        fetches.outdateAll()
         try await store.removeAll(where: isUnwanted)
+    }
+
+    /// Removes what was fetched from a URL, and whatever is being fetched from it.
+    func remove(url: String) async throws {
+        fetches.outdate(url)
+        try await store.remove(url: url)
     }
 
     /// Revalidates in the background, unless that is being done.

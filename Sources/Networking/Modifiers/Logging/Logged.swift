@@ -144,7 +144,7 @@ private struct EventLog: NetworkEventObserver {
             case .cacheHit(let hit): "answered from the cache (\(hit))"
             case .cacheBypassed(let reason): "not cached (\(reason))"
             case .cacheFailed(let error): "the cache failed (\(type(of: error)))"
-            case .cacheMissed, .cacheStored, .cacheRevalidated: nil
+            case .cacheMissed, .cacheStored, .cacheEvicted, .cacheRevalidated: nil
             case .shared: "shares the exchange of an identical request"
             case .redirected(let next): "redirected to \(redaction.line(for: next))"
             case .redirectRefused(let reason): "redirect not followed (\(reason))"

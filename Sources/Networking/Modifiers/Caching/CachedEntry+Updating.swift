@@ -1,0 +1,92 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension [CachedEntry] {
+    /// The entry that a 304 speaks of (RFC 9111 section 4.3.4).
+    func confirmed(by head: HTTPResponse, chosen: CachedEntry?) -> CachedEntry? {
+        guard let tag = head.headerFields[.eTag] else { return chosen ?? (count == 1 ? first : nil) }
+        if let chosen, chosen.response.headerFields[.eTag]?.isWeaklyEqual(to: tag) == true { return chosen }
+        return first { $0.response.headerFields[.eTag]?.isWeaklyEqual(to: tag) == true } ?? chosen
+    }
+}
+
+extension CachedEntry {
+    /// The fields that describe the message and not what is stored (RFC 9111 section 3.2).
+    private static let unchanged: Set<String> = [
+        "content-length", "content-encoding", "content-range", "transfer-encoding", "connection", "keep-alive", "te",
+        "trailer",
+        "upgrade", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
+    ]
+
+    /// This, confirmed by a response whose fields it takes over.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - request: What it answers, when that was the request of who will get the entry: another variant may answer it from now on.
+    ///   - sent: When the request was sent.
+    ///   - received: When the response came.
+    func freshened(
+        by head: HTTPResponse,
+        for request: HTTPRequestData?,
+        sent: Date,
+        received: Date
+    ) -> CachedEntry {
+        var response = response
+        let names = Set(head.headerFields.map { $0.name.canonicalName }).subtracting(Self.unchanged)
+        for name in names.subtracting(CacheRules.connectionFields(of: head)) {
+            guard let name = HTTPField.Name(name) else { continue }
+            response.headerFields[fields: name] = head.headerFields[fields: name]
+        }
+        if !names.contains("age") {
+            response.headerFields[.age] = nil
+        }
+        return CachedEntry(
+            id: id,
+            response: response,
+            body: body,
+            part: part,
+            varying: request.map { CacheRules.varying(response, $0) } ?? varying,
+            requestDate: sent,
+            responseDate: received
+        )
+    }
+
+    /// This and a part that follows or overlaps it, of the same strong tag (RFC 9111 section 3.4).
+    func combined(with new: CachedEntry) -> CachedEntry? {
+        guard let tag = response.headerFields[.eTag], !tag.hasPrefix("W/"), new.response.headerFields[.eTag] == tag,
+            let newPart = new.part
+        else { return nil }
+        let old = part?.range ?? 0..<body.count
+        let length = part.map { $0.length } ?? body.count
+        guard old.lowerBound <= newPart.range.upperBound, newPart.range.lowerBound <= old.upperBound else { return nil }
+        let range = min(old.lowerBound, newPart.range.lowerBound)..<max(old.upperBound, newPart.range.upperBound)
+        var bytes = Data(count: range.count)
+        bytes.replaceSubrange(old.lowerBound - range.lowerBound..<old.upperBound - range.lowerBound, with: body)
+        bytes.replaceSubrange(
+            newPart.range.lowerBound - range.lowerBound..<newPart.range.upperBound - range.lowerBound,
+            with: new.body
+        )
+        let whole = newPart.length ?? length
+        let isWhole = whole == range.count && range.lowerBound == 0
+        var head = new.response
+        if isWhole {
+            head.status = .ok
+            head.headerFields[.contentRange] = nil
+            head.headerFields[.contentLength] = "\(range.count)"
+        }
+        return CachedEntry(
+            id: new.id,
+            response: head,
+            body: bytes,
+            part: isWhole ? nil : Part(range: range, length: whole),
+            varying: new.varying,
+            requestDate: new.requestDate,
+            responseDate: new.responseDate
+        )
+    }
+}
