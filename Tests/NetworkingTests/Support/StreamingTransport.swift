@@ -50,6 +50,11 @@ final class StreamingTransport: NetworkingTransport {
         state = Mutex(State(scripts: scripts))
     }
 
+    /// Adds what the next request but those before it gets.
+    func add(_ script: Script) {
+        state.withLock { $0.scripts.append(script) }
+    }
+
     var requests: [HTTPRequestData] {
         state.withLock { $0.requests }
     }
@@ -78,6 +83,11 @@ final class StreamingTransport: NetworkingTransport {
         defer { state.withLock { $0.ended += 1 } }
         if let failure = script.failure { throw failure }
         let destination = try await request.bodyDestination(for: script.head)
+        if case .nowhere = destination {
+            var response = HTTPResponseData(request: request, http: script.head, body: .delivered(byteCount: 0))
+            response.wasOfferedToSink = true
+            return response
+        }
         var collected = Data()
         for step in script.steps {
             try Task.checkCancellation()

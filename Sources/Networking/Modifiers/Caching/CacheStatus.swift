@@ -109,8 +109,9 @@ extension HTTPResponseData {
         cacheRecord?.status
     }
 
-    /// The request that brought what comes from a cache of the stack: its URL, and the header fields by which the response was
-    /// chosen. Nothing else of it is kept.
+    /// The request that brought what comes from a cache of the stack.
+    ///
+    /// It has the URL and the header fields by which the response was chosen; nothing else of it is kept.
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)

@@ -27,9 +27,10 @@ extension CachedEntry {
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - request: What it answers, when that was the request of who will get the entry: another variant may answer it from now on.
+    ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as it is.
     ///   - sent: When the request was sent.
     ///   - received: When the response came.
+    /// - Returns: An entry with the same id and body.
     func freshened(
         by head: HTTPResponse,
         for request: HTTPRequestData?,

@@ -14,6 +14,8 @@ extension CachedExchange {
     ///   - age: How old it is, in seconds.
     ///   - hit: Why it is used.
     ///   - status: What the server has answered when it was asked.
+    /// - Returns: The response, whose body has gone to the request's sink where there is one.
+    /// - Throws: `CancellationError`, and what the sink throws.
     func answer(
         with entry: CachedEntry,
         age: Double,

@@ -183,6 +183,127 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
+    // MARK: Changes
+
+    /// What was fetched before a change must not be kept after it.
+    @Test(arguments: ["post", "remove", "removeAll"]) func aChangeOutdatesWhatIsOnItsWay(change: String) async throws {
+        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+        let count = Counter()
+        let transport = MockTransport { request in
+            let number = count.next()
+            if number == 1 {
+                arrived.resume()
+                try await gate.value()
+            }
+            return .ok(Data("\(number)".utf8), headerFields: [.cacheControl: "max-age=100"])
+        }
+        let cache = ResponseCache(in: store)
+        let network = transport.cached(in: cache).environment(\.clock, .manual(clock))
+        async let before = network.data(.lawful)
+        try await arrived.value()
+        switch change {
+        case "post": try await network.data(.lawful.with { $0.method = .post })
+        case "remove": try await cache.remove(url: #require(HTTPRequestData.lawful.url))
+        default: try await cache.removeAll()
+        }
+        gate.resume()
+        #expect(try await before.data == Data("1".utf8))
+        #expect(try await before.cacheStatus?.detail == "outdated")
+        #expect(store.count == 0)
+        #expect(try await text(network) == (change == "post" ? "3" : "2"))
+    }
+
+    /// What somebody changes, others must not see as it was.
+    @Test func aChangeRemovesWhatIsKeptForOthers() async throws {
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.authenticated(with: tokens).cached(in: ResponseCache(in: store))
+            .server(authority: "api.example.com")
+        for user in ["emily", "james"] {
+            tokens.set(Session(userID: user, accessToken: user))
+            try await network.data(HTTPRequestData(path: "board"))
+        }
+        #expect(store.count == 2)
+        try await network.data(HTTPRequestData(method: .put, path: "board"))
+        #expect(store.count == 0)
+    }
+
+    @Test func theURLsSpellingDoesNotMatter() async throws {
+        let (network, transport) = stack([.cacheControl: "max-age=100"])
+        for url in ["https://API.example.com:443/a", "HTTPS://api.example.com/a", "https://api.example.com/a#b"] {
+            try await network.data(HTTPRequestData(url: #require(URL(string: url))))
+        }
+        #expect(transport.requests.count == 1)
+        try await network.data(HTTPRequestData(url: #require(URL(string: "https://api.example.com/A"))))
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: What is told
+
+    @Test func aResponseSaysWhereItComesFrom() async throws {
+        let (network, _) = stack([.cacheControl: "max-age=10", .eTag: "\"a\"", .vary: "Accept"])
+        func status(_ change: (inout HTTPRequestData) -> Void = { _ in }) async throws -> String? {
+            try await network.data(.lawful.with(change)).cacheStatus.map { "\($0)" }
+        }
+        #expect(try await status() == "Networking; fwd=uri-miss; fwd-status=200; stored")
+        clock.advance(by: .seconds(4))
+        #expect(try await status() == "Networking; hit; ttl=6")
+        #expect(try await status { $0.cacheMode = .reload } == "Networking; fwd=bypass; fwd-status=200; stored")
+        clock.advance(by: .seconds(11))
+        #expect(try await status() == "Networking; fwd=stale; fwd-status=304; ttl=10; stored")
+        #expect(try await status { $0.method = .put } == "Networking; fwd=method; fwd-status=200")
+        #expect(
+            try await status { $0.headerFields[.authorization] = "Bearer a" }
+                == "Networking; fwd=bypass; fwd-status=200; detail=credentials"
+        )
+        #expect(
+            try await status { $0.headerFields[.accept] = "text/html" }
+                == "Networking; fwd=uri-miss; fwd-status=200; stored"
+        )
+        let response = try await network.data(.lawful.with { $0.headerFields[.accept] = "text/html" })
+        #expect(response.age == .zero)
+        #expect(response.cachedOriginalRequest?.url == HTTPRequestData.lawful.url)
+        #expect(response.cachedOriginalRequest?.headerFields[.accept] == "text/html")
+        #expect(response.headerFields[.cacheControl] == "max-age=10")
+    }
+
+    @Test func roomThatIsMadeIsTold() async throws {
+        let small = MemoryCacheStore(countLimit: 1, entryCostLimit: 1_000)
+        let transport = MockTransport { request in
+            .ok(Data(count: request.target == "/large" ? 2_000 : 1), headerFields: [.cacheControl: "max-age=100"])
+        }
+        let network = transport.cached(in: small)
+        let events = CapturedEvents()
+        for path in ["/a", "/b", "/large"] {
+            try await network.data(
+                .lawful.with {
+                    $0.target = path
+                    $0.addObserver(events)
+                }
+            )
+        }
+        #expect(
+            events.names.filter { $0.hasPrefix("cache") } == [
+                "cacheMissed", "cacheStored", "cacheMissed", "cacheStored", "cacheEvicted", "cacheMissed",
+                "cacheBypassed",
+            ]
+        )
+        #expect(small.count == 1)
+    }
+
+    @Test func nothingSecretShowsInWhatIsKept() throws {
+        let entry = CachedEntry(
+            response: HTTPResponse(status: .ok, headerFields: [.setCookie: "session=secret"]),
+            body: Data("secret".utf8),
+            varying: ["cookie": "secret"],
+            requestDate: clock.date,
+            responseDate: clock.date
+        )
+        let key = CacheKey(principal: Principal(id: "secret"), url: "https://api.example.com/?token=secret")
+        #expect(!everyPrint(of: entry).contains("secret"))
+        #expect(!everyPrint(of: key).contains("secret"))
+    }
+
     // MARK: Rubbish and crowds
 
     @Test func rubbishIsNoTrap() async throws {
@@ -401,6 +522,47 @@ struct CachedTests {
         for number in 1...100 { add(number, number * 40) }
         #expect(store.cost <= 10_000)
         #expect(store.count > 0)
+    }
+
+    @Test func memoryCanBeGivenBack() {
+        let store = MemoryCacheStore()
+        for number in 0..<100 {
+            store.store(
+                CachedEntry(
+                    response: HTTPResponse(status: .ok),
+                    body: Data(count: 744),
+                    requestDate: clock.date,
+                    responseDate: clock.date
+                ),
+                for: CacheKey(principal: nil, url: "\(number)")
+            )
+        }
+        store.trim(toCost: store.cost / 2)
+        #expect(store.count == 50)
+        #expect(store.entries(for: CacheKey(principal: nil, url: "49")).isEmpty)
+        #expect(!store.entries(for: CacheKey(principal: nil, url: "50")).isEmpty)
+        store.trim(toCost: 0)
+        #expect(store.count == 0)
+        #expect(store.cost == 0)
+    }
+
+    @Test func aURLHasSoManyVariantsAndNoMore() {
+        let store = MemoryCacheStore()
+        let key = CacheKey(principal: nil, url: "a")
+        for number in 0..<40 {
+            let evicted = store.store(
+                CachedEntry(
+                    response: HTTPResponse(status: .ok),
+                    body: Data(),
+                    varying: ["accept": "\(number)"],
+                    requestDate: clock.date,
+                    responseDate: clock.date
+                ),
+                for: key
+            )
+            #expect(evicted == (number < 32 ? 0 : 1))
+        }
+        #expect(store.entries(for: key).map(\.varying["accept"]) == (8..<40).map { "\($0)" })
     }
 
     @Test func manyEntriesComeAndGo() {

@@ -1,0 +1,117 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// Bodies that go to a sink, and through the cache on their way.
+@Suite(.timeLimit(.minutes(5)))
+struct CachedSinkTests {
+    private let clock = ManualClock()
+    private let store = MemoryCacheStore(entryCostLimit: 1_000)
+
+    private func network(_ scripts: StreamingTransport.Script...) -> (AnyNetworkingComponent, StreamingTransport) {
+        let transport = StreamingTransport()
+        for script in scripts {
+            var script = script
+            if script.head.headerFields[.cacheControl] == nil {
+                script.head.headerFields[.cacheControl] = "max-age=100"
+            }
+            transport.add(script)
+        }
+        return (
+            AnyNetworkingComponent(transport.cached(in: store).environment(\.clock, .manual(clock))),
+            transport
+        )
+    }
+
+    private func script(
+        _ steps: StreamingTransport.Step...,
+        status: HTTPResponse.Status = .ok,
+        fields: HTTPFields = [:]
+    ) -> StreamingTransport.Script {
+        var script = StreamingTransport.Script(status: status)
+        script.steps = steps
+        script.head.headerFields = fields
+        return script
+    }
+
+    private func send(_ network: some NetworkingComponent, to sink: any ResponseSink) async throws -> HTTPResponseData {
+        try await network.data(.lawful.with { $0.sink = sink })
+    }
+
+    @Test func aBodyIsCopiedOnItsWay() async throws {
+        let (network, transport) = network(script(.text("one "), .text("two")))
+        let sink = CollectingSink()
+        let response = try await send(network, to: sink)
+        #expect(response.body == .delivered(byteCount: 7))
+        #expect(sink.chunks.count == 2)
+        #expect(response.cacheStatus?.isStored == true)
+        let again = CollectingSink()
+        #expect(try await send(network, to: again).isCached)
+        #expect(again.data == Data("one two".utf8))
+        #expect(again.finished == 1)
+        #expect(try await network.data(.lawful).data == Data("one two".utf8))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func whatIsCutOffIsNotKept() async throws {
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let (network, transport) = network(script(.text("one "), .fail(lost)), script(.text("whole")))
+        await #expect(throws: NetworkingError.self) { try await send(network, to: CollectingSink()) }
+        #expect(store.count == 0)
+        #expect(try await network.data(.lawful).data == Data("whole".utf8))
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func whatIsTooLongGoesPast() async throws {
+        let (network, _) = network(script(.chunk(Data(count: 900)), .chunk(Data(count: 900))))
+        let sink = CollectingSink()
+        let response = try await send(network, to: sink)
+        #expect(sink.data.count == 1_800)
+        #expect(response.cacheStatus?.detail == "size")
+        #expect(store.count == 0)
+    }
+
+    @Test func whatASinkDoesNotTakeIsNotKept() async throws {
+        let (network, _) = network(script(.text("body")))
+        let response = try await send(network, to: CollectingSink { _ in .refuse })
+        #expect(response.status == .ok)
+        #expect(store.count == 0)
+    }
+
+    /// Only what answers the caller reaches its sink, and that once.
+    @Test func aSinkSeesNoConfirmationAndNoFailureThatIsStoodInFor() async throws {
+        let (network, transport) = network(
+            script(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            script(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            script(.text("sorry"), status: .serviceUnavailable)
+        )
+        _ = try await network.data(.lawful)
+        for hit in ["fwd=stale; fwd-status=304", "fwd=stale; fwd-status=503"] {
+            clock.advance(by: .seconds(2))
+            let sink = CollectingSink { _ in .take }
+            let response = try await send(network, to: sink)
+            #expect("\(try #require(response.cacheStatus))".contains(hit))
+            #expect(sink.data == Data("body".utf8))
+            #expect(sink.heads.map(\.status) == [.ok])
+        }
+        #expect(transport.requests.count == 3)
+    }
+
+    /// A sink that cannot start again keeps what it has, and hears why there is no more.
+    @Test func nothingStandsInForABodyThatHasBegun() async throws {
+        let lost = NetworkingError(.connectionLost, request: .lawful)
+        let (network, _) = network(
+            script(.text("old"), fields: [.cacheControl: "max-age=1"]),
+            script(.text("ne"), .fail(lost), fields: [.cacheControl: "max-age=1"])
+        )
+        _ = try await network.data(.lawful)
+        clock.advance(by: .seconds(2))
+        let sink = CollectingSink()
+        let error = await #expect(throws: NetworkingError.self) { try await send(network, to: sink) }
+        #expect(error?.kind == .connectionLost)
+        #expect(sink.data == Data("ne".utf8))
+    }
+}

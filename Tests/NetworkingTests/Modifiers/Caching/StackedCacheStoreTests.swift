@@ -1,0 +1,122 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct StackedCacheStoreTests {
+    /// A store whose reads can be counted and held.
+    private final class Slow: CacheStore {
+        let entryCostLimit = 10_000
+        let store = MemoryCacheStore()
+        let reads = Mutex(0)
+        let gate = Mutex<Suspension<Void>?>(nil)
+        let reading = Suspension<Void>()
+
+        func entries(for key: CacheKey) async throws -> [CachedEntry] {
+            reads.withLock { $0 += 1 }
+            let entries = store.entries(for: key)
+            if let gate = gate.withLock({ $0 }) {
+                reading.resume()
+                try await gate.value()
+            }
+            return entries
+        }
+
+        func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
+            store.store(entry, for: key)
+        }
+
+        func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws {
+            store.remove(id, for: key)
+        }
+
+        func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+            store.removeAll(where: isUnwanted)
+        }
+    }
+
+    private let slow = Slow()
+    private let key = CacheKey(principal: nil, url: "https://api.example.com/")
+
+    private func entry(_ text: String, size: Int = 10, varying: [String: String] = [:]) -> CachedEntry {
+        CachedEntry(
+            response: HTTPResponse(status: .ok, headerFields: [.eTag: text]),
+            body: Data(count: size),
+            varying: varying,
+            requestDate: Date(timeIntervalSince1970: 0),
+            responseDate: Date(timeIntervalSince1970: 0)
+        )
+    }
+
+    @Test func whatIsUsedOftenIsReadOnce() async throws {
+        let store = StackedCacheStore(over: slow)
+        #expect(try await store.store(entry("a"), for: key) == 0)
+        for _ in 0..<3 {
+            #expect(try await store.entries(for: key).map(\.facts.tag) == ["a"])
+        }
+        #expect(slow.reads.withLock { $0 } == 1)
+        try await store.store(entry("b"), for: key)
+        #expect(try await store.entries(for: key).map(\.facts.tag) == ["b"])
+        #expect(slow.store.count == 1)
+    }
+
+    @Test func variantsComeTogether() async throws {
+        let store = StackedCacheStore(MemoryCacheStore(countLimit: 2), over: slow)
+        try await store.store(entry("a", varying: ["accept": "a"]), for: key)
+        _ = try await store.entries(for: key)
+        try await store.store(entry("b", varying: ["accept": "b"]), for: key)
+        #expect(try await Set(store.entries(for: key).map(\.facts.tag)) == ["a", "b"])
+        // Memory lets go of both.
+        for number in 0..<3 {
+            let other = CacheKey(principal: nil, url: "\(number)")
+            try await store.store(entry("c"), for: other)
+            _ = try await store.entries(for: other)
+        }
+        #expect(try await Set(store.entries(for: key).map(\.facts.tag)) == ["a", "b"])
+    }
+
+    @Test func whatIsTooLargeForMemoryIsKeptBelow() async throws {
+        let store = StackedCacheStore(MemoryCacheStore(entryCostLimit: 1_000), over: slow)
+        #expect(store.entryCostLimit == 10_000)
+        try await store.store(entry("small", varying: ["accept": "a"]), for: key)
+        try await store.store(entry("large", size: 2_000, varying: ["accept": "b"]), for: key)
+        for _ in 0..<2 {
+            #expect(try await Set(store.entries(for: key).map(\.facts.tag)) == ["small", "large"])
+        }
+        #expect(slow.reads.withLock { $0 } == 2)
+    }
+
+    @Test func whatIsRemovedIsGoneFromBoth() async throws {
+        let store = StackedCacheStore(over: slow)
+        for remove in [
+            { try await store.remove(nil, for: key) },
+            { try await store.remove(url: key.url) },
+            { try await store.removeAll { _ in true } },
+        ] {
+            try await store.store(entry("a"), for: key)
+            _ = try await store.entries(for: key)
+            try await remove()
+            #expect(try await store.entries(for: key).isEmpty)
+            #expect(slow.store.count == 0)
+        }
+    }
+
+    /// What was read before it was removed must not come into memory after that.
+    @Test func aReadThatARemovalOvertakesIsNotKept() async throws {
+        let store = StackedCacheStore(over: slow)
+        try await store.store(entry("a"), for: key)
+        let gate = Suspension<Void>()
+        slow.gate.withLock { $0 = gate }
+        async let read = store.entries(for: key)
+        try await slow.reading.value()
+        slow.gate.withLock { $0 = nil }
+        try await store.remove(nil, for: key)
+        gate.resume()
+        #expect(try await read.count == 1)
+        #expect(try await store.entries(for: key).isEmpty)
+    }
+}
