@@ -5,108 +5,23 @@ import Synchronization
 
 @testable import Networking
 
-/// A test of the public cache tests (http-tests/cache-tests), as their JSON has it.
-struct CacheTest: Decodable, Sendable {
-    let id: String
-    let name: String
-    let kind: Kind?
-    let requests: [Step]
-    let dependencies: [String]?
-    let isForBrowsers: Bool?
-    let isForProxies: Bool?
-
-    enum Kind: String, Decodable {
-        case required
-        case optimal
-        case check
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case id, name, kind, requests
-        case dependencies = "dependsOn"
-        case isForBrowsers = "browserOnly"
-        case isForProxies = "cdnOnly"
-    }
-
-    /// What goes into a field: text, or seconds from now.
-    enum Value: Decodable, Sendable {
-        case text(String)
-        case number(Double)
-        case flag(Bool)
-        case fields([[Value]])
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let flag = try? container.decode(Bool.self) {
-                self = .flag(flag)
-            } else if let number = try? container.decode(Double.self) {
-                self = .number(number)
-            } else if let text = try? container.decode(String.self) {
-                self = .text(text)
-            } else {
-                self = .fields(try container.decode([[Value]].self))
-            }
-        }
-
-        var text: String {
-            switch self {
-            case .text(let text): text
-            case .number(let number): "\(Int(number))"
-            case .flag(let flag): "\(flag)"
-            case .fields: ""
-            }
-        }
-    }
-
-    /// A list of values, or one alone.
-    struct Values: Decodable, Sendable {
-        let values: [Value]
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            values = try (try? container.decode([Value].self)) ?? [container.decode(Value.self)]
-        }
-    }
-
-    struct Step: Decodable, Sendable {
-        var requestMethod: String?
-        var requestHeaders: [[Value]]?
-        var requestBody: String?
-        var queryArg: String?
-        var filename: String?
-        var cache: String?
-        var magicIms: Bool?
-        var magicLocations: Bool?
-        var rfc850date: [String]?
-        var responseStatus: [Value]?
-        var responseHeaders: [[Value]]?
-        var responseBody: String?
-        var disconnect: Bool?
-        var responsePause: Double?
-        var interimResponses: [[Value]]?
-        var expectedInterimResponses: [[Value]]?
-        var expectedType: String?
-        var expectedStatus: Int?
-        var expectedMethod: String?
-        var expectedRequestHeaders: [Values]?
-        var expectedResponseHeaders: [Values]?
-        var expectedResponseHeadersMissing: [Values]?
-        var expectedResponseText: String?
-        var checkBody: Bool?
-        var setup: Bool?
-        var setupTests: [String]?
-        var pauseAfter: Bool?
-    }
-}
-
 /// Why a test does not pass.
 enum CacheTestFailure: Error {
     case setup(String)
     case test(String)
 }
 
-/// Plays a test: a client, a cache of its own, and a scripted origin, on a clock that stands still in between.
+/// Plays a test: a client with a cache of its own, and a scripted origin, on a clock that stands still in between.
 final class CacheTestRun: Sendable {
+    /// What the origin answers.
+    struct Reply: Sendable {
+        var status: Int
+        var fields: HTTPFields
+        var body: Data
+        /// Heads that it sends before that.
+        var interim: [(status: Int, fields: HTTPFields)] = []
+    }
+
     private struct Seen {
         var number: Int
         var method: String
@@ -121,17 +36,25 @@ final class CacheTestRun: Sendable {
     }
 
     private let test: CacheTest
+    private let scheme: String
+    private let authority: String
     private let clock = ManualClock()
     private let state = Mutex(State())
     private let token = "token-of-this-test"
 
-    init(_ test: CacheTest) {
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - scheme: The scheme of the origin.
+    ///   - authority: Host and port of the origin.
+    init(_ test: CacheTest, scheme: String = "https", authority: String = "origin.example") {
         self.test = test
+        self.scheme = scheme
+        self.authority = authority
     }
 
-    func play(_ wrap: (MockTransport) -> AnyNetworkingComponent) async throws {
-        let origin = MockTransport { [self] request in try answer(request) }
-        let network = AnyNetworkingComponent(wrap(origin).environment(\.clock, .manual(clock)))
+    /// Sends the test's requests, which reach ``reply(to:_:)`` one way or the other.
+    func play(over network: some NetworkingComponent) async throws {
+        let network = AnyNetworkingComponent(network.environment(\.clock, .manual(clock)))
         for (index, step) in test.requests.enumerated() {
             try await play(step, index + 1, network)
             if step.pauseAfter == true {
@@ -143,14 +66,14 @@ final class CacheTestRun: Sendable {
 
     // MARK: The client
 
-    private func play(_ step: CacheTest.Step, _ number: Int, _ network: AnyNetworkingComponent) async throws {
+    private func play(_ step: CacheTest.Step, _ number: Int, _ network: some NetworkingComponent) async throws {
         var path = "/test/\(token)"
         if let filename = step.filename { path += "/\(filename)" }
         if let argument = step.queryArg { path += "?\(argument)" }
         var request = HTTPRequestData(
             method: HTTPRequest.Method(step.requestMethod ?? "GET") ?? .get,
-            scheme: "https",
-            authority: "origin.example",
+            scheme: scheme,
+            authority: authority,
             path: path
         )
         for field in step.requestHeaders ?? [] {
@@ -298,26 +221,54 @@ final class CacheTestRun: Sendable {
 
     // MARK: The origin
 
-    private func answer(_ request: HTTPRequestData) throws -> MockResponse {
-        let number = request.headerFields[HTTPField.Name("Req-Num")!].flatMap { Int($0) } ?? 0
-        guard test.requests.indices.contains(number - 1) else { return .status(.notFound) }
+    /// What the origin answers; nil when it hangs up instead.
+    func reply(to method: HTTPRequest.Method, _ requestFields: HTTPFields) -> Reply? {
+        let number = requestFields[HTTPField.Name("Req-Num")!].flatMap { Int($0) } ?? 0
+        guard test.requests.indices.contains(number - 1) else {
+            return Reply(status: 404, fields: [:], body: Data())
+        }
         let step = test.requests[number - 1]
         let now = clock.date
         let (count, lastSent) = state.withLock { state in
-            state.seen.append(
-                Seen(number: number, method: request.method.rawValue, fields: request.headerFields.httpFields)
-            )
+            state.seen.append(Seen(number: number, method: method.rawValue, fields: requestFields))
             state.serverNow[number] = now
             return (state.seen.count, state.lastSent)
         }
-        if step.disconnect == true {
-            throw NetworkingError(.connectionLost, request: request)
-        }
+        if step.disconnect == true { return nil }
         if let pause = step.responsePause {
             clock.advance(by: .seconds(pause))
         }
+        var fields = self.fields(step.responseHeaders ?? [], step, now)
+        fields[HTTPField.Name("Server-Base-Url")!] = "/test/\(token)"
+        fields[HTTPField.Name("Server-Request-Count")!] = "\(count)"
+        fields[HTTPField.Name("Client-Request-Count")!] = "\(number)"
+        fields[HTTPField.Name("Server-Now")!] = "\(now.timeIntervalSince1970 * 1_000)"
+        if !fields.contains(.contentType) { fields[.contentType] = "text/plain" }
+        // As node does.
+        if !fields.contains(.date) { fields[.date] = now.httpDate }
+        var status = step.responseStatus.flatMap { Int($0[0].text) } ?? 200
+        if step.expectedType?.hasSuffix("validated") == true {
+            let tag = lastSent[.eTag]
+            let isTagged = tag != nil && requestFields[.ifNoneMatch]?.contains(tag ?? "") == true
+            let modified = lastSent[.lastModified]
+            let isDated = modified != nil && requestFields[.ifModifiedSince] == modified
+            status = isTagged || isDated ? 304 : 999
+        }
+        state.withLock { $0.lastSent = fields }
+        let body = status == 304 || status == 204 || method == .head ? "" : step.responseBody ?? token
+        var reply = Reply(status: status, fields: fields, body: Data(body.utf8))
+        for interim in step.interimResponses ?? [] {
+            guard let status = interim.first.flatMap({ Int($0.text) }) else { continue }
+            var fields: [[CacheTest.Value]] = []
+            if interim.count > 1, case .fields(let more) = interim[1] { fields = more }
+            reply.interim.append((status, self.fields(fields, step, now)))
+        }
+        return reply
+    }
+
+    private func fields(_ list: [[CacheTest.Value]], _ step: CacheTest.Step, _ now: Date) -> HTTPFields {
         var fields: HTTPFields = [:]
-        for field in step.responseHeaders ?? [] {
+        for field in list {
             guard let name = HTTPField.Name(field[0].text) else { continue }
             var value = field[1].text
             let isDate = ["date", "expires", "last-modified", "if-modified-since", "if-unmodified-since"]
@@ -332,28 +283,7 @@ final class CacheTestRun: Sendable {
             }
             fields.append(HTTPField(name: name, value: value))
         }
-        fields[HTTPField.Name("Server-Base-Url")!] = "/test/\(token)"
-        fields[HTTPField.Name("Server-Request-Count")!] = "\(count)"
-        fields[HTTPField.Name("Client-Request-Count")!] = "\(number)"
-        fields[HTTPField.Name("Server-Now")!] = "\(now.timeIntervalSince1970 * 1_000)"
-        if !fields.contains(.contentType) { fields[.contentType] = "text/plain" }
-        // As node does.
-        if !fields.contains(.date) { fields[.date] = now.httpDate }
-        var status = step.responseStatus.flatMap { Int($0[0].text) } ?? 200
-        if step.expectedType?.hasSuffix("validated") == true {
-            let tag = lastSent[.eTag]
-            let isTagged = tag != nil && request.headerFields[.ifNoneMatch]?.contains(tag ?? "") == true
-            let modified = lastSent[.lastModified]
-            let isDated = modified != nil && request.headerFields[.ifModifiedSince] == modified
-            status = isTagged || isDated ? 304 : 999
-        }
-        state.withLock { $0.lastSent = fields }
-        let body = status == 304 || status == 204 ? "" : step.responseBody ?? token
-        return MockResponse(
-            status: HTTPResponse.Status(code: status),
-            data: request.method == .head ? Data() : Data(body.utf8),
-            headerFields: fields
-        )
+        return fields
     }
 
     private static func rfc850(_ date: Date) -> String {
