@@ -46,11 +46,18 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// The label of this value and of every copy of it.
     public let id: ID
 
-    /// Method, scheme, authority and target.
-    ///
-    /// An open path is stored as an empty one, so that a query has its place before there is a path.
-    private var line: HTTPRequest.PseudoHeaderFields {
+    private var line: CopyOnWrite<Line> {
         didSet { state.remove(.isChecked) }
+    }
+
+    /// What stands before the header fields.
+    // Strings, since reading one of swift-http-types' pseudo header fields copies its name too, 200 instructions.
+    private struct Line: Sendable, Hashable {
+        var method: HTTPRequest.Method
+        var scheme: String?
+        var authority: String?
+        /// An open path is stored as an empty one, so that a query has its place before there is a path.
+        var target: String?
     }
 
     /// The header fields.
@@ -90,14 +97,14 @@ public struct HTTPRequestData: Sendable, Identifiable {
         body: RequestBody? = nil
     ) {
         id = ID()
-        line =
-            HTTPRequest(
+        line = CopyOnWrite(
+            Line(
                 method: method,
-                scheme: scheme,
-                authority: authority,
-                path: path.map { Self.target(path: $0) }
+                scheme: scheme?.asFieldValue,
+                authority: authority?.asFieldValue,
+                target: path.map { Self.target(path: $0).asFieldValue }
             )
-            .pseudoHeaderFields
+        )
         self.headerFields = headerFields
         self.body = body
     }
@@ -123,30 +130,29 @@ public struct HTTPRequestData: Sendable, Identifiable {
 
     /// The method.
     public var method: HTTPRequest.Method {
-        // What is stored only ever comes from a method.
-        get { HTTPRequest.Method(line.method.value) ?? .get }
-        set { line.method.value = newValue.rawValue }
+        get { line.value.method }
+        set { line.value.method = newValue }
     }
 
     /// The scheme; nil while it is open.
     public var scheme: String? {
-        get { line.scheme?.value }
-        set { line.scheme = newValue.map { HTTPField(name: .requestScheme, value: $0) } }
+        get { line.value.scheme }
+        set { line.value.scheme = newValue?.asFieldValue }
     }
 
     /// The host, and the port if there is one: `api.example.com:8443`; nil while it is open.
     public var authority: String? {
-        get { line.authority?.value }
+        get { line.value.authority }
         set {
-            line.authority = newValue.map { HTTPField(name: .requestAuthority, value: $0) }
+            line.value.authority = newValue?.asFieldValue
             state.remove(.isForServer)
         }
     }
 
     /// Path and query as they will be sent, the path empty while it is open; nil when both are.
     var target: String? {
-        get { line.path?.value }
-        set { line.path = newValue.map { HTTPField(name: .requestPath, value: $0) } }
+        get { line.value.target }
+        set { line.value.target = newValue?.asFieldValue }
     }
 
     /// The options, in a box that a request without any does not have.
@@ -255,11 +261,11 @@ extension HTTPRequestData {
     }
 }
 
-extension HTTPField.Name {
-    // The names that swift-http-types has for these are not public; they are valid, so there is a value.
-    fileprivate static let requestScheme = HTTPField.Name(parsed: ":scheme")!
-    fileprivate static let requestAuthority = HTTPField.Name(parsed: ":authority")!
-    fileprivate static let requestPath = HTTPField.Name(parsed: ":path")!
+extension String {
+    /// The text as swift-http-types makes it valid: spaces for line breaks and NUL, and none around it.
+    fileprivate var asFieldValue: String {
+        HTTPField.isValidValue(self) ? self : HTTPField(name: .location, value: self).value
+    }
 }
 
 extension HTTPRequestData: Hashable {
@@ -268,13 +274,13 @@ extension HTTPRequestData: Hashable {
     ///
     /// Labels, sinks, progress handlers and the rest of the options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
-        lhs.line == rhs.line && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
+        lhs.line.value == rhs.line.value && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
             && lhs.settings.custom.identities == rhs.settings.custom.identities
     }
 
     /// Hashes what equality compares.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(line)
+        hasher.combine(line.value)
         hasher.combine(headerFields)
         hasher.combine(body)
     }

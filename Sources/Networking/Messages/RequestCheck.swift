@@ -30,7 +30,7 @@ extension HTTPRequestData {
         }
         let scheme = scheme
         return schemeInvalidity(scheme) ?? targetInvalidity()
-            ?? headerFieldInvalidity(isPlaintext: { isPlaintext })
+            ?? headerFieldInvalidity()
     }
 
     /// Whether it goes to another machine in the clear.
@@ -64,7 +64,7 @@ extension HTTPRequestData {
         return "The path or query holds a line break or another control character. Percent-encode it."
     }
 
-    private func headerFieldInvalidity(isPlaintext: () -> Bool) -> String? {
+    private func headerFieldInvalidity() -> String? {
         if let name = headerFields.refusedNames.first {
             return
                 "The value of the field \(name.rawName) holds a line break, a NUL or another byte that HTTP forbids. "
@@ -74,11 +74,14 @@ extension HTTPRequestData {
             return "\"\(Redaction.singleLine(name))\" is not a field name. "
                 + "Names consist of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 section 5.6.2)."
         }
+        guard !headerFields.isEmpty else { return nil }
+        // Asked first, since over https, which nearly all is, no field need be looked up among the credentials.
+        let isHTTP = scheme == "http"
         for field in headerFields.httpFields {
             if Self.isOfTransport(field.name) {
                 return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."
             }
-            if Redaction.isCredential(field), !allowsPlaintextCredentials, isPlaintext() {
+            if isHTTP, Redaction.isCredential(field), !allowsPlaintextCredentials, isPlaintext {
                 return "The field \(field.name.rawName) would go over plain http, where anybody can read it. "
                     + "Use https, or set allowsPlaintextCredentials if this network is trusted."
             }

