@@ -21,7 +21,7 @@ struct CacheSuiteTests {
     )
 
     /// Whatever the origin sends reaches the cache.
-    private static func inProcess(_ run: CacheTestRun, isShared: Bool) async throws {
+    private static func inProcess(_ run: CacheTestRun) async throws {
         let origin = MockTransport { request in
             guard let reply = run.reply(to: request.method, request.headerFields.httpFields) else {
                 throw NetworkingError(.connectionLost, request: request)
@@ -32,12 +32,12 @@ struct CacheSuiteTests {
                 headerFields: reply.fields
             )
         }
-        try await run.play(over: origin.cached(in: ResponseCache(isShared: isShared)))
+        try await run.play(over: origin)
     }
 
     @Test(isThere) func everyRequiredTestOfALibraryPasses() async throws {
-        let outcomes = try await CacheSuite.play(CacheSuite.libraryProfile, named: "private") { test in
-            try await Self.inProcess(CacheTestRun(test), isShared: false)
+        let outcomes = try await CacheSuite.play(CacheSuite.libraryProfile, named: "private") {
+            try await Self.inProcess(CacheTestRun($0))
         }
         #expect(outcomes.failures(.required).isEmpty)
         #expect(outcomes.rate(.optimal) >= 0.92)
@@ -49,7 +49,7 @@ struct CacheSuiteTests {
             "freshness-max-age-s-maxage-private", "cdn-cc-invalid-sh-type-unknown", "cdn-cc-invalid-sh-type-wrong",
         ]
         let outcomes = try await CacheSuite.play(CacheSuite.all.filter { !left.contains($0.id) }, named: "shared") {
-            try await Self.inProcess(CacheTestRun($0), isShared: true)
+            try await Self.inProcess(CacheTestRun($0, isShared: true))
         }
         #expect(outcomes.failures(.required).isEmpty)
         #expect(outcomes.rate(.optimal) >= 0.92)
@@ -72,18 +72,32 @@ extension Loopback {
             try await withTestServer { server in
                 try await CacheSuite.play(CacheSuite.libraryProfile, named: name) { test in
                     let run = CacheTestRun(test, scheme: "http", authority: server.authority)
-                    server.route("/test/*") { request in
-                        run.reply(to: request.method, request.headerFields)?.onTheWire ?? TestResponse(body: .hangUp)
+                    for path in ["/test/\(run.token)", "/test/\(run.token)/*"] {
+                        server.route(path) { request in
+                            run.reply(to: request.method, request.headerFields)?.onTheWire
+                                ?? TestResponse(body: .hangUp)
+                        }
                     }
-                    try await run.play(over: transport.cached())
+                    try await run.play(over: transport)
                 }
             }
         }
 
+        /// What cannot pass over a socket: a coding that nobody knows, and a length that is not the body's.
+        private static let impossible: Set = ["headers-store-Content-Encoding", "headers-store-Content-Length"]
+        /// URLSession on Linux drops the body of a redirect without a Location (L33).
+        #if canImport(FoundationNetworking)
+        private static let bodylessRedirects: Set = [
+            "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
+        ]
+        #else
+        private static let bodylessRedirects: Set<String> = []
+        #endif
+
         @Test(isThere) func overURLSession() async throws {
             let outcomes = try await Self.overSockets("urlsession", URLSessionTransport(configuration: .ephemeral))
-            #expect(outcomes.failures(.required).isEmpty)
-            #expect(outcomes.rate(.optimal) >= 0.92)
+            #expect(Set(outcomes.failures(.required)) == Self.impossible.union(Self.bodylessRedirects))
+            #expect(outcomes.rate(.optimal) >= (Self.bodylessRedirects.isEmpty ? 0.92 : 0.87))
         }
 
         #if AsyncHTTPClient
@@ -91,7 +105,7 @@ extension Loopback {
             let transport = AsyncHTTPClientTransport()
             let outcomes = try await Self.overSockets("asynchttpclient", transport)
             try await transport.shutdown()
-            #expect(outcomes.failures(.required).isEmpty)
+            #expect(Set(outcomes.failures(.required)) == Self.impossible)
             #expect(outcomes.rate(.optimal) >= 0.92)
         }
         #endif
@@ -102,7 +116,9 @@ extension CacheTestRun.Reply {
     /// The reply, framed by the server; with interim heads before it, byte by byte.
     fileprivate var onTheWire: TestResponse {
         var fields = fields
-        fields[.contentLength] = nil
+        if fields[.contentLength] != "\(body.count)", self.status != 304 {
+            fields[.contentLength] = nil
+        }
         fields[.transferEncoding] = nil
         let status = HTTPResponse.Status(code: status)
         guard !interim.isEmpty else { return TestResponse(status: status, headerFields: fields, body: .data(body)) }

@@ -40,21 +40,30 @@ final class CacheTestRun: Sendable {
     private let authority: String
     private let clock = ManualClock()
     private let state = Mutex(State())
-    private let token = "token-of-this-test"
+    /// What its URL and its bodies have; as long as some tests say that a body is.
+    let token = UUID().uuidString
+    private let cache: ResponseCache
 
     /// - Parameters:
     ///   - test: The test.
     ///   - scheme: The scheme of the origin.
     ///   - authority: Host and port of the origin.
-    init(_ test: CacheTest, scheme: String = "https", authority: String = "origin.example") {
+    ///   - isShared: Whether the cache serves many users.
+    init(
+        _ test: CacheTest,
+        scheme: String = "https",
+        authority: String = "origin.example",
+        isShared: Bool = false
+    ) {
         self.test = test
+        cache = ResponseCache(isShared: isShared)
         self.scheme = scheme
         self.authority = authority
     }
 
     /// Sends the test's requests, which reach ``reply(to:_:)`` one way or the other.
-    func play(over network: some NetworkingComponent) async throws {
-        let network = AnyNetworkingComponent(network.environment(\.clock, .manual(clock)))
+    func play(over transport: some NetworkingComponent) async throws {
+        let network = AnyNetworkingComponent(transport.cached(in: cache).environment(\.clock, .manual(clock)))
         for (index, step) in test.requests.enumerated() {
             try await play(step, index + 1, network)
             if step.pauseAfter == true {
@@ -99,7 +108,7 @@ final class CacheTestRun: Sendable {
         do {
             let response = try await network.data(request)
             // What goes on in the background is over before the next.
-            for _ in 0..<50 { await Task.yield() }
+            while cache.isRevalidating { await Task.yield() }
             try check(response, step, number)
         } catch let error as CacheTestFailure {
             throw error

@@ -61,8 +61,7 @@ struct CacheRules: Sendable, Hashable {
         }
         if code == 206, Self.part(of: response) == nil { return .status }
         let isExplicit =
-            directives.contains(anyOf: [.public, .maxAge]) || response.headerFields.contains(.expires)
-            || isShared && directives.contains(.sMaxAge) || !isShared && directives.contains(.private)
+            saysHowLong(response) || directives.contains(.public) || !isShared && directives.contains(.private)
         let mayBeValidated =
             response.headerFields.contains(.eTag) || response.headerFields.contains(.lastModified)
         guard isExplicit || Self.heuristic.contains(code) else { return .status }
@@ -71,6 +70,13 @@ struct CacheRules: Sendable, Hashable {
             return .status
         }
         return nil
+    }
+
+    /// Whether a response says for how long it may be used.
+    func saysHowLong(_ response: HTTPResponse) -> Bool {
+        let directives = directives(of: response)
+        return directives.contains(.maxAge) || isShared && directives.contains(.sMaxAge)
+            || response.headerFields.contains(.expires)
     }
 
     /// RFC 9110 section 15.1.

@@ -51,12 +51,15 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = upstream.principal(for: request)
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
+        let exchange = CachedExchange(cache: cache, key: key, request: request)
         guard request.method == .get || request.method == .head else {
+            let sent = NetworkEnvironment.current.clock.date
             var response = try await upstream.send(request)
+            response.cacheRecord = .forwarded(.method, response.status)
             if !Self.safe.contains(request.method), response.status.code < 400 {
                 await cache.invalidate(after: response, to: request, key)
+                await exchange.keepPosted(&response, sent: sent)
             }
-            response.cacheRecord = .forwarded(.method, response.status)
             return response
         }
         // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
@@ -68,7 +71,6 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
         let mode = request.cacheMode
         let entries = mode.reads ? await cache.entries(for: key, request) : []
-        let exchange = CachedExchange(cache: cache, key: key, request: request)
         let now = NetworkEnvironment.current.clock.date
         switch cache.rules.decide(about: request, entries: entries, mode: mode, now: now) {
         case .serve(let entry, let age, let isStale):

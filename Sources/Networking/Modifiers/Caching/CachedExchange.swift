@@ -125,9 +125,12 @@ struct CachedExchange: Sendable {
         let sent: Date
     }
 
-    private func fetching<Value>(_ body: (Fetch) async throws -> Value) async throws -> Value {
+    private func fetching<Value>(
+        since sent: Date? = nil,
+        _ body: (Fetch) async throws -> Value
+    ) async rethrows -> Value {
         let clock = NetworkEnvironment.current.clock
-        let fetch = Fetch(beginning: cache.fetches.begin(key.url), clock: clock, sent: clock.date)
+        let fetch = Fetch(beginning: cache.fetches.begin(key.url), clock: clock, sent: sent ?? clock.date)
         defer { cache.fetches.end(key.url) }
         return try await body(fetch)
     }
@@ -152,6 +155,25 @@ struct CachedExchange: Sendable {
         }
         response.cacheRecord = record
         return response
+    }
+
+    /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110 section
+    /// 9.3.3).
+    func keepPosted(_ response: inout HTTPResponseData, sent: Date) async {
+        guard request.method == .post, response.status == .ok, rules.saysHowLong(response.http),
+            let location = response.headerFields[.contentLocation],
+            let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
+            CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
+        else { return }
+        var get = request
+        get.method = .get
+        get.body = nil
+        let exchange = CachedExchange(cache: cache, key: key, request: get)
+        let posted = response
+        let kept = await exchange.fetching(since: sent) { fetch in
+            await exchange.kept(posted, .method, copy: nil, [], fetch)
+        }
+        response.cacheRecord = kept.cacheRecord
     }
 
     /// Returns why a response is not kept; nil when it is.

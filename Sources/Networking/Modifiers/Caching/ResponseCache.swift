@@ -68,6 +68,11 @@ public final class ResponseCache: Sendable {
         try await store.remove(url: url)
     }
 
+    /// Whether something is being revalidated in the background.
+    var isRevalidating: Bool {
+        revalidations.withLock { !$0.isEmpty }
+    }
+
     /// Revalidates in the background, unless that is being done.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
         let isFree = revalidations.withLock { revalidations in

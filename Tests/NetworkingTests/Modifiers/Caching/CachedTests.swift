@@ -213,6 +213,26 @@ struct CachedTests {
         #expect(try await text(network) == (change == "post" ? "3" : "2"))
     }
 
+    /// A response to POST that says that it is what a GET brings (RFC 9110 section 9.3.3).
+    @Test func whatAPostBringsIsKeptWhenItSaysSo() async throws {
+        for (location, control, isKept) in [
+            ("/", "max-age=10", true), ("/other", "max-age=10", false), ("/", "public", false),
+            ("/", "no-store", false),
+        ] {
+            store.removeAll { _ in true }
+            let (network, transport) = stack([.cacheControl: control, .contentLocation: location])
+            try await network.data(
+                .lawful.with {
+                    $0.method = .post
+                    $0.target = "/"
+                }
+            )
+            let response = try await network.data(.lawful.with { $0.target = "/" })
+            #expect(response.isCached == isKept)
+            #expect(transport.requests.count == (isKept ? 1 : 2))
+        }
+    }
+
     /// What somebody changes, others must not see as it was.
     @Test func aChangeRemovesWhatIsKeptForOthers() async throws {
         let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
