@@ -8,6 +8,7 @@ let package = Package(
     dependencies: [
         .package(name: "swift-networking", path: "../..", traits: [.defaults, "AsyncHTTPClient"]),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
     ],
     targets: [
@@ -15,6 +16,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Networking", package: "swift-networking"),
                 .product(name: "NetworkingAsyncHTTPClient", package: "swift-networking"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 
 /// What the stack itself costs, over a transport that answers at once.
@@ -47,6 +48,13 @@ enum Overhead {
             Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
+    }
+
+    /// How many times slower than the machine of the gates this one is just now.
+    static func slowness() async throws -> Double {
+        let request = HTTPRequestData(url: URL(string: "https://api.example.com/")!)
+        let times = try await bestTimes(of: [(Calibration.layers(0), request), (Calibration.layers(8), request)])
+        return max(1, (times[1] - times[0]) / 8 / Calibration.reference)
     }
 
     private static func bestTimes(

@@ -1,0 +1,70 @@
+import Foundation
+import HTTPTypes
+import Networking
+
+/// What a hit costs, and what it costs to make room.
+enum Caches {
+    static func measure() async throws -> [Row] {
+        let factor = try await Overhead.slowness()
+        let hit = try await best(of: CacheableTransport().cached())
+        return [
+            Row(name: "a fresh hit of 1 KiB in memory, everything", value: hit, unit: "ns", gate: 4_000 * factor),
+            Row(
+                name: "storing into a full memory store of 1,000, to one of 100,000",
+                value: storing(into: 1_000) / storing(into: 100_000),
+                unit: "x",
+                gate: 0.4
+            ),
+        ]
+    }
+
+    /// Nanoseconds of a call that the cache answers.
+    static func best(of network: some NetworkingComponent) async throws -> Double {
+        let network: any NetworkingComponent = network
+        let request = HTTPRequestData(url: URL(string: "https://api.example.com/items/1?page=2")!)
+        _ = try await network.send(request)
+        let isCached = try await network.send(request).isCached
+        precondition(isCached)
+        return try await Measurement.measure(runs: 2_000, samples: 60) { _ = try await network.send(request) }.minimum
+    }
+
+    /// Nanoseconds of storing an entry for which another has to go.
+    private static func storing(into limit: Int) -> Double {
+        let store = MemoryCacheStore(costLimit: .max, countLimit: limit)
+        let entry = CacheableTransport.entry
+        let keys = (0..<2 * limit).map { CacheKey(principal: nil, url: "https://api.example.com/items/\($0)") }
+        for key in keys.prefix(limit) {
+            store.store(entry(), for: key)
+        }
+        let entries = keys.map { _ in entry() }
+        let start = ContinuousClock.now
+        for (key, entry) in zip(keys.suffix(limit), entries) {
+            precondition(store.store(entry, for: key) == 1)
+        }
+        return (ContinuousClock.now - start) / .nanoseconds(1) / Double(limit)
+    }
+}
+
+/// A transport whose answer of 1 KiB may be kept.
+struct CacheableTransport: NetworkingComponent {
+    private static let head = HTTPResponse(
+        status: .ok,
+        headerFields: [
+            .cacheControl: "public, max-age=100000", .eTag: "\"33a64df551425fcc\"", .contentType: "application/json",
+            .date: "Sat, 21 Nov 2026 20:00:00 GMT", .contentLength: "1024", .vary: "Accept-Encoding",
+        ]
+    )
+    private let response = HTTPResponseData(
+        request: HTTPRequestData(),
+        http: head,
+        body: .collected(Data(count: 1_024))
+    )
+
+    static func entry() -> CachedEntry {
+        CachedEntry(response: head, body: Data(count: 1_024), requestDate: Date(), responseDate: Date())
+    }
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        response
+    }
+}
