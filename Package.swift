@@ -15,7 +15,7 @@ let package = Package(
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
-        .trait(name: "SQLite", description: "NetworkingSQLite: the cache's store on disk; on Linux it needs libsqlite3-dev."),
+        .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
         .default(enabledTraits: ["URLSession"]),
     ],
@@ -71,6 +71,7 @@ let package = Package(
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
         ),
         .target(

@@ -75,7 +75,8 @@ enum CacheFault: Equatable {
         case .busy: .busy(file: file)
         case .foreign: .unusable(reason: "\(file.path) is a database of something else. Give the cache another file.")
         case .file(let reason): .unusable(reason: reason)
-        case .unknownTables: .unusable(reason: "The tables of the cache's file \(file.path) are unknown. Remove the file.")
+        case .unknownTables:
+            .unusable(reason: "The tables of the cache's file \(file.path) are unknown. Remove the file.")
         case .other(let reason): .unusable(reason: "The cache's file \(file.path) could not be used: \(reason).")
         }
     }

@@ -10,7 +10,12 @@ import Synchronization
 final class CacheFile: Sendable {
     let location: CacheLocation
     let identity: CacheLocation.Identity?
-    private let pool: DatabasePool
+    private let writer: DatabaseQueue
+    /// For entries that are read where the caller is, in turn.
+    private let readers: [DatabaseQueue]
+    /// For what takes longer, so that nobody waits for it on a thread of the caller's.
+    private let slowReader: DatabaseQueue
+    private let turn = Atomic(0)
     private let settings: Settings
     private let uses = Mutex(Uses())
 
@@ -35,29 +40,11 @@ final class CacheFile: Sendable {
 
     /// Opens the file; to be called with the location's lock.
     init(at location: CacheLocation, _ settings: Settings) throws {
-        var configuration = Configuration()
-        configuration.label = "SQLiteCacheStore"
-        configuration.busyMode = .timeout(settings.patience / .seconds(1))
-        configuration.prepareDatabase { db in
-            // Before the first page is written; on any other file it changes nothing.
-            try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
-            // A damaged page is found when it is read, and not used.
-            try db.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
-            // What is removed is overwritten where that costs no further write: it was somebody's.
-            try db.execute(sql: "PRAGMA secure_delete = FAST")
-            // Else the log stays as long as it once was.
-            try db.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
-            if let limit = settings.pageLimit {
-                try db.execute(sql: "PRAGMA max_page_count = \(limit)")
-            }
-        }
-        // It switches the write-ahead log on, with `synchronous = NORMAL`: a commit is in the system's hands, and survives the
-        // process; after a loss of power the last ones may be missing, and the file is whole.
-        pool = try DatabasePool(path: location.path, configuration: configuration)
+        writer = try DatabaseQueue(path: location.path, configuration: Self.configuration(settings))
         self.location = location
         self.settings = settings
         identity = location.identity
-        try pool.writeWithoutTransaction { db in
+        try writer.writeWithoutTransaction { db in
             try settings.schema.migrate(db)
             do {
                 for sql in SQL.all {
@@ -70,6 +57,41 @@ final class CacheFile: Sendable {
                 throw CacheSchema.Mismatch.senseless
             }
         }
+        var configuration = Self.configuration(settings)
+        configuration.readonly = true
+        readers = try (0..<3).map { _ in try DatabaseQueue(path: location.path, configuration: configuration) }
+        slowReader = try DatabaseQueue(path: location.path, configuration: configuration)
+    }
+
+    deinit {
+        // Before the writer: the last one that closes the file empties the log, which a reader may not.
+        for reader in readers + [slowReader] {
+            try? reader.close()
+        }
+    }
+
+    private static func configuration(_ settings: Settings) -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "SQLiteCacheStore"
+        configuration.busyMode = .timeout(settings.patience / .seconds(1))
+        // With `synchronous = NORMAL`: a commit is in the system's hands, and survives the process; after a loss of power the last
+        // ones may be missing, and the file is whole.
+        configuration.journalMode = .wal
+        configuration.prepareDatabase { db in
+            // A damaged page is found when it is read, and not used.
+            try db.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
+            guard !db.configuration.readonly else { return }
+            // Before the first page is written; on any other file it changes nothing.
+            try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            // What is removed is overwritten where that costs no further write: it was somebody's.
+            try db.execute(sql: "PRAGMA secure_delete = FAST")
+            // Else the log stays as long as it once was.
+            try db.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
+            if let limit = settings.pageLimit {
+                try db.execute(sql: "PRAGMA max_page_count = \(limit)")
+            }
+        }
+        return configuration
     }
 
     /// Whether it is the one at its path, and was not moved or removed; a microsecond.
@@ -81,41 +103,51 @@ final class CacheFile: Sendable {
 
     /// All sound entries of a key, which counts as used now, and the numbers of those that are not.
     ///
-    /// Read on the caller's thread: a hit takes a third of what it takes by way of a queue and back.
+    /// Read on the caller's thread: by way of a queue and back it takes three times as long. Not through a `DatabasePool`, which asks
+    /// for the version of the tables before each read, and takes twice as long.
     func entries(for key: CacheKey) async throws -> Found {
         let found = try smallEntries(for: key)
         note(found)
         guard found.isPartial else { return found }
-        return try await withCheckedThrowingContinuation { continuation in
-            pool.asyncUnsafeRead { db in
-                continuation.resume(with: Result { try Found(db.get(), key, upToCost: .max) })
-            }
-        }
+        return try await slowly { try Found($0, key, upToCost: .max) }
     }
 
     private func smallEntries(for key: CacheKey) throws -> Found {
-        try pool.unsafeRead { db in try Found(db, key, upToCost: Self.smallCost) }
+        let turn = turn.add(1, ordering: .relaxed).oldValue
+        return try readers[abs(turn % readers.count)].unsafeRead { try Found($0, key, upToCost: Self.smallCost) }
     }
 
     /// The number of entries, and what they cost.
-    func totals() throws -> (count: Int, cost: Int) {
-        try pool.unsafeRead { db in
-            let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT count, cost FROM totals"))
-            return (row?[0] ?? 0, row?[1] ?? 0)
+    func totals() async throws -> (count: Int, cost: Int) {
+        try await slowly { db in
+            var totals = (count: 0, cost: 0)
+            try db.forEachRow(SQL.totals) { row in
+                totals = (Int(row.integer(0)), Int(row.integer(1)))
+            }
+            return totals
         }
     }
 
     /// The keys with greater numbers than one, in order, and as many as asked for.
     func keys(after number: Int64, most: Int) async throws -> [(number: Int64, key: CacheKey)] {
+        try await slowly { db in
+            var keys: [(number: Int64, key: CacheKey)] = []
+            try db.forEachRow(SQL.keys, .integer(number), .integer(Int64(most))) { row in
+                let number = row.integer(0)
+                if let key = row.bytes(1, { url in row.bytes(2) { CacheKey(url: url, owner: $0) } }) {
+                    keys.append((number, key))
+                }
+            }
+            return keys
+        }
+    }
+
+    private func slowly<Value: Sendable>(
+        _ work: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            pool.asyncUnsafeRead { db in
-                continuation.resume(
-                    with: Result {
-                        let statement = try db.get().cachedStatement(sql: SQL.keys)
-                        return try Row.fetchAll(statement, arguments: [number, most])
-                            .compactMap { row in CacheKey(url: row[1], owner: row[2]).map { (row[0], $0) } }
-                    }
-                )
+            slowReader.asyncUnsafeRead { db in
+                continuation.resume(with: Result { try work(db.get()) })
             }
         }
     }
@@ -130,30 +162,28 @@ final class CacheFile: Sendable {
 
         fileprivate init(_ db: Database, _ key: CacheKey, upToCost limit: Int) throws {
             let (url, owner) = (key.urlBytes, key.ownerBytes)
-            let rows = try Row.fetchCursor(db.cachedStatement(sql: SQL.entries), arguments: [url, owner, limit])
-            while let row = try rows.next() {
-                self.key = row[0]
-                let (cost, number): (Int, Int64) = (row[1], row[2])
-                guard cost <= limit else {
+            try db.forEachRow(SQL.entries, .bytes(url), .bytes(owner), .integer(Int64(limit))) { row in
+                self.key = row.integer(0)
+                guard row.integer(1) <= limit else {
                     isPartial = true
-                    continue
+                    return
                 }
-                // No bytes are null.
-                let body: Data = row[6] ?? Data()
-                let checksum: Int64 = row[3]
-                let entry = try row.withUnsafeData(atIndex: 4) { uuid in
-                    try row.withUnsafeData(atIndex: 5) { head -> CachedEntry? in
-                        guard let uuid, let head, uuid.count == 16,
-                            checksum == Checksum.value(url: url, owner: owner, uuid: uuid, head: head, body: body)
-                        else { return nil }
-                        let id = uuid.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
-                        return head.withUnsafeBytes { EntryHead.decode($0, id: id, body: body) }
+                let checksum = row.integer(3)
+                let entry = row.bytes(4) { uuid in
+                    row.bytes(5) { head in
+                        row.bytes(6) { body -> CachedEntry? in
+                            guard uuid.count == 16,
+                                checksum == Checksum.value(url: url, owner: owner, uuid: uuid, head: head, body: body)
+                            else { return nil }
+                            let id = UUID(uuid: uuid.loadUnaligned(as: uuid_t.self))
+                            return EntryHead.decode(head, id: id, body: Data(body))
+                        }
                     }
                 }
                 if let entry {
                     entries.append(entry)
                 } else {
-                    damaged.append(number)
+                    damaged.append(row.integer(2))
                 }
             }
         }
@@ -166,8 +196,15 @@ final class CacheFile: Sendable {
         let head = EntryHead.encode(entry)
         return try await write { [costLimit = settings.costLimit] db in
             let (url, owner, uuid) = (key.urlBytes, key.ownerBytes, entry.id.bytes)
-            let checksum = Checksum.value(url: url, owner: owner, uuid: uuid, head: head, body: entry.body)
-            let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.useKey), arguments: [url, owner]) ?? 0
+            let checksum = uuid.withUnsafeBytes { uuid in
+                head.withUnsafeBytes { head in
+                    entry.body.withUnsafeBytes {
+                        Checksum.value(url: url, owner: owner, uuid: uuid, head: head, body: $0)
+                    }
+                }
+            }
+            let number =
+                try Int64.fetchOne(db.cachedStatement(sql: SQL.useKey), arguments: [Data(url), Data(owner)]) ?? 0
             try db.run(SQL.removeEntry, [number, uuid])
             try db.run(SQL.addEntry, [number, entry.cost, checksum, uuid, head, entry.body])
             var evicted = 0
@@ -190,7 +227,7 @@ final class CacheFile: Sendable {
     /// Removes an entry, or all of a key.
     func remove(_ id: UUID?, for key: CacheKey) async throws {
         try await write { db in
-            let arguments: StatementArguments = [key.urlBytes, key.ownerBytes]
+            let arguments: StatementArguments = [Data(key.urlBytes), Data(key.ownerBytes)]
             guard let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.keyNumber), arguments: arguments) else {
                 return
             }
@@ -219,7 +256,7 @@ final class CacheFile: Sendable {
     func remove(_ keys: [CacheKey]) async throws {
         try await write { db in
             for key in keys {
-                let arguments: StatementArguments = [key.urlBytes, key.ownerBytes]
+                let arguments: StatementArguments = [Data(key.urlBytes), Data(key.ownerBytes)]
                 if let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.keyNumber), arguments: arguments) {
                     try db.remove(key: number)
                 }
@@ -253,7 +290,7 @@ final class CacheFile: Sendable {
     /// Moves what the log holds into the file and empties it, as far as nobody reads it.
     func checkpoint() async throws {
         try await withCheckedThrowingContinuation { continuation in
-            pool.asyncWriteWithoutTransaction { db in
+            writer.asyncWriteWithoutTransaction { db in
                 continuation.resume(with: Result { _ = try? db.checkpoint(.truncate) })
             }
         }
@@ -267,7 +304,7 @@ final class CacheFile: Sendable {
         _ work: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            pool.asyncWriteWithoutTransaction { [self] db in
+            writer.asyncWriteWithoutTransaction { [self] db in
                 continuation.resume(with: Result { try transaction(db, work) })
             }
         }
@@ -316,7 +353,7 @@ final class CacheFile: Sendable {
         let count = uses.withLock { $0.note(number) }
         // Once for each so many: until the write begins, more are noted.
         guard count == settings.mostUses else { return }
-        pool.asyncWriteWithoutTransaction { [self] db in
+        writer.asyncWriteWithoutTransaction { [self] db in
             // Whoever writes next hears of what is wrong.
             try? transaction(db) { _ in }
         }
@@ -358,10 +395,11 @@ private enum SQL {
         """
     static let leastUsed = "SELECT id FROM keys ORDER BY used LIMIT 1"
     static let totalCost = "SELECT cost FROM totals"
+    static let totals = "SELECT count, cost FROM totals"
 
     static let all = [
         entries, keys, keyNumber, keyNumbers, use, useKey, addEntry, removeEntry, removeNumber, variants,
-        removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, leastUsed, totalCost,
+        removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, leastUsed, totalCost, totals,
     ]
 }
 
@@ -408,10 +446,18 @@ extension Database {
 }
 
 extension Checksum {
-    fileprivate static func value(url: Data, owner: Data, uuid: Data, head: Data, body: Data) -> Int64 {
+    fileprivate static func value(
+        url: [UInt8],
+        owner: [UInt8],
+        uuid: UnsafeRawBufferPointer,
+        head: UnsafeRawBufferPointer,
+        body: UnsafeRawBufferPointer
+    ) -> Int64 {
         var checksum = Checksum()
-        for part in [url, owner, uuid, head, body] {
-            part.withUnsafeBytes { checksum.update($0) }
+        url.withUnsafeBytes { checksum.update($0) }
+        owner.withUnsafeBytes { checksum.update($0) }
+        for part in [uuid, head, body] {
+            checksum.update(part)
         }
         return Int64(checksum.value)
     }
@@ -419,17 +465,17 @@ extension Checksum {
 
 extension CacheKey {
     /// As bytes: SQLite would end a text at its first zero, and two keys would be one.
-    fileprivate var urlBytes: Data {
-        Data(url.utf8)
+    fileprivate var urlBytes: [UInt8] {
+        Array(url.utf8)
     }
 
     /// One byte says whether there is a principal, whatever its id.
-    fileprivate var ownerBytes: Data {
-        guard let principal else { return Data([0]) }
-        return Data([1] + Array(principal.id.utf8))
+    fileprivate var ownerBytes: [UInt8] {
+        guard let principal else { return [0] }
+        return [1] + principal.id.utf8
     }
 
-    fileprivate init?(url: Data, owner: Data) {
+    fileprivate init?(url: UnsafeRawBufferPointer, owner: UnsafeRawBufferPointer) {
         guard let url = String(validating: url, as: UTF8.self), let isOwned = owner.first,
             let id = String(validating: owner.dropFirst(), as: UTF8.self)
         else { return nil }

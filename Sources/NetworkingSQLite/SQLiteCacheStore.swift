@@ -79,14 +79,14 @@ public final class SQLiteCacheStore: CacheStore {
     /// How many entries there are.
     public var count: Int {
         get async throws {
-            try await using { try $0.totals().count }
+            try await using { try await $0.totals().count }
         }
     }
 
     /// How many bytes they take.
     public var cost: Int {
         get async throws {
-            try await using { try $0.totals().cost }
+            try await using { try await $0.totals().cost }
         }
     }
 
@@ -125,7 +125,7 @@ public final class SQLiteCacheStore: CacheStore {
                 return try await file.store(entry, for: key)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
                 try await file.checkpoint()
-                let cost = try file.totals().cost
+                let cost = try await file.totals().cost
                 let evicted = try await file.trim(toCost: max(0, cost - 2 * entry.cost))
                 try await file.checkpoint()
                 return try await file.store(entry, for: key) + evicted
@@ -215,7 +215,9 @@ extension SQLiteCacheStore {
         if let file = opened.withLock({ $0 }), file.isInPlace { return file }
         opened.withLock { $0 = nil }
         guard file.isFileURL else {
-            throw .unusable(reason: "\(file.scheme ?? "A URL without a scheme") is not a file's. Give the store a URL of a file.")
+            throw .unusable(
+                reason: "\(file.scheme ?? "A URL without a scheme") is not a file's. Give the store a URL of a file."
+            )
         }
         let location = location
         do {
