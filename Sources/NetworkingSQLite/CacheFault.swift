@@ -29,8 +29,12 @@ enum CacheFault: Equatable {
     /// In words of SQLite's.
     case other(String)
 
-    init(_ error: any Error) {
+    init(_ error: any Error, _ file: URL) {
         switch error {
+        // What is not to be written to although it may be says so in its header, as no version of SQLite's does.
+        case let error as DatabaseError
+        where error.extendedResultCode == .SQLITE_READONLY && access(file.path, W_OK) == 0:
+            self = .damage
         case let error as DatabaseError:
             self.init(error)
         case let error as FileFault where error.code == EWOULDBLOCK || error.code == EINTR:

@@ -287,6 +287,11 @@ final class CacheFile: Sendable {
         }
     }
 
+    /// Gives unused pages back to the disk, in several transactions.
+    func shrink() async throws {
+        while try await write({ try $0.shrink() }) {}
+    }
+
     /// Moves what the log holds into the file and empties it, as far as nobody reads it.
     func checkpoint() async throws {
         try await withCheckedThrowingContinuation { continuation in
@@ -435,13 +440,16 @@ extension Database {
     }
 
     /// Gives unused pages at the end back to the disk when they are many; in portions, since others wait.
-    fileprivate func shrink() throws {
+    ///
+    /// Returns whether there are more.
+    @discardableResult
+    fileprivate func shrink() throws -> Bool {
         let free = try Int.fetchOne(cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
-        guard free > 1024 else { return }
+        guard free > 1024 else { return false }
         let pages = try Int.fetchOne(cachedStatement(sql: "PRAGMA page_count")) ?? 0
-        if free > pages / 4 {
-            try execute(sql: "PRAGMA incremental_vacuum(4096)")
-        }
+        guard free > pages / 4 else { return false }
+        try execute(sql: "PRAGMA incremental_vacuum(4096)")
+        return free > 4096
     }
 }
 

@@ -92,7 +92,7 @@ struct CacheLocation: Sendable {
         return try work()
     }
 
-    /// On a file of its own, which is never moved. Who has the database open does not need it.
+    /// On a file of its own, which is never moved; who has the database open does not need it.
     private func lock(patience: Duration) throws -> CInt {
         let path = path + "-lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)

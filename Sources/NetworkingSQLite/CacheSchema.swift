@@ -17,7 +17,9 @@ struct CacheSchema: Sendable {
     /// In the file's header: whose the file is.
     static let applicationID = 0x4e57_4348
 
-    /// Integers first and bodies last, so that SQLite need not follow a long row to what is looked for. What totals are is kept by
+    /// The tables as they are now.
+    ///
+    /// Integers come first and bodies last, so that SQLite need not follow a long row to what is looked for. The totals are kept by
     /// triggers, and so by whoever writes.
     static let current = CacheSchema(steps: [
         """

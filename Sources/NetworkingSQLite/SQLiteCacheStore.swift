@@ -161,13 +161,14 @@ public final class SQLiteCacheStore: CacheStore {
         while true {
             let after = last
             let keys = try await using { try await $0.keys(after: after, most: 1000) }
-            guard let end = keys.last else { return }
+            guard let end = keys.last else { break }
             last = end.number
             let unwanted = keys.map { $0.key }.filter(isUnwanted)
             if !unwanted.isEmpty {
                 try await using { try await $0.remove(unwanted) }
             }
         }
+        try await using { try await $0.shrink() }
     }
 
     /// Removes what was used longest ago, until the rest takes no more than a number of bytes.
@@ -175,7 +176,10 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter cost: How many bytes may stay.
     /// - Throws: ``SQLiteCacheError``.
     public func trim(toCost cost: Int) async throws {
-        _ = try await using { try await $0.trim(toCost: max(0, cost)) }
+        try await using { file in
+            _ = try await file.trim(toCost: max(0, cost))
+            try await file.shrink()
+        }
     }
 }
 
@@ -188,8 +192,8 @@ extension SQLiteCacheStore {
         } catch {
             // One that was moved or removed meanwhile is of no account. One whose tables are others than they were is opened anew,
             // which finds out why. Neither has kept anything.
-            guard !file.isInPlace || CacheFault(error) == .unknownTables else {
-                throw await outcome(of: CacheFault(error), file)
+            guard !file.isInPlace || CacheFault(error, self.file) == .unknownTables else {
+                throw await outcome(of: CacheFault(error, self.file), file)
             }
             await close(file)
         }
@@ -197,7 +201,7 @@ extension SQLiteCacheStore {
         do {
             return try await work(fresh)
         } catch {
-            throw await outcome(of: CacheFault(error), fresh)
+            throw await outcome(of: CacheFault(error, self.file), fresh)
         }
     }
 
@@ -222,22 +226,22 @@ extension SQLiteCacheStore {
         let location = location
         do {
             try location.prepare()
-            let file = try location.locked(patience: settings.patience) { [settings] () throws -> CacheFile in
+            let opened = try location.locked(patience: settings.patience) { () throws -> CacheFile in
                 try location.prepareFiles()
                 do {
                     return try CacheFile(at: location, settings)
                 } catch {
-                    guard CacheFault(error).isDamage else { throw error }
+                    guard CacheFault(error, self.file).isDamage else { throw error }
                     throw SQLiteCacheError.damaged(movedTo: URL(fileURLWithPath: try location.setAside()))
                 }
             }
-            opened.withLock { $0 = file }
-            return file
+            self.opened.withLock { $0 = opened }
+            return opened
         } catch let error as SQLiteCacheError {
             onDamage?(error)
             throw error
         } catch {
-            throw CacheFault(error).error(file)
+            throw CacheFault(error, self.file).error(file)
         }
     }
 
@@ -267,7 +271,7 @@ extension SQLiteCacheStore {
             }
             return error
         } catch {
-            return CacheFault(error).error(file)
+            return CacheFault(error, self.file).error(file)
         }
     }
 
