@@ -64,7 +64,18 @@ final class CacheFile: Sendable {
     }
 
     deinit {
-        // Before the writer: the last one that closes the file empties the log, which a reader may not.
+        closeReaders()
+        // The writer closes itself: this may run on its queue, where GRDB would end the process if it were asked to close.
+    }
+
+    /// Waits for what is under way; nothing may come after, and the caller must have a reference of its own.
+    func close() {
+        closeReaders()
+        try? writer.close()
+    }
+
+    /// Before the writer: the last one that closes the file empties the log, which a reader may not.
+    private func closeReaders() {
         for reader in readers + [slowReader] {
             try? reader.close()
         }

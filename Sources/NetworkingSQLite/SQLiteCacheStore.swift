@@ -275,6 +275,14 @@ extension SQLiteCacheStore {
         }
     }
 
+    /// Closes the file for tests that go on with it by other means, when nothing is under way: the last reference may end later.
+    func close() async {
+        let file = opened.withLock { $0 }
+        guard let file else { return }
+        await close(file)
+        file.close()
+    }
+
     private func close(_ file: CacheFile) async {
         await withCheckedContinuation { continuation in
             openings.async { [self] in

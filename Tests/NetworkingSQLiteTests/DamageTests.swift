@@ -20,6 +20,7 @@ struct DamageTests {
         for name in Self.names {
             try await store.store(.sample(name, length: 1000), for: .named(name))
         }
+        await store.close()
     }
 
     /// How many of the entries are there; none is another than was stored.

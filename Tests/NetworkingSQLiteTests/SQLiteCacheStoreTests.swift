@@ -171,15 +171,14 @@ struct SQLiteCacheStoreTests {
     @Test func theFilesShrink() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
-            try await {
-                let store = SQLiteCacheStore(file: file)
-                for index in 0..<25 {
-                    try await store.store(.sample(length: 1_000_000), for: .named("\(index)"))
-                }
-                #expect(try file.size > 20_000_000)
-                try await store.removeAll { _ in true }
-            }()
+            let store = SQLiteCacheStore(file: file)
+            for index in 0..<25 {
+                try await store.store(.sample(length: 1_000_000), for: .named("\(index)"))
+            }
+            #expect(try file.size > 20_000_000)
+            try await store.removeAll { _ in true }
             // The last to close it moves what is in the log.
+            await store.close()
             #expect(try file.size < 200_000)
             #expect(!FileManager.default.fileExists(atPath: file.path + "-wal"))
         }
