@@ -107,7 +107,7 @@ public final class SQLiteCacheStore: CacheStore {
 
     /// Keeps an entry, unless it costs more than one may; a key's oldest variant goes when there are more than 32.
     ///
-    /// When the disk is full, twice its cost of others makes room for it.
+    /// When the disk is full, twice its cost of others makes room for it, as far as the disk has room for removing them.
     ///
     /// - Parameters:
     ///   - entry: The entry.
