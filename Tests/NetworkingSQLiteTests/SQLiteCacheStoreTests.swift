@@ -222,8 +222,10 @@ struct SQLiteCacheStoreTests {
         try await withTemporaryDirectory { directory in
             let occupied = directory.appending(path: "file")
             try Data().write(to: occupied)
+            let folder = directory.appending(path: "folder")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
             let files = [
-                (directory, "\(directory.path) is not a regular file"),
+                (folder, "\(folder.path) is not a regular file"),
                 (occupied.appending(path: "cache"), "\(occupied.path)"),
                 (URL(string: "https://a.example/")!, "https is not a file's"),
             ]
