@@ -8,12 +8,14 @@ let package = Package(
     products: [
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
+        .library(name: "NetworkingSQLite", targets: ["NetworkingSQLite"]),
         .library(name: "NetworkingTesting", targets: ["NetworkingTesting"]),
         .library(name: "NetworkingTestServer", targets: ["NetworkingTestServer"]),
     ],
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
+        .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
         .default(enabledTraits: ["URLSession"]),
     ],
@@ -25,6 +27,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
@@ -63,6 +66,15 @@ let package = Package(
             ]
         ),
         .target(
+            name: "NetworkingSQLite",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+            ]
+        ),
+        .target(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
@@ -92,6 +104,22 @@ let package = Package(
                 "Networking",
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .executableTarget(
+            name: "SQLiteWriter",
+            dependencies: ["Networking", "NetworkingSQLite"],
+            path: "Tests/SQLiteWriter"
+        ),
+        .testTarget(
+            name: "NetworkingSQLiteTests",
+            dependencies: [
+                "Networking",
+                "NetworkingSQLite",
+                "NetworkingTesting",
+                "SQLiteWriter",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
         ),
         .testTarget(

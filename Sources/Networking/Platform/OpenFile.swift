@@ -17,7 +17,7 @@ import Android
 /// A regular file that is open; it is closed when the last reference to it goes.
 ///
 /// One way of reading and writing for all platforms: FoundationEssentials has none that works in portions.
-final class OpenFile: Sendable {
+package final class OpenFile: Sendable {
     let path: String
     private let descriptor: CInt
 
@@ -39,7 +39,7 @@ final class OpenFile: Sendable {
     }
 
     /// Creates a file that only this user may read, and opens it to write; what is there already is never followed.
-    convenience init(creating path: String) throws(FileFault) {
+    package convenience init(creating path: String) throws(FileFault) {
         try self.init(path: path, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     }
 
@@ -131,12 +131,17 @@ struct FileSnapshot: Sendable, Equatable {
 }
 
 /// What the system says of a file that could not be used.
-struct FileFault: Error, Equatable {
-    let path: String
-    let code: CInt
+package struct FileFault: Error, Equatable {
+    package let path: String
+    package let code: CInt
+
+    package init(path: String, code: CInt) {
+        self.path = path
+        self.code = code
+    }
 
     /// What is wrong and the way out.
-    var reason: String {
+    package var reason: String {
         let path = Redaction.singleLine(path)
         return switch code {
         case ENOENT: "There is no file at \(path)."

@@ -15,7 +15,7 @@ import Android
 #endif
 
 /// Small files that only this user of the machine may read, as wholes.
-enum PrivateFile {
+package enum PrivateFile {
     /// Reads a file; one that is longer than the limit is cut off there.
     static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
         let file = try OpenFile(reading: path)
@@ -43,7 +43,7 @@ enum PrivateFile {
         try synchronizeDirectory(of: path)
     }
 
-    static func move(_ path: String, to other: String) throws(FileFault) {
+    package static func move(_ path: String, to other: String) throws(FileFault) {
         guard rename(path, other) == 0 else { throw FileFault(path: path, code: errno) }
     }
 
@@ -51,7 +51,7 @@ enum PrivateFile {
     ///
     /// - Returns: Whether there was one.
     @discardableResult
-    static func remove(_ path: String) throws(FileFault) -> Bool {
+    package static func remove(_ path: String) throws(FileFault) -> Bool {
         guard unlink(path) != 0 else {
             try synchronizeDirectory(of: path)
             return true
@@ -61,7 +61,7 @@ enum PrivateFile {
     }
 
     /// Makes a directory, and those that it lies in, unless they are there.
-    static func makeDirectory(_ path: String) throws(FileFault) {
+    package static func makeDirectory(_ path: String) throws(FileFault) {
         guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
         guard errno == ENOENT, let parent = parent(of: path) else { throw FileFault(path: path, code: errno) }
         try makeDirectory(parent)

@@ -1,0 +1,327 @@
+#if SQLite
+import Foundation
+import GRDB
+import HTTPTypes
+import Networking
+import Synchronization
+import Testing
+
+@testable import NetworkingSQLite
+
+@Suite(.timeLimit(.minutes(5)))
+struct SQLiteCacheStoreTests {
+    @Test func whatIsStoredIsReadAlsoByANewStore() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "deep/er/cache.sqlite")
+            var entry = CachedEntry.sample("one")
+            entry.response.status = HTTPResponse.Status(code: 299, reasonPhrase: "Très bien")
+            entry.response.headerFields.append(HTTPField(name: .setCookie, value: "a=b"))
+            entry.response.headerFields.append(HTTPField(name: .setCookie, lenientValue: [0xff, 0x20, 0xe9]))
+            entry.part = CachedEntry.Part(range: 3..<6, length: nil)
+            entry.varying = ["accept": "text/plain", "accept-language": ""]
+            try await SQLiteCacheStore(file: file).store(entry, for: .named("a"))
+            let store = SQLiteCacheStore(file: file)
+            let found = try await store.entries(for: .named("a"))
+            #expect(found == [entry])
+            #expect(found.first?.response.headerFields.map { $0 } == entry.response.headerFields.map { $0 })
+            #expect(try await store.count == 1)
+            #expect(try await store.cost == entry.cost)
+            #expect(try await store.entries(for: .named("b")).isEmpty)
+        }
+    }
+
+    /// The limit is that for reading where the caller is.
+    @Test(arguments: [0, 1, 16 << 10, 1 << 20, 5 << 20])
+    func bodiesOfEveryLength(_ length: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            let entries = [CachedEntry.sample(length: length), CachedEntry.sample("small")]
+            for entry in entries {
+                try await store.store(entry, for: .named("a"))
+            }
+            #expect(Set(try await store.entries(for: .named("a"))) == Set(entries))
+        }
+    }
+
+    @Test func anEntryTakesThePlaceOfThatWithItsID() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            var entry = CachedEntry.sample("old")
+            try await store.store(entry, for: .named("a"))
+            entry.body = Data("new one".utf8)
+            #expect(try await store.store(entry, for: .named("a")) == 0)
+            #expect(try await store.texts("a") == ["new one"])
+            #expect(try await store.cost == entry.cost)
+            try await store.store(entry, for: .named("b"))
+            try await store.remove(entry.id, for: .named("a"))
+            #expect(try await store.texts("a").isEmpty)
+            #expect(try await store.texts("b") == ["new one"])
+        }
+    }
+
+    @Test func keysAreToldApartByTheirBytes() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            let owners = [nil, "", "\0", "a", "a\0", "a\0b", "nil", "\u{1}"].map { $0.map { Principal(id: $0) } }
+            let urls = ["", "https://a.example/", "https://a.example/\0", "https://a.example/\0b"]
+            let keys = urls.flatMap { url in owners.map { CacheKey(principal: $0, url: url) } }
+            for (index, key) in keys.enumerated() {
+                try await store.store(.sample("\(index)"), for: key)
+            }
+            for (index, key) in keys.enumerated() {
+                #expect(try await store.entries(for: key).map { $0.body } == [Data("\(index)".utf8)])
+            }
+            try await store.remove(url: "https://a.example/\0")
+            #expect(try await store.count == keys.count - owners.count)
+            try await store.remove(url: "")
+            #expect(try await store.count == keys.count - 2 * owners.count)
+            try await store.removeAll { $0.principal == Principal(id: "a\0") }
+            #expect(try await store.count == keys.count - 2 * owners.count - 2)
+            try await store.remove(nil, for: CacheKey(principal: nil, url: "https://a.example/"))
+            #expect(try await store.entries(for: CacheKey(principal: nil, url: "https://a.example/")).isEmpty)
+            #expect(
+                try await store.entries(for: CacheKey(principal: Principal(id: ""), url: "https://a.example/")).count
+                    == 1
+            )
+        }
+    }
+
+    @Test func whatWasUsedLongestAgoGoesFirst() async throws {
+        try await withTemporaryDirectory { directory in
+            let cost = CachedEntry.sample(length: 100).cost
+            let file = directory.appending(path: "cache")
+            let store = SQLiteCacheStore(file: file, costLimit: 4 * cost)
+            for name in ["a", "b", "b", "c"] {
+                #expect(try await store.store(.sample(length: 100), for: .named(name)) == 0)
+            }
+            #expect(try await store.texts("a").count == 1)
+            // All of a key go together.
+            #expect(try await store.store(.sample(length: 100), for: .named("d")) == 2)
+            #expect(try await store.texts("b").isEmpty)
+            #expect(try await store.cost == 3 * cost)
+            #expect(try await store.texts("a").count == 1)
+            #expect(try await SQLiteCacheStore(file: file).texts("c").count == 1)
+            // What was read is known to whoever opens the file later, once something was written.
+            try await store.remove(nil, for: .named("none"))
+            let second = SQLiteCacheStore(file: file, costLimit: 2 * cost)
+            #expect(try await second.store(.sample(length: 100), for: .named("e")) == 2)
+            #expect(try await second.texts("a").count == 1)
+            try await second.trim(toCost: 0)
+            #expect(try await second.count == 0)
+        }
+    }
+
+    @Test func whatIsTooLargeIsNotKept() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(
+                file: directory.appending(path: "cache"),
+                costLimit: 10_000,
+                entryCostLimit: 5000
+            )
+            var entry = CachedEntry.sample("small")
+            try await store.store(entry, for: .named("a"))
+            entry.body = Data(count: 5000)
+            #expect(try await store.store(entry, for: .named("a")) == 0)
+            #expect(try await store.entries(for: .named("a")).isEmpty)
+            #expect(SQLiteCacheStore(file: store.file, costLimit: 10).entryCostLimit == 10)
+            // A key that alone is more than the store goes as a whole, and the new entry is none of the others.
+            for _ in 0..<2 {
+                #expect(try await store.store(.sample(length: 4000), for: .named("b")) == 0)
+            }
+            #expect(try await store.store(.sample(length: 4000), for: .named("b")) == 2)
+            #expect(try await store.cost == 0)
+        }
+    }
+
+    @Test func theOldestOfManyVariantsGoes() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            for index in 10..<43 {
+                let evicted = try await store.store(.sample("\(index)"), for: .named("a"))
+                #expect(evicted == (index == 42 ? 1 : 0))
+            }
+            let texts = try await store.texts("a")
+            #expect(texts == (11..<43).map { "\($0)" })
+        }
+    }
+
+    @Test func aClosureIsAskedOnceAboutEachKey() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            // More than are read at a time.
+            let names = (0..<1100).map { "\($0)" }
+            for name in names {
+                try await store.store(.sample(), for: .named(name))
+            }
+            try await store.store(.sample("second"), for: .named("7"))
+            let asked = Mutex<[CacheKey]>([])
+            try await store.removeAll { key in
+                asked.withLock { $0.append(key) }
+                return !key.url.hasSuffix("7")
+            }
+            #expect(asked.withLock { $0 } == names.map { .named($0) })
+            #expect(try await store.count == 111)
+            #expect(try await store.texts("7").count == 2)
+            try await store.removeAll { _ in true }
+            #expect(try await store.count == 0)
+            #expect(try await store.cost == 0)
+        }
+    }
+
+    @Test func theFilesShrink() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let store = SQLiteCacheStore(file: file)
+            for index in 0..<25 {
+                try await store.store(.sample(length: 1_000_000), for: .named("\(index)"))
+            }
+            #expect(try file.size > 20_000_000)
+            try await store.removeAll { _ in true }
+            // The last to close it moves what is in the log.
+            await store.close()
+            #expect(try file.size < 200_000)
+            #expect(!FileManager.default.fileExists(atPath: file.path + "-wal"))
+        }
+    }
+
+    @Test func onlyThisUserMayReadTheFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let inner = directory.appending(path: "new")
+            let store = SQLiteCacheStore(file: inner.appending(path: "cache"))
+            try await store.store(.sample(), for: .named("a"))
+            #expect(try inner.permissions == 0o700)
+            let names = try FileManager.default.contentsOfDirectory(atPath: inner.path).sorted()
+            #expect(names == ["cache", "cache-lock", "cache-shm", "cache-wal"])
+            for name in names {
+                #expect(try inner.appending(path: name).permissions == 0o600, "\(name)")
+            }
+            let open = directory.appending(path: "open")
+            try Data().write(to: open)
+            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: open.path)
+            try await SQLiteCacheStore(file: open).open()
+            #expect(try open.permissions == 0o600)
+        }
+    }
+
+    @Test func aLinkIsNotFollowed() async throws {
+        try await withTemporaryDirectory { directory in
+            let (link, target) = (directory.appending(path: "link"), directory.appending(path: "target"))
+            try Data("untouched".utf8).write(to: target)
+            for suffix in ["-lock", "", "-wal", "-shm"] {
+                let name = URL(fileURLWithPath: link.path + suffix)
+                try FileManager.default.createSymbolicLink(at: name, withDestinationURL: target)
+                await #expect(throws: SQLiteCacheError.self) { try await SQLiteCacheStore(file: link).open() }
+                try FileManager.default.removeItem(at: name)
+            }
+            #expect(try Data(contentsOf: target) == Data("untouched".utf8))
+            try await SQLiteCacheStore(file: link).open()
+        }
+    }
+
+    @Test func whatCannotBeOpenedSaysSo() async throws {
+        try await withTemporaryDirectory { directory in
+            let occupied = directory.appending(path: "file")
+            try Data().write(to: occupied)
+            let folder = directory.appending(path: "folder")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            let files = [
+                (folder, "\(folder.path) is not a regular file"),
+                (occupied.appending(path: "cache"), "\(occupied.path)"),
+                (URL(string: "https://a.example/")!, "https is not a file's"),
+            ]
+            for (file, text) in files {
+                let store = SQLiteCacheStore(file: file)
+                let error = await #expect(throws: SQLiteCacheError.self) { try await store.open() }
+                #expect(error?.description.contains(text) == true, "\(error?.description ?? "")")
+                await #expect(throws: SQLiteCacheError.self) { try await store.entries(for: .named("a")) }
+            }
+        }
+    }
+
+    @Test func aRemovedFileIsMadeAnew() async throws {
+        try await withTemporaryDirectory { directory in
+            let folder = directory.appending(path: "folder")
+            let store = SQLiteCacheStore(file: folder.appending(path: "cache"))
+            try await store.store(.sample(), for: .named("a"))
+            try FileManager.default.removeItem(at: folder)
+            #expect(try await store.texts("a").isEmpty)
+            try await store.store(.sample(), for: .named("b"))
+            // The log remains alone.
+            try FileManager.default.removeItem(at: store.file)
+            #expect(try await store.count == 0)
+            try await store.store(.sample(), for: .named("c"))
+            #expect(try await SQLiteCacheStore(file: store.file).texts("c") == ["text"])
+        }
+    }
+
+    @Test func usesAreWrittenWhenEnoughHaveGathered() async throws {
+        try await withTemporaryDirectory { directory in
+            let location = CacheLocation(path: directory.appending(path: "cache").path)
+            try location.prepareFiles()
+            let file = try CacheFile(at: location, CacheFile.Settings(costLimit: 1 << 20, mostUses: 2))
+            for name in ["a", "b", "c"] {
+                _ = try await file.store(.sample(), for: .named(name))
+            }
+            _ = try await file.entries(for: .named("b"))
+            try await file.checkpoint()
+            let reader = try DatabaseQueue(path: location.path)
+            let order = { @Sendable (db: Database) in
+                try Data.fetchAll(db, sql: "SELECT url FROM keys ORDER BY used")
+                    .map {
+                        String(decoding: $0.suffix(1), as: UTF8.self)
+                    }
+            }
+            #expect(try await reader.read(order) == ["a", "b", "c"])
+            _ = try await file.entries(for: .named("a"))
+            // It takes its turn after the write that the second use has begun.
+            try await file.checkpoint()
+            #expect(try await reader.read(order) == ["c", "b", "a"])
+        }
+    }
+
+    @Test func aCancelledTaskIsCarriedOut() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
+            try await store.store(.sample("old"), for: .named("a"))
+            try await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                #expect(Task.isCancelled)
+                try await store.remove(nil, for: .named("a"))
+                try await store.store(.sample("new"), for: .named("b"))
+                #expect(try await store.texts("b") == ["new"])
+                #expect(try await store.texts("a").isEmpty)
+            }
+            .value
+        }
+    }
+
+    @Test func manyTasksAndTwoStoresOnOneFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let stores = (0..<2).map { _ in SQLiteCacheStore(file: directory.appending(path: "cache")) }
+            try await withThrowingDiscardingTaskGroup { group in
+                for task in 0..<8 {
+                    group.addTask {
+                        let store = stores[task % 2]
+                        for index in 0..<20 {
+                            let entry = CachedEntry.sample("\(task) \(index)", length: index * 1000)
+                            try await store.store(entry, for: .named("\(task)/\(index)"))
+                            #expect(try await stores[index % 2].entries(for: .named("\(task)/\(index)")) == [entry])
+                        }
+                    }
+                }
+            }
+            #expect(try await stores[0].count == 160)
+        }
+    }
+}
+
+extension URL {
+    fileprivate var permissions: Int {
+        get throws { try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int ?? 0 }
+    }
+
+    fileprivate var size: Int {
+        get throws { try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0 }
+    }
+}
+#endif

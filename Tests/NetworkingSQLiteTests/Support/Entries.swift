@@ -1,0 +1,45 @@
+#if SQLite
+import Foundation
+import HTTPTypes
+import Networking
+
+@testable import NetworkingSQLite
+
+/// A directory of a test's own, which goes with its scope.
+func withTemporaryDirectory<Result>(
+    _ body: nonisolated(nonsending) (URL) async throws -> Result
+) async throws -> Result {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    return try await body(directory)
+}
+
+extension CachedEntry {
+    /// An entry of whose body the test knows the length.
+    static func sample(_ text: String = "text", length: Int? = nil) -> CachedEntry {
+        CachedEntry(
+            response: HTTPResponse(
+                status: .ok,
+                headerFields: [.cacheControl: "max-age=60", .contentType: "text/plain"]
+            ),
+            body: length.map { Data(repeating: UInt8(text.utf8.count), count: $0) } ?? Data(text.utf8),
+            requestDate: Date(timeIntervalSince1970: 1000.25),
+            responseDate: Date(timeIntervalSince1970: 1001)
+        )
+    }
+}
+
+extension CacheKey {
+    static func named(_ name: String, _ principal: Principal? = nil) -> CacheKey {
+        CacheKey(principal: principal, url: "https://a.example/\(name)")
+    }
+}
+
+extension SQLiteCacheStore {
+    /// The bodies of a key, in order.
+    func texts(_ name: String) async throws -> [String] {
+        try await entries(for: .named(name)).map { String(decoding: $0.body, as: UTF8.self) }.sorted()
+    }
+}
+#endif
