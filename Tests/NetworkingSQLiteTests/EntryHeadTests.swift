@@ -9,9 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct EntryHeadTests {
     @Test func aHeadThatIsNoneIsNoEntry() {
-        var entry = CachedEntry.sample()
-        entry.part = CachedEntry.Part(range: 0..<4, length: 9)
-        entry.varying = ["accept": "*/*"]
+        let part = CachedEntry.Part(range: 0..<4, length: 9)
+        let entry = CachedEntry.sample().with(part: part, varying: ["accept": "*/*"])
         let head = EntryHead.encode(entry)
         func decoded(_ bytes: some Collection<UInt8>) -> CachedEntry? {
             Data(bytes).withUnsafeBytes { EntryHead.decode($0, id: entry.id, body: entry.body) }

@@ -13,12 +13,16 @@ struct SQLiteCacheStoreTests {
     @Test func whatIsStoredIsReadAlsoByANewStore() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "deep/er/cache.sqlite")
-            var entry = CachedEntry.sample("one")
-            entry.response.status = HTTPResponse.Status(code: 299, reasonPhrase: "Très bien")
-            entry.response.headerFields.append(HTTPField(name: .setCookie, value: "a=b"))
-            entry.response.headerFields.append(HTTPField(name: .setCookie, lenientValue: [0xff, 0x20, 0xe9]))
-            entry.part = CachedEntry.Part(range: 3..<6, length: nil)
-            entry.varying = ["accept": "text/plain", "accept-language": ""]
+            var response = CachedEntry.sample().response
+            response.status = HTTPResponse.Status(code: 299, reasonPhrase: "Très bien")
+            response.headerFields.append(HTTPField(name: .setCookie, value: "a=b"))
+            response.headerFields.append(HTTPField(name: .setCookie, lenientValue: [0xff, 0x20, 0xe9]))
+            let entry = CachedEntry.sample("one")
+                .with(
+                    response: response,
+                    part: CachedEntry.Part(range: 3..<6, length: nil),
+                    varying: ["accept": "text/plain", "accept-language": ""]
+                )
             try await SQLiteCacheStore(file: file).store(entry, for: .named("a"))
             let store = SQLiteCacheStore(file: file)
             let found = try await store.entries(for: .named("a"))
@@ -48,7 +52,7 @@ struct SQLiteCacheStoreTests {
             let store = SQLiteCacheStore(file: directory.appending(path: "cache"))
             var entry = CachedEntry.sample("old")
             try await store.store(entry, for: .named("a"))
-            entry.body = Data("new one".utf8)
+            entry = entry.with(body: Data("new one".utf8))
             #expect(try await store.store(entry, for: .named("a")) == 0)
             #expect(try await store.texts("a") == ["new one"])
             #expect(try await store.cost == entry.cost)
@@ -120,7 +124,7 @@ struct SQLiteCacheStoreTests {
             )
             var entry = CachedEntry.sample("small")
             try await store.store(entry, for: .named("a"))
-            entry.body = Data(count: 5000)
+            entry = entry.with(body: Data(count: 5000))
             #expect(try await store.store(entry, for: .named("a")) == 0)
             #expect(try await store.entries(for: .named("a")).isEmpty)
             #expect(SQLiteCacheStore(file: store.file, costLimit: 10).entryCostLimit == 10)

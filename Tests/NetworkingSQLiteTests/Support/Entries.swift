@@ -16,6 +16,24 @@ func withTemporaryDirectory<Result>(
 }
 
 extension CachedEntry {
+    /// This with some of it replaced.
+    func with(
+        response: HTTPResponse? = nil,
+        body: Data? = nil,
+        part: Part? = nil,
+        varying: [String: String]? = nil
+    ) -> CachedEntry {
+        CachedEntry(
+            id: id,
+            response: response ?? self.response,
+            body: body ?? self.body,
+            part: part ?? self.part,
+            varying: varying ?? self.varying,
+            requestDate: requestDate,
+            responseDate: responseDate
+        )
+    }
+
     /// An entry of whose body the test knows the length.
     static func sample(_ text: String = "text", length: Int? = nil) -> CachedEntry {
         CachedEntry(

@@ -9,8 +9,6 @@ struct CacheControl: Sendable, Hashable {
     private var unqualified: Directives = []
     private var arguments: [Directives: String] = [:]
     private var seconds: [Directives: Double] = [:]
-    /// Whether there are no directives at all, not even unknown ones.
-    private(set) var isEmpty = true
 
     /// The directives that mean something to a cache.
     struct Directives: OptionSet, Sendable, Hashable {
@@ -32,7 +30,13 @@ struct CacheControl: Sendable, Hashable {
         static let staleIfError = Directives(rawValue: 1 << 13)
         static let staleWhileRevalidate = Directives(rawValue: 1 << 14)
 
-        fileprivate static let named: [String: Directives] = [
+        /// Whether it has no argument.
+        var isFlag: Bool {
+            Directives([.immutable, .mustRevalidate, .mustUnderstand, .noStore, .proxyRevalidate, .public])
+                .contains(self)
+        }
+
+        static let named: [String: Directives] = [
             "immutable": .immutable, "max-age": .maxAge, "max-stale": .maxStale, "min-fresh": .minFresh,
             "must-revalidate": .mustRevalidate, "must-understand": .mustUnderstand, "no-cache": .noCache,
             "no-store": .noStore, "only-if-cached": .onlyIfCached, "private": .private,
@@ -45,16 +49,30 @@ struct CacheControl: Sendable, Hashable {
         for value in values {
             for piece in Self.split(value) {
                 guard let (name, argument) = Self.directive(piece) else { continue }
-                isEmpty = false
-                guard let directive = Directives.named[name], !directives.contains(directive) else { continue }
-                directives.insert(directive)
-                arguments[directive] = argument
-                if argument == nil {
+                guard let directive = Directives.named[name] else { continue }
+                // For the whole message after all, wherever that is said.
+                if argument?.isEmpty != false {
                     unqualified.insert(directive)
                 }
+                guard !directives.contains(directive) else { continue }
+                directives.insert(directive)
+                arguments[directive] = argument
                 seconds[directive] = argument.flatMap { Self.deltaSeconds($0) }
             }
         }
+    }
+
+    mutating func insert(_ directive: Directives, seconds: Double? = nil) {
+        directives.insert(directive)
+        unqualified.insert(directive)
+        self.seconds[directive] = seconds
+    }
+
+    mutating func remove(_ directive: Directives) {
+        directives.remove(directive)
+        unqualified.remove(directive)
+        arguments[directive] = nil
+        seconds[directive] = nil
     }
 
     func contains(_ directive: Directives) -> Bool {
@@ -73,7 +91,7 @@ struct CacheControl: Sendable, Hashable {
 
     /// The field names in a directive's argument, in lower case.
     func fieldNames(_ directive: Directives) -> [String] {
-        guard let argument = arguments[directive] else { return [] }
+        guard let argument = arguments[directive], !isUnqualified(directive) else { return [] }
         return argument.split(separator: ",").map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 

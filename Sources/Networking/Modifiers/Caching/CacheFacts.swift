@@ -24,17 +24,17 @@ struct CacheFacts: Sendable {
     let lastModified: Date?
     /// Its entity tag.
     let tag: String?
-    /// The request header fields by which it was chosen.
-    let vary: [Vary]
+    /// The request header fields that Vary names; nil when it says `*`, or what cannot be read.
+    let vary: [Vary]?
 
     struct Vary: Sendable {
         let field: HTTPField.Name
         /// In lower case.
         let name: String
 
-        init?(_ text: Substring) {
-            name = text.trimmed.lowercased()
-            guard !name.isEmpty, let field = HTTPField.Name(name) else { return nil }
+        init?(_ name: String) {
+            guard name != "*", let field = HTTPField.Name(name) else { return nil }
+            self.name = name
             self.field = field
         }
     }
@@ -42,9 +42,8 @@ struct CacheFacts: Sendable {
     init(_ response: HTTPResponse, requestDate: Date, responseDate: Date) {
         let fields = response.headerFields
         let directives = CacheControl(fields[values: .cacheControl])
-        let targeted = CacheControl(fields[values: .cdnCacheControl])
         self.directives = directives
-        self.targeted = targeted.isEmpty ? nil : targeted
+        targeted = CacheControl(structured: fields[values: .cdnCacheControl])
         let date = response.date(.date, at: responseDate)
         let modified = response.date(.lastModified, at: responseDate)
         // The first counts where there are several, and what is no number is none.
@@ -66,13 +65,20 @@ struct CacheFacts: Sendable {
         }
         self.lifetime = lifetime(directives, expiring)
         sharedLifetime =
-            self.targeted.map { $0.seconds(.sMaxAge) ?? lifetime($0, nil) }
+            targeted.map { $0.seconds(.sMaxAge) ?? lifetime($0, nil) }
             ?? directives.seconds(.sMaxAge) ?? self.lifetime
     }
 
-    /// The request header fields that Vary names.
-    static func vary(of response: HTTPResponse) -> [Vary] {
-        response.headerFields[values: .vary].flatMap { $0.split(separator: ",").compactMap { Vary($0) } }
+    /// The request header fields that Vary names; nil when it says `*`, or what cannot be read.
+    static func vary(of response: HTTPResponse) -> [Vary]? {
+        var fields: [Vary] = []
+        for name in response.headerFields[values: .vary].flatMap({ $0.split(separator: ",") }) {
+            let name = name.trimmed.lowercased()
+            guard !name.isEmpty else { continue }
+            guard let field = Vary(name) else { return nil }
+            fields.append(field)
+        }
+        return fields
     }
 
     /// The seconds that Expires gives; none when it cannot be read, and nil when it is not there.

@@ -4,6 +4,8 @@ import Synchronization
 final class CacheFetches: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
+        /// URLs whose entries were to be removed, and are not yet.
+        var doomed: Set<String> = []
         /// How often everything was outdated.
         var generation: UInt64 = 0
 
@@ -49,9 +51,21 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// Whatever is being fetched from a URL is from before a change.
-    func outdate(_ url: String) {
-        state.withLock { $0.fetches[url]?.changes += 1 }
+    /// Whatever is being fetched from a URL is from before a change, and whatever is stored of it is not to be used.
+    func doom(_ url: String) {
+        state.withLock { state in
+            state.fetches[url]?.changes += 1
+            state.doomed.insert(url)
+        }
+    }
+
+    /// What was stored of a URL is gone.
+    func spare(_ url: String) {
+        state.withLock { _ = $0.doomed.remove(url) }
+    }
+
+    func isDoomed(_ url: String) -> Bool {
+        state.withLock { !$0.doomed.isEmpty && $0.doomed.contains(url) }
     }
 
     func outdateAll() {

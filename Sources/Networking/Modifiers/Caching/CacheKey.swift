@@ -36,6 +36,18 @@ public struct CacheKey: Sendable, Hashable {
     }
 }
 
+extension CacheKey {
+    /// Scheme, host and port.
+    var origin: Substring {
+        let bytes = url.utf8
+        let slash = UInt8(ascii: "/")
+        guard let first = bytes.firstIndex(of: slash),
+            let host = bytes[first...].dropFirst(2).first.map({ _ in bytes.index(first, offsetBy: 2) })
+        else { return url[...] }
+        return url[..<(bytes[host...].firstIndex { $0 == slash || $0 == UInt8(ascii: "?") } ?? url.endIndex)]
+    }
+}
+
 extension CacheKey: CustomStringConvertible, CustomReflectable {
     /// Where it came from, and not whose it is or what a query says.
     public var description: String {

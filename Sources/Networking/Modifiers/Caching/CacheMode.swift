@@ -33,6 +33,12 @@ public enum CacheMode: Sendable, Hashable {
         }
     }
 
+    /// Whether what the server says of keeping and using a response does not matter.
+    var overrulesServer: Bool {
+        if case .fixed = self { return true }
+        return ignoresAge
+    }
+
     /// Whether age does not matter.
     var ignoresAge: Bool {
         self == .forceCache || self == .onlyIfCached

@@ -16,8 +16,9 @@ struct CacheRules: Sendable, Hashable {
     /// The directives that count for a response: those for this kind of cache, where there are such (RFC 9213).
     func directives(of response: HTTPResponse) -> CacheControl {
         if isShared {
-            let targeted = CacheControl(response.headerFields[values: .cdnCacheControl])
-            if !targeted.isEmpty { return targeted }
+            if let targeted = CacheControl(structured: response.headerFields[values: .cdnCacheControl]) {
+                return targeted
+            }
         }
         return CacheControl(response.headerFields[values: .cacheControl])
     }
@@ -37,28 +38,18 @@ struct CacheRules: Sendable, Hashable {
     /// Why a response is not stored; nil when it is (section 3).
     func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
         guard request.method == .get else { return .method }
+        let directives = directives(of: response)
+        if let refusal = absoluteRefusal(toStore: response, directives, of: request) { return refusal }
         if case .fixed = request.cacheMode, response.status.kind == .successful, response.status.code != 206 {
             return nil
         }
         let code = response.status.code
         // 304 updates what is there, and 206 needs to say what part it is.
         guard 200..<600 ~= code, code != 304 else { return .status }
-        let directives = directives(of: response)
-        if Self.directives(of: request).contains(.noStore) { return .request }
         if directives.contains(.noStore), !(directives.contains(.mustUnderstand) && Self.understood.contains(code)) {
             return .response
         }
         if directives.contains(.mustUnderstand), !Self.understood.contains(code) { return .response }
-        if isShared {
-            if directives.isUnqualified(.private) { return .response }
-            let isAllowed = directives.contains(anyOf: [.public, .mustRevalidate, .sMaxAge])
-            if request.headerFields.contains(.authorization), !isAllowed { return .response }
-        }
-        if response.headerFields[values: .vary]
-            .contains(where: { $0.split(separator: ",").contains { $0.trimmed == "*" } })
-        {
-            return .vary
-        }
         if code == 206, Self.part(of: response) == nil { return .status }
         let isExplicit =
             saysHowLong(response) || directives.contains(.public) || !isShared && directives.contains(.private)
@@ -70,6 +61,21 @@ struct CacheRules: Sendable, Hashable {
             return .status
         }
         return nil
+    }
+
+    /// Why a response is not stored whatever the request's mode says: it would answer somebody else.
+    private func absoluteRefusal(
+        toStore response: HTTPResponse,
+        _ directives: CacheControl,
+        of request: HTTPRequestData
+    ) -> CacheBypass? {
+        if Self.directives(of: request).contains(.noStore) { return .request }
+        if isShared {
+            if directives.isUnqualified(.private) { return .response }
+            let isAllowed = directives.contains(anyOf: [.public, .mustRevalidate, .sMaxAge])
+            if request.headerFields.contains(.authorization), !isAllowed { return .response }
+        }
+        return CacheFacts.vary(of: response) == nil ? .vary : nil
     }
 
     /// Whether a response says for how long it may be used.
@@ -84,9 +90,13 @@ struct CacheRules: Sendable, Hashable {
     /// The statuses whose caching this library knows.
     private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
 
-    /// The fields of a response that are stored: not those about its connection (section 3.1).
-    static func stored(_ response: HTTPResponse) -> HTTPResponse {
-        let names = connectionFields(of: response)
+    /// The fields of a response that are stored: not those about its connection (section 3.1), nor in a shared cache those for
+    /// one user alone (section 5.2.2.7).
+    func stored(_ response: HTTPResponse) -> HTTPResponse {
+        var names = Self.connectionFields(of: response)
+        if isShared {
+            names.formUnion(directives(of: response).fieldNames(.private))
+        }
         var stored = response
         stored.headerFields = HTTPFields(response.headerFields.filter { !names.contains($0.name.canonicalName) })
         return stored
@@ -115,7 +125,12 @@ struct CacheRules: Sendable, Hashable {
 
     /// What of a representation so many bytes of a response are; nil where the server has counted wrongly.
     static func part(of response: HTTPResponse, with count: Int, for request: HTTPRequestData) -> CachedEntry.Part? {
-        guard var part = part(of: response) else { return CachedEntry.Part(range: 0..<count, length: count) }
+        guard var part = part(of: response) else {
+            // A coding that the transport has decoded makes a body longer, or shorter.
+            let length = response.headerFields[.contentEncoding] == nil ? response.headerFields[.contentLength] : nil
+            guard (length.flatMap { Int($0) } ?? 0) <= count else { return nil }
+            return CachedEntry.Part(range: 0..<count, length: count)
+        }
         if let length = part.length, part.range.count != count,
             let wanted = request.byteRange?.bounds(of: length), wanted.count == count
         {
@@ -141,22 +156,56 @@ struct CacheRules: Sendable, Hashable {
     // MARK: Choosing
 
     /// Whether an entry was chosen by header fields that a request has too (section 4.1).
-    static func matches(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
-        entry.facts.vary.isEmpty || entry.varying == varying(entry.facts.vary, request)
+    func matches(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
+        // Without a Vary that can be read, by nothing that another request has.
+        guard let vary = entry.facts.vary else { return false }
+        if vary.isEmpty, request.headerFields.isEmpty { return entry.varying.isEmpty }
+        return entry.varying == varying(vary, request)
     }
 
-    /// The header fields of a request that a response's Vary names.
-    static func varying(_ response: HTTPResponse, _ request: HTTPRequestData) -> [String: String] {
-        varying(CacheFacts.vary(of: response), request)
+    /// The header fields of a request by which a response is chosen.
+    func varying(_ response: HTTPResponse, _ request: HTTPRequestData) -> [String: String] {
+        varying(CacheFacts.vary(of: response) ?? [], request)
     }
 
-    private static func varying(_ names: [CacheFacts.Vary], _ request: HTTPRequestData) -> [String: String] {
+    /// Those that Vary names, and in a private cache those that let somebody in.
+    ///
+    /// A cookie or an API key says whose a response is, whatever Vary says.
+    private func varying(_ names: [CacheFacts.Vary], _ request: HTTPRequestData) -> [String: String] {
         var fields: [String: String] = [:]
         for vary in names {
             let values = request.headerFields[values: vary.field]
-            fields[vary.name] = values.isEmpty ? nil : normalized(values, vary.name)
+            guard !values.isEmpty else { continue }
+            let isSecret = Redaction.credentials.contains(vary.name)
+            fields[vary.name] = isSecret ? Self.digest(of: values) : Self.normalized(values, vary.name)
+        }
+        guard !isShared else { return fields }
+        for field in request.headerFields where Redaction.isCredential(field) {
+            fields[field.name.canonicalName] = Self.digest(of: request.headerFields[values: field.name])
         }
         return fields
+    }
+
+    /// What stands for secrets, which are not kept.
+    private static func digest(of values: [String]) -> String {
+        let id = id(of: ["": values.joined(separator: "\0")])
+        return "digest \(id)"
+    }
+
+    /// An id that entries have in common when they answer the same requests, so that the last takes the place of the others.
+    ///
+    /// Two numbers of the kind that Fowler, Noll and Vo have described: where two variants got the same, one would replace the
+    /// other, and neither would answer for it.
+    static func id(of varying: [String: String]) -> UUID {
+        var numbers: [UInt64] = [0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142]
+        for (name, value) in varying.sorted(by: { $0.key < $1.key }) {
+            for byte in "\(name)\0\(value)\0".utf8 {
+                for index in numbers.indices {
+                    numbers[index] = (numbers[index] ^ UInt64(byte)) &* 0x100_0000_01b3
+                }
+            }
+        }
+        return numbers.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
     /// A field's value without what makes no difference: blanks around commas, and for languages and codings case and order.
@@ -194,6 +243,8 @@ public enum CacheBypass: String, Sendable, Hashable {
     case incomplete
     /// It was fetched for somebody else than it was looked up for.
     case principal
+    /// It comes from elsewhere, by redirects: put `redirected` outside `cached`, and each step is cached for itself.
+    case redirected
     /// Its URL was changed, or removed from the cache, while it was on its way.
     case outdated
     /// The store has failed.

@@ -115,7 +115,7 @@ extension HTTPResponseData {
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)
-        for vary in entry.facts.vary {
+        for vary in entry.facts.vary ?? [] where !Redaction.credentials.contains(vary.name) {
             request.headerFields[vary.field] = entry.varying[vary.name]
         }
         return request

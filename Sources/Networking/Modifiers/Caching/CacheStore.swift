@@ -14,7 +14,7 @@ public protocol CacheStore: Sendable {
     /// - Throws: What keeps it from reading them.
     func entries(for key: CacheKey) async throws -> [CachedEntry]
 
-    /// Keeps an entry, in place of that with its id and of one with the same ``CachedEntry/varying``.
+    /// Keeps an entry, in place of that with its id.
     ///
     /// - Parameters:
     ///   - entry: The entry.

@@ -14,6 +14,7 @@ final class CacheTee: ResponseSink {
         var copy: Data?
         var isComplete = false
         var hasReceived = false
+        var hasWithheld = false
     }
 
     private let sink: any ResponseSink
@@ -41,6 +42,11 @@ final class CacheTee: ResponseSink {
         state.withLock { $0.isComplete ? $0.copy : nil }
     }
 
+    /// Whether the last head was kept from the other sink.
+    var hasWithheld: Bool {
+        state.withLock { $0.hasWithheld }
+    }
+
     /// Whether the other sink could take another body from the start.
     var canTakeAnother: Bool {
         sink.canRestart || state.withLock { !$0.hasReceived }
@@ -60,7 +66,9 @@ final class CacheTee: ResponseSink {
             state.isComplete = false
         }
         // As much as any sink has collected of what it does not want.
-        if withholds(head) { return .collect(upTo: 1 << 20) }
+        let isWithheld = withholds(head)
+        state.withLock { $0.hasWithheld = isWithheld }
+        if isWithheld { return .collect(upTo: 1 << 20) }
         let answer = try await sink.offer(head)
         if answer == .take, keeps(head) {
             state.withLock { $0.copy = Data() }

@@ -52,19 +52,17 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let principal = upstream.principal(for: request)
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         let exchange = CachedExchange(cache: cache, key: key, request: request)
-        guard request.method == .get || request.method == .head else {
-            let sent = NetworkEnvironment.current.clock.date
-            var response = try await upstream.send(request)
-            response.cacheRecord = .forwarded(.method, response.status)
-            if !Self.safe.contains(request.method), response.status.code < 400 {
-                await cache.invalidate(after: response, to: request, key)
-                await exchange.keepPosted(&response, sent: sent)
-            }
-            return response
-        }
         // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
-        guard cache.rules.isShared || principal != nil || !request.headerFields.contains(.authorization) else {
+        let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
+        guard request.method == .get || request.method == .head else {
+            guard !Self.safe.contains(request.method) else { return try await upstream.send(request) }
+            return try await exchange.change(mayKeep: !isAnonymous, over: upstream)
+        }
+        guard !isAnonymous else {
             request.emit(.cacheBypassed(.credentials))
+            if request.cacheMode == .onlyIfCached {
+                return HTTPResponseData(request: request, status: .gatewayTimeout)
+            }
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .credentials)
             return response

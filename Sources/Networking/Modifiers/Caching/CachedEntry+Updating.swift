@@ -7,11 +7,20 @@ import Foundation
 #endif
 
 extension [CachedEntry] {
-    /// The entry that a 304 speaks of (RFC 9111 section 4.3.4).
+    /// The entry that a 304 to this cache's own condition speaks of (RFC 9111 section 4.3.4).
     func confirmed(by head: HTTPResponse, chosen: CachedEntry?) -> CachedEntry? {
         guard let tag = head.headerFields[.eTag] else { return chosen ?? (count == 1 ? first : nil) }
-        if let chosen, chosen.response.headerFields[.eTag]?.isWeaklyEqual(to: tag) == true { return chosen }
-        return first { $0.response.headerFields[.eTag]?.isWeaklyEqual(to: tag) == true } ?? chosen
+        if let chosen, chosen.facts.tag == nil || chosen.facts.tag?.isWeaklyEqual(to: tag) == true { return chosen }
+        return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
+    }
+
+    /// The entry that a 304 to somebody else's condition speaks of: what they have may be another.
+    func confirmed(byAnswerToAnother head: HTTPResponse) -> CachedEntry? {
+        if let tag = head.headerFields[.eTag] {
+            return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
+        }
+        guard let modified = head.headerFields[.lastModified] else { return nil }
+        return first { $0.facts.tag == nil && $0.response.headerFields[.lastModified] == modified }
     }
 }
 
@@ -27,31 +36,39 @@ extension CachedEntry {
     ///
     /// - Parameters:
     ///   - head: The head of the response.
+    ///   - rules: What is kept of a head.
     ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as it is.
     ///   - sent: When the request was sent.
     ///   - received: When the response came.
-    /// - Returns: An entry with the same id and body.
+    /// - Returns: An entry with the same body.
     func freshened(
         by head: HTTPResponse,
+        _ rules: CacheRules,
         for request: HTTPRequestData?,
         sent: Date,
         received: Date
     ) -> CachedEntry {
         var response = response
+        let head = rules.stored(head)
         let names = Set(head.headerFields.map { $0.name.canonicalName }).subtracting(Self.unchanged)
-        for name in names.subtracting(CacheRules.connectionFields(of: head)) {
+        for name in names {
             guard let name = HTTPField.Name(name) else { continue }
             response.headerFields[fields: name] = head.headerFields[fields: name]
         }
         if !names.contains("age") {
             response.headerFields[.age] = nil
         }
+        // A message without a date is from when it came (RFC 9110 section 6.6.1).
+        if !names.contains("date") {
+            response.headerFields[.date] = received.httpDate
+        }
+        let varying = request.map { rules.varying(response, $0) } ?? varying
         return CachedEntry(
-            id: id,
+            id: CacheRules.id(of: varying),
             response: response,
             body: body,
             part: part,
-            varying: request.map { CacheRules.varying(response, $0) } ?? varying,
+            varying: varying,
             requestDate: sent,
             responseDate: received
         )

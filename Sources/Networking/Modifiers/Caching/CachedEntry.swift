@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// It never changes: what confirms or completes it makes another with its id.
 public struct CachedEntry: Sendable, Identifiable {
-    /// Tells the entries of a key apart.
+    /// Tells the entries of a key apart; those of `cached` have the same when they have the same ``varying``.
     public var id: UUID { storage.id }
     /// The status and the header fields.
     public var response: HTTPResponse { storage.response }
@@ -72,7 +72,8 @@ public struct CachedEntry: Sendable, Identifiable {
         storage = Storage(
             id: id,
             response: response,
-            body: body,
+            // A piece of something larger would keep all of that.
+            body: body.startIndex == 0 ? body : Data(body),
             part: part,
             varying: varying,
             requestDate: requestDate,

@@ -27,7 +27,7 @@ struct CachedExchange: Sendable {
         try await fetching { fetch in
             let (sent, tee) = copying(request, withholding: nil)
             let response = try await upstream.send(sent)
-            return await kept(response, reason, copy: tee?.body, entries, fetch)
+            return await kept(response, reason, tee, entries, fetch)
         }
     }
 
@@ -51,15 +51,15 @@ struct CachedExchange: Sendable {
             }
             let response = try outcome.get()
             guard asksItself, response.status == .notModified else {
-                return await kept(response, .stale, copy: tee?.body, candidates, fetch)
+                return await kept(response, .stale, tee, candidates, fetch)
             }
             // A caller who has asked for no 304 must not get one, whatever it speaks of.
-            guard response.principal == nil || response.principal == key.principal,
+            guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
                 let entry = candidates.confirmed(by: response.http, chosen: chosen)?
-                    .freshened(by: response.http, for: request, sent: fetch.sent, received: now)
+                    .freshened(by: response.http, rules, for: request, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(.cacheRevalidated)
-            await write(entry, fetch)
+            await update(entry, fetch)
             return try await answer(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
         }
         if let confirmed { return confirmed }
@@ -69,8 +69,11 @@ struct CachedExchange: Sendable {
     /// Asks the server in the background whether entries still hold.
     func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
         var request = request
-        // Its caller has the answer, and hears no more.
+        // Its caller has the answer, and hears no more; it is about all of what is stored.
         request.sink = nil
+        for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
+            request.headerFields[name] = nil
+        }
         request.progressHandler = nil
         request.settings.observers = []
         request.settings.stackObservers = []
@@ -84,7 +87,8 @@ struct CachedExchange: Sendable {
     private func conditional(_ candidates: [CachedEntry], _ chosen: CachedEntry?) -> HTTPRequestData {
         var conditional = request
         let tags = candidates.compactMap(\.facts.tag)
-        if !tags.isEmpty {
+        // Beside tags the date would not count (RFC 9110 section 13.1.3), and it may be all that is known of the chosen one.
+        if !tags.isEmpty, chosen == nil || chosen?.facts.tag != nil {
             conditional.headerFields[.ifNoneMatch] = tags.joined(separator: ", ")
         }
         if let modified = chosen?.response.headerFields[.lastModified] {
@@ -106,9 +110,10 @@ struct CachedExchange: Sendable {
             keeps: { [request] head in
                 request.cacheMode.writes && rules.refusal(toStore: head, of: request) == nil
             },
-            withholds: { head in
-                head.status == .notModified && isConditional
-                    || chosen != nil && HTTPResponseData.unavailable.contains(head.status.code)
+            withholds: { [request, clock = NetworkEnvironment.current.clock] head in
+                if head.status == .notModified { return isConditional }
+                guard let chosen, HTTPResponseData.unavailable.contains(head.status.code) else { return false }
+                return rules.mayStandIn(chosen, for: request, unreachable: false, at: clock.date)
             }
         )
         var request = request
@@ -119,13 +124,13 @@ struct CachedExchange: Sendable {
     // MARK: Keeping
 
     /// A fetch that is under way.
-    private struct Fetch {
+    struct Fetch {
         let beginning: CacheFetches.Beginning
         let clock: NetworkClock
         let sent: Date
     }
 
-    private func fetching<Value>(
+    func fetching<Value>(
         since sent: Date? = nil,
         _ body: (Fetch) async throws -> Value
     ) async rethrows -> Value {
@@ -136,17 +141,21 @@ struct CachedExchange: Sendable {
     }
 
     /// Puts a response into the cache, where it may be, and marks it.
-    private func kept(
+    func kept(
         _ response: HTTPResponseData,
         _ reason: CacheStatus.Forward,
-        copy: Data?,
+        _ tee: CacheTee?,
         _ entries: [CachedEntry],
         _ fetch: Fetch
     ) async -> HTTPResponseData {
         var response = response
+        // What was held back for the cache is the caller's after all.
+        if tee?.hasWithheld == true {
+            response.wasOfferedToSink = false
+        }
         var record = CacheRecord.forwarded(reason, response.status)
         if request.cacheMode.writes {
-            if let refusal = await keep(response, copy: copy, entries, fetch) {
+            if let refusal = await keep(response, copy: tee?.body, entries, fetch) {
                 record.status.detail = refusal.rawValue
                 request.emit(.cacheBypassed(refusal))
             } else {
@@ -157,25 +166,6 @@ struct CachedExchange: Sendable {
         return response
     }
 
-    /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110 section
-    /// 9.3.3).
-    func keepPosted(_ response: inout HTTPResponseData, sent: Date) async {
-        guard request.method == .post, response.status == .ok, rules.saysHowLong(response.http),
-            let location = response.headerFields[.contentLocation],
-            let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
-            CacheKey(HTTPRequestData(url: url), principal: key.principal) == key
-        else { return }
-        var get = request
-        get.method = .get
-        get.body = nil
-        let exchange = CachedExchange(cache: cache, key: key, request: get)
-        let posted = response
-        let kept = await exchange.fetching(since: sent) { fetch in
-            await exchange.kept(posted, .method, copy: nil, [], fetch)
-        }
-        response.cacheRecord = kept.cacheRecord
-    }
-
     /// Returns why a response is not kept; nil when it is.
     private func keep(
         _ response: HTTPResponseData,
@@ -184,71 +174,102 @@ struct CachedExchange: Sendable {
         _ fetch: Fetch
     ) async -> CacheBypass? {
         guard response.principal == nil || response.principal == key.principal else { return .principal }
+        // It is what another URL brings, and the step there may have been for once.
+        guard response.redirects.isEmpty else { return .redirected }
         let received = fetch.clock.date
         if request.method == .head {
             await freshen(entries, byHead: response.http, fetch)
             return .method
         }
         if response.status == .notModified {
-            let fitting = entries.first { CacheRules.matches($0, request) }
             guard
-                let entry = entries.confirmed(by: response.http, chosen: fitting)?
-                    .freshened(by: response.http, for: nil, sent: fetch.sent, received: received)
+                let entry = entries.confirmed(byAnswerToAnother: response.http)?
+                    .freshened(by: response.http, rules, for: nil, sent: fetch.sent, received: received)
             else { return .status }
-            return await write(entry, fetch)
+            return await update(entry, fetch)
         }
         if let refusal = rules.refusal(toStore: response.http, of: request) { return refusal }
+        guard !variesByCookiesBelow(response.http) else { return .vary }
         guard let data = response.body.data ?? copy else { return .size }
         // What a server cannot count, it has not sent whole.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
+        let varying = rules.varying(response.http, request)
         var entry = CachedEntry(
-            response: CacheRules.stored(response.http),
+            id: CacheRules.id(of: varying),
+            response: rules.stored(response.http),
             body: data,
             part: response.status.code == 206 ? part : nil,
-            varying: CacheRules.varying(response.http, request),
+            varying: varying,
             requestDate: fetch.sent,
             responseDate: received
         )
-        // A mode that does not read has not seen what it takes the place of.
-        let known = request.cacheMode.reads ? entries : await cache.entries(for: key, request)
-        for old in known where CacheRules.matches(old, request) {
+        // What was stored while this was on its way counts too.
+        let known = await cache.entries(for: key, request)
+        for old in known where rules.matches(old, request) {
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
                 // A part does not take the place of the whole.
                 return .status
             }
-            await cache.remove(old.id, key, request)
+            if old.id != entry.id {
+                await cache.remove(old.id, key, request)
+            }
         }
-        return await write(entry, fetch)
+        return await write(entry, over: known, fetch)
+    }
+
+    /// A cookie that the transport adds cannot be told from none here, unless a principal says whose it is.
+    private func variesByCookiesBelow(_ head: HTTPResponse) -> Bool {
+        guard key.principal == nil else { return false }
+        return CacheFacts.vary(of: head)?
+            .contains { ["cookie", "authorization"].contains($0.name) && !request.headerFields.contains($0.field) }
+            == true
     }
 
     /// What a HEAD says of what is stored (RFC 9111 section 4.3.5).
     private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
         guard head.status == .ok else { return }
-        for entry in entries where CacheRules.matches(entry, request) && entry.part == nil {
-            let length = head.headerFields[.contentLength].flatMap { Int($0) }
+        for entry in entries where rules.matches(entry, request) && entry.part == nil {
+            let (old, new) = (entry.response.headerFields[.contentLength], head.headerFields[.contentLength])
             let isSame =
                 entry.facts.tag == head.headerFields[.eTag]
                 && entry.response.headerFields[.lastModified] == head.headerFields[.lastModified]
-                && (length == nil || length == entry.body.count)
+                && (old == nil || new == nil || old == new)
             if isSame {
                 let received = fetch.clock.date
-                await write(entry.freshened(by: head, for: nil, sent: fetch.sent, received: received), fetch)
+                await update(entry.freshened(by: head, rules, for: nil, sent: fetch.sent, received: received), fetch)
             } else {
                 await cache.remove(entry.id, key, request)
             }
         }
     }
 
-    /// Returns why an entry is not written; nil when it is.
+    /// Writes an entry that was confirmed, unless what confirms it says that it may not be kept.
     @discardableResult
-    private func write(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
+    private func update(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
+        var get = request
+        get.method = .get
+        if let refusal = rules.refusal(toStore: entry.response, of: get) {
+            await cache.remove(entry.id, key, request)
+            return refusal
+        }
+        return await write(entry, over: await cache.entries(for: key, request), fetch)
+    }
+
+    /// Returns why an entry is not written; nil when it is.
+    private func write(_ entry: CachedEntry, over known: [CachedEntry], _ fetch: Fetch) async -> CacheBypass? {
         guard entry.cost <= cache.store.entryCostLimit else {
             await cache.remove(entry.id, key, request)
             return .size
         }
-        guard cache.fetches.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        // A later request was faster. What comes from the future, by a clock that went back, does not count.
+        let now = fetch.clock.date
+        let isLate = known.contains {
+            $0.id == entry.id && $0.requestDate > fetch.sent && $0.responseDate <= now
+                && $0.facts.date >= entry.facts.date
+        }
+        guard !isLate, cache.fetches.isCurrent(fetch.beginning, key.url) else { return .outdated }
         guard await cache.write(entry, key, request) else { return .store }
         // What was removed while this was written must not come back by it.
         guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
@@ -266,7 +287,11 @@ extension Result<HTTPResponseData, any Error> {
         case .success(let response):
             return HTTPResponseData.unavailable.contains(response.status.code) ? false : nil
         case .failure(let error):
-            switch (error as? NetworkingError)?.kind {
+            guard let error = error as? NetworkingError else { return nil }
+            switch error.kind {
+            case .status:
+                return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
+                    ? false : nil
             case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .truncated: return true
             default: return nil
             }
@@ -276,5 +301,5 @@ extension Result<HTTPResponseData, any Error> {
 
 extension HTTPResponseData {
     /// The statuses for which `stale-if-error` is meant (RFC 5861 section 4).
-    fileprivate static let unavailable: Set<Int> = [500, 502, 503, 504]
+    static let unavailable: Set<Int> = [500, 502, 503, 504]
 }

@@ -7,6 +7,9 @@ import Synchronization
 public final class MemoryCacheStore: CacheStore {
     /// The most bytes that an entry may take.
     public let entryCostLimit: Int
+    /// More variants of one URL come from a server that varies by something without end.
+    static let mostVariants = 32
+
     private let state: Mutex<State>
     private let pressure = Mutex<MemoryPressure?>(nil)
 
@@ -17,6 +20,7 @@ public final class MemoryCacheStore: CacheStore {
     ///   - countLimit: The most entries; 10,000 by default.
     ///   - entryCostLimit: The most bytes of one; 8 MiB by default.
     public init(costLimit: Int = 64 << 20, countLimit: Int = 10_000, entryCostLimit: Int = 8 << 20) {
+        self.costLimit = max(0, costLimit)
         self.entryCostLimit = max(0, min(entryCostLimit, costLimit))
         state = Mutex(State(costLimit: max(0, costLimit), countLimit: max(0, countLimit)))
         let pressure = MemoryPressure { [weak self] isCritical in
@@ -25,6 +29,9 @@ public final class MemoryCacheStore: CacheStore {
         }
         self.pressure.withLock { $0 = pressure }
     }
+
+    /// The most bytes of all entries.
+    let costLimit: Int
 
     /// How many entries there are.
     public var count: Int {
@@ -97,9 +104,6 @@ extension MemoryCacheStore {
             var older: Int?
         }
 
-        /// More variants of one URL come from a server that varies by something without end.
-        static let mostVariants = 32
-
         let costLimit: Int
         let countLimit: Int
         private(set) var cost = 0
@@ -125,18 +129,24 @@ extension MemoryCacheStore {
             remove(entry.id, for: key)
             let place = places[key.url]?[key.principal] ?? add(key)
             touch(place)
-            if let twin = nodes[place]?.entries.first(where: { $0.varying == entry.varying }) {
-                forget(twin, at: place)
-            }
             nodes[place]?.entries.append(entry)
             cost += entry.cost
             count += 1
             var evicted = 0
-            if let variants = nodes[place]?.entries, variants.count > Self.mostVariants {
+            if let variants = nodes[place]?.entries, variants.count > MemoryCacheStore.mostVariants {
                 forget(variants[0], at: place)
                 evicted = 1
             }
-            return evicted + trim(toCost: costLimit, count: countLimit)
+            // Its own variants before what others use.
+            while let variants = nodes[place]?.entries, variants.count > 1,
+                variants.reduce(0, { $0 + $1.cost }) > costLimit
+            {
+                forget(variants[0], at: place)
+                evicted += 1
+            }
+            evicted += trim(toCost: costLimit, count: countLimit)
+            // It may be among those itself, when its key alone is too much.
+            return places[key.url]?[key.principal] == nil ? max(0, evicted - 1) : evicted
         }
 
         mutating func remove(_ id: CachedEntry.ID?, for key: CacheKey) {

@@ -10,6 +10,9 @@ import Foundation
 extension ResponseCache {
     func entries(for key: CacheKey, _ request: HTTPRequestData) async -> [CachedEntry] {
         do {
+            if fetches.isDoomed(key.url) {
+                try await remove(url: key.url)
+            }
             return try await store.entries(for: key)
         } catch {
             request.emit(.cacheFailed(error))
@@ -40,21 +43,23 @@ extension ResponseCache {
         }
     }
 
-    /// RFC 9111 section 4.4: what was changed, and what the response names, at the same origin.
-    func invalidate(after response: HTTPResponseData, to request: HTTPRequestData, _ key: CacheKey) async {
+    /// Removes what was changed, and what the response names, at the same origin (RFC 9111 section 4.4).
+    func invalidate(after response: HTTPResponseData?, to request: HTTPRequestData, _ key: CacheKey) async {
         var urls = [key.url]
-        for name in [HTTPField.Name.location, .contentLocation] {
-            guard let location = response.headerFields[name],
-                let url = URL(string: location, relativeTo: request.url)?.absoluteURL
-            else { continue }
-            let other = HTTPRequestData(url: url)
-            if other.authority?.lowercased() == request.authority?.lowercased(),
-                let named = CacheKey(other, principal: nil)
-            {
-                urls.append(named.url)
+        // Where redirects led, the change was made there.
+        let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
+        urls += steps.compactMap { CacheKey($0, principal: nil)?.url }
+        if let response, let last = steps.last, let origin = CacheKey(last, principal: nil)?.origin {
+            for name in [HTTPField.Name.location, .contentLocation] {
+                let url = response.headerFields[name]
+                    .flatMap { URL(string: $0, relativeTo: last.url)?.absoluteURL }
+                let named = url.flatMap { CacheKey(HTTPRequestData(url: $0), principal: nil) }
+                if let named, named.origin == origin {
+                    urls.append(named.url)
+                }
             }
         }
-        for url in urls {
+        for url in Set(urls) {
             do {
                 try await remove(url: url)
             } catch {

@@ -64,8 +64,10 @@ public final class ResponseCache: Sendable {
 
     /// Removes what was fetched from a URL, and whatever is being fetched from it.
     func remove(url: String) async throws {
-        fetches.outdate(url)
+        // Until it is gone it must not be used, also when the store cannot remove it just now.
+        fetches.doom(url)
         try await store.remove(url: url)
+        fetches.spare(url)
     }
 
     /// Whether something is being revalidated in the background.

@@ -40,7 +40,9 @@ public final class StackedCacheStore: CacheStore {
         guard known.isEmpty else { return known }
         let before = changes.withLock { $0 }
         let entries = try await store.entries(for: key)
-        guard entries.allSatisfy({ $0.cost <= memory.entryCostLimit }) else { return entries }
+        guard entries.allSatisfy({ $0.cost <= memory.entryCostLimit }), entries.count <= MemoryCacheStore.mostVariants,
+            entries.reduce(0, { $0 + $1.cost }) <= memory.costLimit
+        else { return entries }
         changes.withLock { changes in
             guard changes == before else { return }
             for entry in entries {

@@ -44,6 +44,7 @@ struct StackedCacheStoreTests {
 
     private func entry(_ text: String, size: Int = 10, varying: [String: String] = [:]) -> CachedEntry {
         CachedEntry(
+            id: CacheRules.id(of: varying),
             response: HTTPResponse(status: .ok, headerFields: [.eTag: text]),
             body: Data(count: size),
             varying: varying,

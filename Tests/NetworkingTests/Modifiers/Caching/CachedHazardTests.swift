@@ -1,0 +1,436 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// What would put the wrong response into somebody's hands.
+@Suite(.timeLimit(.minutes(5)))
+struct CachedHazardTests {
+    private let clock = ManualClock()
+    private let store = MemoryCacheStore()
+
+    /// A stack over a server that answers by a closure, which has the number of the request.
+    private func stack(
+        isShared: Bool = false,
+        _ answer: @escaping @Sendable (Int, HTTPRequestData) throws -> MockResponse
+    ) -> (network: AnyNetworkingComponent, transport: MockTransport) {
+        let count = Mutex(0)
+        let transport = MockTransport { request in
+            try answer(
+                count.withLock {
+                    $0 += 1
+                    return $0
+                },
+                request
+            )
+        }
+        let network = transport.cached(in: ResponseCache(in: store, isShared: isShared))
+            .environment(\.clock, .manual(clock))
+        return (AnyNetworkingComponent(network), transport)
+    }
+
+    private func text(
+        _ network: some NetworkingComponent,
+        _ change: (inout HTTPRequestData) -> Void = { _ in }
+    ) async throws -> String {
+        String(decoding: try await network.data(.lawful.with(change)).data, as: UTF8.self)
+    }
+
+    private func ok(_ text: some Sendable, _ fields: HTTPFields) -> MockResponse {
+        .ok(Data("\(text)".utf8), headerFields: fields)
+    }
+
+    // MARK: Whose
+
+    @Test(arguments: ["Cookie", "X-API-Key", "X-Auth-Token"]) func whoHasOtherCredentialsGetsNothing(
+        name: String
+    ) async throws {
+        let name = try #require(HTTPField.Name(name))
+        let (network, transport) = stack { _, request in
+            ok(request.headerFields[name] ?? "nobody", [.cacheControl: "max-age=100"])
+        }
+        for user in ["emily", "james", nil, "emily", "james"] {
+            #expect(try await text(network) { $0.headerFields[name] = user } == user ?? "nobody")
+        }
+        #expect(transport.requests.count == 3)
+        let entries = store.entries(for: CacheKey(principal: nil, url: "https://api.example.com/"))
+        #expect(entries.isEmpty || !"\(entries.map(\.varying))".contains("emily"))
+    }
+
+    /// A principal of the stack does not stand for a caller's own credentials.
+    @Test func anOwnAuthorizationPasses() async throws {
+        let transport = MockTransport { request in
+            ok(request.headerFields[.authorization] ?? "", [.cacheControl: "max-age=100"])
+        }
+        let network = transport.authenticated(with: APIKeyCredentials("key", in: .header(.init("X-API-Key")!)))
+            .cached(in: store).server(authority: "api.example.com")
+        for user in ["emily", "james"] {
+            var request = HTTPRequestData(path: "/me")
+            request.headerFields[.authorization] = "Bearer \(user)"
+            #expect(try await network.data(request).data == Data("Bearer \(user)".utf8))
+        }
+        #expect(store.count == 0)
+    }
+
+    /// Cookies are the transport's, and not seen here.
+    @Test func whatVariesByACookieThatIsNotSeenIsNotKept() async throws {
+        let (network, _) = stack { number, _ in ok(number, [.cacheControl: "max-age=100", .vary: "Cookie"]) }
+        #expect(try await text(network) == "1")
+        #expect(try await text(network) == "2")
+    }
+
+    @Test func aPostWithCredentialsIsKeptForNobody() async throws {
+        let (network, _) = stack { number, request in
+            ok(number, [.cacheControl: "max-age=100", .contentLocation: request.closedTarget])
+        }
+        _ = try await text(network) {
+            $0.method = .post
+            $0.headerFields[.authorization] = "Bearer emily"
+        }
+        #expect(store.count == 0)
+        #expect(try await text(network) == "2")
+    }
+
+    @Test func aModeOfOneRequestDoesNotAnswerOthers() async throws {
+        let (network, _) = stack { number, _ in ok(number, [.cacheControl: "no-store, max-age=1000"]) }
+        let fixed = CacheMode.fixed(.seconds(60))
+        #expect(try await text(network) { $0.cacheMode = fixed } == "1")
+        #expect(try await text(network) { $0.cacheMode = fixed } == "1")
+        #expect(try await text(network) == "2")
+        for fields in [[.vary: "*"], [.cacheControl: "private"]] as [HTTPFields] {
+            store.removeAll { _ in true }
+            let (network, _) = stack(isShared: true) { number, _ in ok(number, fields) }
+            #expect(try await text(network) { $0.cacheMode = fixed } == "1")
+            #expect(store.count == 0)
+        }
+    }
+
+    @Test func fieldsForOneUserAreNotShared() async throws {
+        let (network, _) = stack(isShared: true) { number, _ in
+            ok(number, [.cacheControl: "max-age=100, private=\"Set-Cookie\"", .setCookie: "session=emily"])
+        }
+        _ = try await text(network)
+        let response = try await network.data(.lawful)
+        #expect(response.isCached)
+        #expect(!response.headerFields.contains(.setCookie))
+    }
+
+    // MARK: Which
+
+    /// What the caller has may be newer than what is stored.
+    @Test func anAnswerToTheCallersConditionConfirmsOnlyWhatItNames() async throws {
+        let (network, transport) = stack { number, request in
+            request.headerFields[.ifNoneMatch] == "\"2\""
+                ? .status(.notModified, headerFields: [.eTag: "\"2\"", .cacheControl: "max-age=10"])
+                : ok("v\(number)", [.eTag: "\"\(number)\"", .cacheControl: "max-age=10"])
+        }
+        #expect(try await text(network) == "v1")
+        clock.advance(by: .seconds(20))
+        let response = try await network.data(.lawful.with { $0.headerFields[.ifNoneMatch] = "\"2\"" })
+        #expect(response.status == .notModified)
+        #expect(try await text(network) == "v3")
+        #expect(transport.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
+    }
+
+    @Test func whatComesByARedirectIsNotKept() async throws {
+        let (network, transport) = stack { _, request in
+            request.target == "/latest"
+                ? .redirect(to: "/v1") : ok("v1", [.cacheControl: "max-age=1000, immutable"])
+        }
+        for _ in 0..<2 {
+            let response = try await network.data(.lawful.with { $0.target = "/latest" })
+            #expect(response.data == Data("v1".utf8))
+            #expect(response.cacheStatus?.detail == "redirected")
+        }
+        #expect(transport.requests.count == 4)
+        #expect(store.count == 0)
+    }
+
+    @Test func aStoredRedirectIsForThoseWhoDoNotFollow() async throws {
+        let (network, transport) = stack { _, request in
+            request.target == "/old"
+                ? MockResponse(
+                    status: .movedPermanently,
+                    headerFields: [.location: "/new", .cacheControl: "max-age=1000"]
+                ) : ok("new", [:])
+        }
+        func send(_ redirects: RedirectPolicy) async throws -> HTTPResponseData {
+            try await network.data(
+                .lawful.with {
+                    $0.target = "/old"
+                    $0.redirects = redirects
+                }
+            )
+        }
+        #expect(try await send(.never).status == .movedPermanently)
+        #expect(try await send(.never).isCached)
+        #expect(transport.requests.count == 1)
+        #expect(try await send(.follow).data == Data("new".utf8))
+    }
+
+    @Test(arguments: ["*", "Accept, *", "Accept Encoding"]) func aVaryThatNamesNothingFitsNobody(
+        vary: String
+    ) async throws {
+        let (network, _) = stack { number, request in
+            request.headerFields.contains(.ifNoneMatch)
+                ? .status(.notModified, headerFields: [.eTag: "\"a\"", .vary: vary])
+                : ok(number, [.eTag: "\"a\"", .cacheControl: "max-age=10"])
+        }
+        #expect(try await text(network) == "1")
+        clock.advance(by: .seconds(20))
+        #expect(try await text(network) == "1")
+        #expect(store.count == 0)
+        #expect(try await text(network) == "3")
+    }
+
+    @Test func onlyWholeSuccessesAreCutAndConfirmed() async throws {
+        let (network, transport) = stack { _, _ in
+            MockResponse(
+                status: .notFound,
+                data: Data("no such page".utf8),
+                headerFields: [.cacheControl: "max-age=100", .eTag: "\"a\""]
+            )
+        }
+        for fields in [[:], [.range: "bytes=0-3"], [.ifNoneMatch: "*"]] as [HTTPFields] {
+            let response = try await network.data(
+                .lawful.with { request in
+                    for field in fields { request.headerFields[field.name] = field.value }
+                }
+            )
+            #expect(response.status == .notFound)
+            #expect(response.data == Data("no such page".utf8))
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aSliceIsKeptAsWhatItIs() async throws {
+        struct Cut: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var response = try await upstream.send(request)
+                response.data = response.data.dropFirst(2)
+                return response
+            }
+        }
+        let network = MockTransport { _ in ok("__0123456789", [.cacheControl: "max-age=100"]) }.modified(Cut())
+            .cached(in: store)
+        #expect(try await text(network) == "0123456789")
+        #expect(try await text(network) { $0.headerFields[.range] = "bytes=3-5" } == "345")
+    }
+
+    @Test func whatEndsEarlyIsNotKept() async throws {
+        let (network, _) = stack { number, _ in
+            ok(number, [.cacheControl: "max-age=100", .contentLength: "10"])
+        }
+        #expect(try await network.data(.lawful).cacheStatus?.detail == "incomplete")
+        #expect(store.count == 0)
+    }
+
+    /// The newer of two answers stays, whichever comes first.
+    @Test func aLateAnswerDoesNotReplaceANewerOne() async throws {
+        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+        let count = Mutex(0)
+        let transport = MockTransport { [clock] _ in
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            let date = NetworkClock.manual(clock).date.httpDate
+            if number == 1 {
+                arrived.resume()
+                try await gate.value()
+            }
+            return .ok(Data("\(number)".utf8), headerFields: [.cacheControl: "max-age=100", .date: date])
+        }
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        async let late = network.data(.lawful)
+        try await arrived.value()
+        clock.advance(by: .seconds(1))
+        #expect(try await text(network) == "2")
+        gate.resume()
+        #expect(try await late.data == Data("1".utf8))
+        #expect(try await text(network) == "2")
+    }
+
+    // MARK: Changes
+
+    @Test(arguments: [NetworkingError.Kind.connectionLost, .timeout, .connection, .offline])
+    func aChangeThatMayHaveHappenedRemovesWhatIsKept(kind: NetworkingError.Kind) async throws {
+        let (network, _) = stack { number, request in
+            guard request.method == .get else { throw NetworkingError(kind, request: request) }
+            return ok(number, [.cacheControl: "max-age=100"])
+        }
+        #expect(try await text(network) == "1")
+        await #expect(throws: NetworkingError.self) { try await text(network) { $0.method = .put } }
+        let isCertain = kind == .connection || kind == .offline
+        #expect(try await text(network) == (isCertain ? "1" : "3"))
+    }
+
+    @Test func aChangeBehindARedirectRemovesWhatIsThere() async throws {
+        let (network, _) = stack { number, request in
+            if request.method == .put, request.target == "/a" {
+                return .redirect(to: "/b", status: .temporaryRedirect)
+            }
+            return ok(number, [.cacheControl: "max-age=100"])
+        }
+        #expect(try await text(network) { $0.target = "/b" } == "1")
+        _ = try await text(network) {
+            $0.method = .put
+            $0.target = "/a"
+        }
+        #expect(try await text(network) { $0.target = "/b" } != "1")
+    }
+
+    @Test(arguments: [
+        ("https://api.example.com:443/b", true), ("/b", true), ("http://api.example.com/b", false),
+        ("https://other.example/b", false),
+    ]) func aLocationOfTheSameOriginIsRemoved(location: String, isRemoved: Bool) async throws {
+        let (network, _) = stack { number, request in
+            request.method == .post
+                ? MockResponse(status: .created, headerFields: [.location: location])
+                : ok(number, [.cacheControl: "max-age=100"])
+        }
+        func get() async throws -> String {
+            try await text(network) {
+                $0.authority = "api.example.com"
+                $0.target = "/b"
+            }
+        }
+        #expect(try await get() == "1")
+        _ = try await text(network) {
+            $0.method = .post
+            $0.authority = "api.example.com"
+        }
+        #expect(try await get() == (isRemoved ? "3" : "1"))
+    }
+
+    /// A store that cannot remove just now does not make the old response fresh.
+    @Test func whatCouldNotBeRemovedIsNotUsed() async throws {
+        final class Busy: CacheStore {
+            let entryCostLimit = Int.max
+            let store = MemoryCacheStore()
+            let isBusy = Mutex(false)
+
+            func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
+
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
+
+            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+                if isBusy.withLock({ $0 }) { throw CocoaError(.fileLocking) }
+                store.removeAll(where: isUnwanted)
+            }
+        }
+        let busy = Busy()
+        let count = Mutex(0)
+        let transport = MockTransport { _ in
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            return .ok(Data("\(number)".utf8), headerFields: [.cacheControl: "max-age=100"])
+        }
+        let network = transport.cached(in: busy)
+        #expect(try await text(network) == "1")
+        busy.isBusy.withLock { $0 = true }
+        _ = try await text(network) { $0.method = .put }
+        #expect(try await text(network) == "3")
+        busy.isBusy.withLock { $0 = false }
+        _ = try await text(network)
+        #expect(busy.store.count == 1)
+    }
+
+    // MARK: When
+
+    @Test func aFailureThatIsThrownIsStoodInForToo() async throws {
+        let transport = MockTransport { request in
+            request.headerFields.contains(.ifNoneMatch)
+                ? .status(.serviceUnavailable)
+                : ok("page", [.cacheControl: "max-age=1, stale-if-error=100", .eTag: "\"a\""])
+        }
+        let network = transport.checkedStatusCode().cached(in: store).environment(\.clock, .manual(clock))
+        #expect(try await text(network) == "page")
+        clock.advance(by: .seconds(10))
+        #expect(try await text(network) == "page")
+        await #expect(throws: NetworkingError.self) { try await text(network) { $0.cacheMode = .noCache } }
+    }
+
+    @Test(
+        arguments: [
+            [.cacheControl: "only-if-cached, no-store"], [.cacheControl: "only-if-cached", .ifMatch: "\"a\""],
+        ] as [HTTPFields]
+    ) func onlyIfCachedAsksNobody(fields: HTTPFields) async throws {
+        let (network, transport) = stack { number, _ in ok(number, [:]) }
+        let response = try await network.data(
+            .lawful.with { request in
+                for field in fields { request.headerFields[field.name] = field.value }
+            }
+        )
+        #expect(response.status == .gatewayTimeout)
+        let own = try await network.data(
+            .lawful.with {
+                $0.cacheMode = .onlyIfCached
+                $0.headerFields[.authorization] = "Bearer a"
+            }
+        )
+        #expect(own.status == .gatewayTimeout)
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// Without a date, a confirmation is from when it came.
+    @Test func aConfirmationWithoutADateMakesFresh() async throws {
+        let (network, transport) = stack { [clock] _, request in
+            request.headerFields.contains(.ifNoneMatch)
+                ? .status(.notModified, headerFields: [.eTag: "\"a\""])
+                : ok(
+                    "page",
+                    [
+                        .cacheControl: "max-age=60", .eTag: "\"a\"",
+                        .date: NetworkClock.manual(clock).date.httpDate,
+                    ]
+                )
+        }
+        _ = try await text(network)
+        clock.advance(by: .seconds(100))
+        _ = try await text(network)
+        #expect(try await network.data(.lawful).isCached)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            ("max-age=60", 60), ("max-age=60;x=1", 60), ("max-age=60, max-age=10", 10),
+            ("a, max-age=60, b=(1 \"c\";d)", 60),
+            ("max-age=60, &&&", nil), ("MaX-Age=60", nil), ("max-age =60", nil), ("max-age= 60", nil),
+            ("max-age=60,", nil), ("max-age=\"60", nil), ("", nil), ("max-age=\"60\"", 0), ("max-age=60.0", 0),
+            ("max-age=abc", 0), ("max-age", 0), ("max-age=-5", 0), ("no-store=?0, max-age=60", 60),
+            ("a=:AQ==:, max-age=60", 60),
+            ("a=@1659578233, max-age=60", 60), ("max-age=9999999999999999", nil),
+        ] as [(String, Double?)]
+    ) func targetedDirectivesAreADictionary(field: String, lifetime: Double?) {
+        let entry = CachedEntry(
+            response: HTTPResponse(
+                status: .ok,
+                headerFields: [.cacheControl: "max-age=7", .cdnCacheControl: field]
+            ),
+            body: Data(),
+            requestDate: clock.date,
+            responseDate: clock.date
+        )
+        #expect(CacheRules(isShared: true).lifetime(of: entry) == lifetime ?? 7)
+        #expect(CacheRules().lifetime(of: entry) == 7)
+    }
+
+    @Test(arguments: [
+        (["no-cache=\"set-cookie\"", "no-cache, max-age=600"], true), (["no-cache=\"\""], true),
+        (["no-cache=\"set-cookie\", max-age=600"], false),
+    ]) func aDirectiveForAllOutweighsOneForSome(values: [String], isForAll: Bool) {
+        #expect(CacheControl(values).isUnqualified(.noCache) == isForAll)
+    }
+}
