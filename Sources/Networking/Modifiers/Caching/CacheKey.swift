@@ -24,7 +24,7 @@ public struct CacheKey: Sendable, Hashable {
     /// The key of a request; nil while its authority is open.
     init?(_ request: HTTPRequestData, principal: Principal?) {
         guard let authority = request.authority else { return nil }
-        let scheme = request.scheme?.lowercased() ?? "https"
+        let scheme = request.scheme.map { $0 == "https" ? $0 : $0.lowercased() } ?? "https"
         let target = request.closedTarget
         var url = scheme
         url += "://"

@@ -1,14 +1,22 @@
 import Foundation
 import HTTPTypes
 import Networking
+import NetworkingSQLite
 
 /// What a hit costs, and what it costs to make room.
 enum Caches {
     static func measure() async throws -> [Row] {
         let factor = try await Overhead.slowness()
         let hit = try await best(of: CacheableTransport().cached())
+        let folder = FileManager.default.temporaryDirectory.appending(path: "networking-benchmarks-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let disk = SQLiteCacheStore(file: folder.appending(path: "responses.sqlite"))
+        let diskHit = try await best(of: CacheableTransport().cached(in: disk))
+        let stackedHit = try await best(of: CacheableTransport().cached(in: StackedCacheStore(over: disk)))
         return [
             Row(name: "a fresh hit of 1 KiB in memory, everything", value: hit, unit: "ns", gate: 4_000 * factor),
+            Row(name: "a fresh hit of 1 KiB on disk, everything", value: diskHit, unit: "ns", gate: 60_000 * factor),
+            Row(name: "the same with memory over the disk", value: stackedHit, unit: "ns"),
             Row(
                 name: "storing into a full memory store of 1,000, to one of 100,000",
                 value: storing(into: 1_000) / storing(into: 100_000),
