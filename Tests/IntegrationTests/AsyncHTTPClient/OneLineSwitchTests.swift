@@ -18,6 +18,7 @@ extension Loopback {
         /// Everything that there is, around any transport.
         private static func stack(on transport: some NetworkingComponent, url: URL) -> some NetworkingComponent {
             transport
+                .authenticated(with: BearerCredentials(token: "token"))
                 .timeout(.seconds(60), connect: .seconds(30), head: .seconds(30), idle: .seconds(30))
                 .throttled(max: 4)
                 .rateLimited(to: 1_000, per: .seconds(1))
@@ -27,6 +28,7 @@ extension Loopback {
                 .redirected()
                 .checkedStatusCode()
                 .deduplicated()
+                .cached()
                 .deadline(.seconds(100))
                 .numbered()
                 .logged()
@@ -45,11 +47,22 @@ extension Loopback {
                     server.requests.count < 3 ? .status(.serviceUnavailable) : .redirect(to: "/there?name=Emily")
                 }
                 server.route(.get, "/there") { request in .text("Hello, \(request.query ?? "")") }
+                server.route(.get, "/kept") { request in
+                    var response = TestResponse.text(request.headerFields[.authorization] ?? "")
+                    response.headerFields[.cacheControl] = "max-age=100"
+                    return response
+                }
                 let network = Self.stack(on: transport, url: server.url)
                 let response = try await network.data(HTTPRequestData(path: "hello"))
                 #expect(String(decoding: response.data, as: UTF8.self) == "Hello, name=Emily")
                 #expect(response.redirects.count == 1)
                 #expect(server.requests.map(\.path) == ["/hello", "/hello", "/hello", "/there"])
+                for isCached in [false, true] {
+                    let kept = try await network.data(HTTPRequestData(path: "kept"))
+                    #expect(kept.isCached == isCached)
+                    #expect(kept.data == Data("Bearer token".utf8))
+                }
+                #expect(server.requests.count == 5)
             }
         }
     }

@@ -258,6 +258,47 @@ struct CachedTests {
         #expect(transport.requests.count == 2)
     }
 
+    /// What nobody has yet is asked for once, by whom ever.
+    @Test func missesForOneURLReachTheServerOnce() async throws {
+        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+        let transport = MockTransport { _ in
+            arrived.resume()
+            try await gate.value()
+            return .ok(Data("page".utf8), headerFields: [.cacheControl: "max-age=100"])
+        }
+        let network = transport.deduplicated().cached(in: store).environment(\.clock, .manual(clock))
+        try await withThrowingTaskGroup(of: Data.self) { group in
+            for _ in 0..<100 {
+                group.addImmediateTask { try await network.data(.lawful).data }
+            }
+            try await arrived.value()
+            gate.resume()
+            for try await data in group {
+                #expect(data == Data("page".utf8))
+            }
+        }
+        #expect(transport.requests.count == 1)
+        #expect(store.count == 1)
+    }
+
+    @Test func aUsersEntriesCanBeRemoved() async throws {
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "emily"))
+        let cache = ResponseCache(in: store)
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.authenticated(with: tokens).cached(in: cache).server(authority: "api.example.com")
+        for path in ["a", "b"] {
+            for user in ["emily", "james"] {
+                tokens.set(Session(userID: user, accessToken: user))
+                try await network.data(HTTPRequestData(path: path))
+            }
+        }
+        #expect(store.count == 4)
+        try await cache.remove(principal: tokens.principal)
+        #expect(store.count == 2)
+        try await cache.removeAll { $0.url.hasSuffix("/a") }
+        #expect(store.count == 1)
+    }
+
     // MARK: What is told
 
     @Test func aResponseSaysWhereItComesFrom() async throws {
