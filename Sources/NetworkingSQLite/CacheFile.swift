@@ -140,14 +140,14 @@ final class CacheFile: Sendable {
     }
 
     /// The keys with greater numbers than one, in order, and as many as asked for.
-    func keys(after number: Int64, most: Int) async throws -> [(number: Int64, key: CacheKey)] {
+    ///
+    /// A key that cannot be read is nil.
+    func keys(after number: Int64, most: Int) async throws -> [(number: Int64, key: CacheKey?)] {
         try await slowly { db in
-            var keys: [(number: Int64, key: CacheKey)] = []
+            var keys: [(number: Int64, key: CacheKey?)] = []
             try db.forEachRow(SQL.keys, .integer(number), .integer(Int64(most))) { row in
                 let number = row.integer(0)
-                if let key = row.bytes(1, { url in row.bytes(2) { CacheKey(url: url, owner: $0) } }) {
-                    keys.append((number, key))
-                }
+                keys.append((number, row.bytes(1) { url in row.bytes(2) { CacheKey(url: url, owner: $0) } }))
             }
             return keys
         }
@@ -222,6 +222,11 @@ final class CacheFile: Sendable {
             if try Int.fetchOne(db.cachedStatement(sql: SQL.variants), arguments: [number]) ?? 0 > Self.mostVariants {
                 evicted += try db.run(SQL.removeOldestVariant, [number])
             }
+            // Its own variants before what others use.
+            while try Int.fetchOne(db.cachedStatement(sql: SQL.keyCost), arguments: [number]) ?? 0 > costLimit {
+                guard try db.run(SQL.removeOldestVariant, [number]) == 1 else { break }
+                evicted += 1
+            }
             let trimmed = try db.trim(toCost: costLimit)
             evicted += trimmed.count
             // It may be among those, when a key alone costs too much.
@@ -263,10 +268,15 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Removes all entries of keys.
-    func remove(_ keys: [CacheKey]) async throws {
+    /// Removes all entries of keys, by their numbers; those of a key that could not be read belong to nobody.
+    func remove(_ keys: [(number: Int64, key: CacheKey?)]) async throws {
         try await write { db in
-            for key in keys {
+            for (number, key) in keys {
+                guard let key else {
+                    try db.run(SQL.removeEntries, [number])
+                    try db.run(SQL.removeKey, [number])
+                    continue
+                }
                 let arguments: StatementArguments = [Data(key.urlBytes), Data(key.ownerBytes)]
                 if let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.keyNumber), arguments: arguments) {
                     try db.remove(key: number)
@@ -399,6 +409,7 @@ private enum SQL {
         """
     static let removeEntry = "DELETE FROM entries WHERE key = ? AND uuid = ?"
     static let removeNumber = "DELETE FROM entries WHERE id = ?"
+    static let keyCost = "SELECT sum(cost) FROM entries WHERE key = ?"
     static let variants = "SELECT count(*) FROM entries WHERE key = ?"
     /// A row's number is greater than those before it.
     static let removeOldestVariant = """
@@ -414,7 +425,7 @@ private enum SQL {
     static let totals = "SELECT count, cost FROM totals"
 
     static let all = [
-        entries, keys, keyNumber, keyNumbers, use, useKey, addEntry, removeEntry, removeNumber, variants,
+        entries, keys, keyNumber, keyNumbers, use, useKey, addEntry, removeEntry, removeNumber, keyCost, variants,
         removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, leastUsed, totalCost, totals,
     ]
 }
@@ -431,7 +442,8 @@ extension Database {
     @discardableResult
     fileprivate func remove(key: Int64) throws -> Int {
         let count = try run(SQL.removeEntries, [key])
-        try run(SQL.removeKey, [key])
+        // An index that names rows which are not there would name them again and again.
+        guard try run(SQL.removeKey, [key]) == 1 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
         return count
     }
 
@@ -460,7 +472,9 @@ extension Database {
         let pages = try Int.fetchOne(cachedStatement(sql: "PRAGMA page_count")) ?? 0
         guard free > pages / 4 else { return false }
         try execute(sql: "PRAGMA incremental_vacuum(4096)")
-        return free > 4096
+        // None goes from a file that somebody has made without that.
+        let left = try Int.fetchOne(cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
+        return left > 4096 && left < free
     }
 }
 

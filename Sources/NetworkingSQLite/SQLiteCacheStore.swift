@@ -8,7 +8,7 @@ import Synchronization
 /// Keeps entries in an SQLite database, up to a cost; the keys that were used longest ago go first.
 ///
 /// ```swift
-/// let store = SQLiteCacheStore(file: .cachesDirectory.appending(path: "responses.sqlite"))
+/// let store = SQLiteCacheStore(file: .temporaryDirectory.appending(path: "responses.sqlite"))
 /// let network = URLSession.shared.cached(in: store)
 /// ```
 ///
@@ -163,7 +163,7 @@ public final class SQLiteCacheStore: CacheStore {
             let keys = try await using { try await $0.keys(after: after, most: 1000) }
             guard let end = keys.last else { break }
             last = end.number
-            let unwanted = keys.map { $0.key }.filter(isUnwanted)
+            let unwanted = keys.filter { $0.key.map(isUnwanted) ?? true }
             if !unwanted.isEmpty {
                 try await using { try await $0.remove(unwanted) }
             }

@@ -37,13 +37,15 @@ extension Date {
             }
         }
         let days = Self.days(toYear: year, month: month + 1, day: day)
-        self.init(timeIntervalSince1970: Double(((days * 24 + hour) * 60 + minute) * 60 + min(second, 59)))
+        // In floating point, since Int has 32 bits on a watch.
+        self.init(timeIntervalSince1970: Double(days) * 86_400 + Double((hour * 60 + minute) * 60 + min(second, 59)))
     }
 
     /// The date as HTTP writes it, to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package var httpDate: String {
-        let seconds = Int(min(max(timeIntervalSince1970, -62_135_596_800), 253_402_300_799).rounded(.down))
-        let (days, rest) = seconds.floored(by: 86_400)
+        let seconds = min(max(timeIntervalSince1970, -62_135_596_800), 253_402_300_799).rounded(.down)
+        let days = Int((seconds / 86_400).rounded(.down))
+        let rest = Int(seconds - Double(days) * 86_400)
         let (year, month, day) = Self.civil(fromDays: days)
         let weekday = Self.weekdays[(days + 4).floored(by: 7).remainder]
         let name = Self.months[month - 1].prefix(1).uppercased() + Self.months[month - 1].dropFirst()

@@ -17,7 +17,7 @@ extension CacheControl {
             switch (value, directive) {
             case (.integer(let number), .maxAge), (.integer(let number), .sMaxAge),
                 (.integer(let number), .staleIfError), (.integer(let number), .staleWhileRevalidate):
-                insert(directive, seconds: Double(max(0, min(number, 2_147_483_648))))
+                insert(directive, seconds: max(0, min(Double(number), 2_147_483_648)))
             case (.flag(true), .noCache), (.flag(true), .private):
                 insert(directive)
             case (.flag(true), _) where directive.isFlag:

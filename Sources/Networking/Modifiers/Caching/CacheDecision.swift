@@ -47,8 +47,7 @@ extension CacheRules {
         if let age, case .fixed(let duration) = mode {
             let isFresh = now.timeIntervalSince(entry.responseDate) < duration / .seconds(1)
             if isFresh { return .serve(entry, age: age, isStale: false) }
-        }
-        if let age, mode != .noCache, let isStale = isStale(entry, age: age, wanted) {
+        } else if let age, mode != .noCache, let isStale = isStale(entry, age: age, wanted) {
             return .serve(entry, age: age, isStale: isStale && !mayNotAsk)
         }
         if mayNotAsk { return .unsatisfiable }

@@ -1,15 +1,22 @@
 import Synchronization
 
-/// The fetches that are under way, so that one which began before its URL was changed is not kept after that.
+/// The fetches that are under way, so that one which began before its URL was changed is not kept after that; and what was to be
+/// removed and could not be.
 final class CacheFetches: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
-        /// URLs whose entries were to be removed, and are not yet.
-        var doomed: Set<String> = []
+        /// URLs whose entries were to be removed and are not yet, with the number of the change.
+        var doomed: [String: UInt64] = [:]
+        /// What else was to be removed and is not yet, by the number of the change.
+        var removals: [UInt64: @Sendable (CacheKey) -> Bool] = [:]
+        /// Whether that holds for everything, since there is too much to tell.
+        var isAllDoomed = false
+        /// How often anything was changed.
+        var changes: UInt64 = 0
         /// How often everything was outdated.
         var generation: UInt64 = 0
 
-        func now(_ url: String) -> Beginning {
+        func standing(of url: String) -> Beginning {
             Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
         }
     }
@@ -21,25 +28,57 @@ final class CacheFetches: Sendable {
         var changes: UInt64 = 0
     }
 
-    /// Where things stood when a fetch began.
+    /// Where things stand with a URL.
     struct Beginning: Sendable, Equatable {
         fileprivate let generation: UInt64
         fileprivate let changes: UInt64
     }
 
+    /// Where things stand with everything.
+    struct Glance: Sendable, Equatable {
+        fileprivate let changes: UInt64
+        fileprivate let generation: UInt64
+    }
+
+    /// What was to be removed and concerns a key.
+    enum Doom {
+        case none
+        case url(UInt64)
+        case some([(UInt64, @Sendable (CacheKey) -> Bool)])
+        case all(UInt64)
+    }
+
+    /// A store that never removes anything must not fill the memory.
+    private static let mostDoomed = 1_000
+    private static let mostRemovals = 32
+
     private let state = Mutex(State())
 
+    func glance() -> Glance {
+        state.withLock { Glance(changes: $0.changes, generation: $0.generation) }
+    }
+
     /// A fetch from a URL begins; it has to be ended.
-    func begin(_ url: String) -> Beginning {
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - glance: How things stood when the store was read; if anything was changed since, nothing of the fetch is kept.
+    /// - Returns: Where it stands with the URL; nil when that is so.
+    func begin(_ url: String, since glance: Glance) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
-            return state.now(url)
+            let isCurrent = glance == Glance(changes: state.changes, generation: state.generation)
+            return isCurrent ? state.standing(of: url) : nil
         }
     }
 
+    func standing(of url: String) -> Beginning {
+        state.withLock { $0.standing(of: url) }
+    }
+
     /// Whether what a fetch brings still counts.
-    func isCurrent(_ beginning: Beginning, _ url: String) -> Bool {
-        state.withLock { $0.now(url) == beginning }
+    func isCurrent(_ beginning: Beginning?, _ url: String) -> Bool {
+        state.withLock { $0.standing(of: url) == beginning }
     }
 
     func end(_ url: String) {
@@ -52,23 +91,81 @@ final class CacheFetches: Sendable {
     }
 
     /// Whatever is being fetched from a URL is from before a change, and whatever is stored of it is not to be used.
-    func doom(_ url: String) {
+    ///
+    /// - Parameter url: The URL.
+    /// - Returns: What ends that, when it is gone.
+    func doom(_ url: String) -> UInt64 {
         state.withLock { state in
+            state.changes += 1
             state.fetches[url]?.changes += 1
-            state.doomed.insert(url)
+            state.doomed[url] = state.changes
+            if state.doomed.count > Self.mostDoomed {
+                state.isAllDoomed = true
+                state.doomed = [:]
+            }
+            return state.changes
         }
     }
 
-    /// What was stored of a URL is gone.
-    func spare(_ url: String) {
-        state.withLock { _ = $0.doomed.remove(url) }
+    /// What was stored of a URL is gone; a later change of it is another matter.
+    func spare(_ url: String, _ token: UInt64) {
+        state.withLock { state in
+            if let doomed = state.doomed[url], doomed <= token {
+                state.doomed[url] = nil
+            }
+        }
     }
 
-    func isDoomed(_ url: String) -> Bool {
-        state.withLock { !$0.doomed.isEmpty && $0.doomed.contains(url) }
+    /// What a closure names is to be removed, and whatever is being fetched is from before that.
+    ///
+    /// - Parameter isUnwanted: Names it.
+    /// - Returns: What ends that, when it is gone.
+    func doom(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
+        let token = outdateAll()
+        state.withLock { state in
+            state.removals[token] = isUnwanted
+            if state.removals.count > Self.mostRemovals {
+                state.isAllDoomed = true
+                state.removals = [:]
+            }
+        }
+        return token
     }
 
-    func outdateAll() {
-        state.withLock { $0.generation += 1 }
+    func spare(_ token: UInt64) {
+        state.withLock { _ = $0.removals.removeValue(forKey: token) }
+    }
+
+    func doom(of key: CacheKey) -> Doom {
+        let (found, removals): (Doom, [(UInt64, @Sendable (CacheKey) -> Bool)]) = state.withLock { state in
+            if state.isAllDoomed { return (.all(state.changes), []) }
+            let doom = state.doomed.isEmpty ? nil : state.doomed[key.url]
+            return (doom.map { .url($0) } ?? .none, state.removals.isEmpty ? [] : state.removals.map { ($0, $1) })
+        }
+        guard case .none = found, !removals.isEmpty else { return found }
+        // The closures are asked outside the lock.
+        let concerning = removals.filter { $0.1(key) }
+        return concerning.isEmpty ? .none : .some(concerning)
+    }
+
+    /// Whatever is being fetched is from before a change.
+    ///
+    /// - Returns: What ends the doom of what is removed.
+    @discardableResult
+    func outdateAll() -> UInt64 {
+        state.withLock { state in
+            state.changes += 1
+            state.generation += 1
+            return state.changes
+        }
+    }
+
+    /// Everything that was stored is gone.
+    func spareAll(_ token: UInt64) {
+        state.withLock { state in
+            state.isAllDoomed = false
+            state.doomed = state.doomed.filter { $0.value > token }
+            state.removals = state.removals.filter { $0.key > token }
+        }
     }
 }

@@ -186,10 +186,20 @@ struct CacheRules: Sendable, Hashable {
         return fields
     }
 
+    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of one may concern the
+    /// other.
+    func isForTheSameUser(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
+        guard !isShared, !(entry.varying.isEmpty && request.headerFields.isEmpty) else { return true }
+        return entry.varying.filter { $0.value.hasPrefix(Self.digestMark) }
+            == varying([], request).filter { $0.value.hasPrefix(Self.digestMark) }
+    }
+
+    private static let digestMark = "digest "
+
     /// What stands for secrets, which are not kept.
     private static func digest(of values: [String]) -> String {
         let id = id(of: ["": values.joined(separator: "\0")])
-        return "digest \(id)"
+        return digestMark + "\(id)"
     }
 
     /// An id that entries have in common when they answer the same requests, so that the last takes the place of the others.
@@ -233,6 +243,8 @@ public enum CacheBypass: String, Sendable, Hashable {
     case request
     /// The response says so.
     case response
+    /// It has a body, which no key holds.
+    case body
     /// Its status is none that is cached, or says too little.
     case status
     /// Its Vary says that no other request gets the same.

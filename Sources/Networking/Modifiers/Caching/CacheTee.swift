@@ -13,7 +13,7 @@ final class CacheTee: ResponseSink {
         /// What has been copied; nil when there is nothing to keep.
         var copy: Data?
         var isComplete = false
-        var hasReceived = false
+        var hasTaken = false
         var hasWithheld = false
     }
 
@@ -49,7 +49,7 @@ final class CacheTee: ResponseSink {
 
     /// Whether the other sink could take another body from the start.
     var canTakeAnother: Bool {
-        sink.canRestart || state.withLock { !$0.hasReceived }
+        sink.canRestart || state.withLock { !$0.hasTaken }
     }
 
     var canRestart: Bool {
@@ -70,15 +70,18 @@ final class CacheTee: ResponseSink {
         state.withLock { $0.hasWithheld = isWithheld }
         if isWithheld { return .collect(upTo: 1 << 20) }
         let answer = try await sink.offer(head)
-        if answer == .take, keeps(head) {
-            state.withLock { $0.copy = Data() }
+        if answer == .take {
+            let isKept = keeps(head)
+            state.withLock { state in
+                state.hasTaken = true
+                state.copy = isKept ? Data() : nil
+            }
         }
         return answer
     }
 
     func receive(_ chunk: Data) async throws {
         state.withLock { state in
-            state.hasReceived = true
             let isWithinLimit = (state.copy?.count ?? 0) + chunk.count <= limit
             if isWithinLimit {
                 state.copy?.append(chunk)

@@ -51,7 +51,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = upstream.principal(for: request)
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
-        let exchange = CachedExchange(cache: cache, key: key, request: request)
+        let exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
         // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
         let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
         guard request.method == .get || request.method == .head else {
@@ -59,12 +59,17 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return try await exchange.change(mayKeep: !isAnonymous, over: upstream)
         }
         guard !isAnonymous else {
+            if request.cacheMode == .onlyIfCached { return exchange.unsatisfiable() }
             request.emit(.cacheBypassed(.credentials))
-            if request.cacheMode == .onlyIfCached {
-                return HTTPResponseData(request: request, status: .gatewayTimeout)
-            }
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .credentials)
+            return response
+        }
+        // Its answer is one to what it asks, and not what its URL brings.
+        guard request.body == nil else {
+            request.emit(.cacheBypassed(.body))
+            var response = try await upstream.send(request)
+            response.cacheRecord = .forwarded(.bypass, response.status, detail: .body)
             return response
         }
         let mode = request.cacheMode
@@ -77,8 +82,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             }
             return try await exchange.answer(with: entry, age: age, isStale ? .stale : .fresh)
         case .unsatisfiable:
-            request.emit(.cacheMissed)
-            return HTTPResponseData(request: request, status: .gatewayTimeout)
+            return exchange.unsatisfiable()
         case .validate(let candidates, let chosen):
             return try await exchange.validate(candidates, chosen: chosen, over: upstream)
         case .forward(let reason):

@@ -9,7 +9,10 @@ import Foundation
 extension [CachedEntry] {
     /// The entry that a 304 to this cache's own condition speaks of (RFC 9111 section 4.3.4).
     func confirmed(by head: HTTPResponse, chosen: CachedEntry?) -> CachedEntry? {
-        guard let tag = head.headerFields[.eTag] else { return chosen ?? (count == 1 ? first : nil) }
+        guard let tag = head.headerFields[.eTag] else {
+            // Of several tags that were sent nobody knows which one holds.
+            return count == 1 ? first : chosen?.facts.tag == nil ? chosen : nil
+        }
         if let chosen, chosen.facts.tag == nil || chosen.facts.tag?.isWeaklyEqual(to: tag) == true { return chosen }
         return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
     }

@@ -30,7 +30,7 @@ extension CachedExchange {
                 head.headerFields[name] = nil
             }
         }
-        head.headerFields[.age] = "\(Int(min(age, 2_147_483_648)))"
+        head.headerFields[.age] = "\(Int(min(age, 2_147_483_647)))"
         var body = entry.body
         if request.alreadyHas(entry) {
             head.status = .notModified
@@ -56,6 +56,16 @@ extension CachedExchange {
         return response
     }
 
+    /// The answer when nothing is there and nobody may be asked (RFC 9111 section 5.2.1.7).
+    func unsatisfiable() -> HTTPResponseData {
+        request.emit(.cacheMissed)
+        var response = HTTPResponseData(request: request, status: .gatewayTimeout)
+        var record = CacheRecord()
+        record.status.detail = "only-if-cached"
+        response.cacheRecord = record
+        return response
+    }
+
     private func record(
         of entry: CachedEntry,
         age: Double,
@@ -64,7 +74,11 @@ extension CachedExchange {
     ) -> CacheRecord {
         var record = CacheRecord(age: age, source: (key, entry))
         record.status.isHit = hit == .fresh || hit == .stale
-        record.status.lifetimeLeft = Int(max(-1e9, min(1e9, cache.rules.lifetime(of: entry) - age)))
+        var left = cache.rules.lifetime(of: entry) - age
+        if case .fixed(let duration) = request.cacheMode {
+            left = duration / .seconds(1) - (age - entry.facts.initialAge)
+        }
+        record.status.lifetimeLeft = Int(max(-1e9, min(1e9, left)).rounded(.down))
         switch hit {
         case .fresh: break
         case .stale: record.status.detail = "stale-while-revalidate"

@@ -22,9 +22,9 @@ extension CachedExchange {
             response.cacheRecord = .forwarded(.method, response.status)
             guard response.status.code < 400 else { return response }
             let isCurrent = cache.fetches.isCurrent(fetch.beginning, key.url)
-            await cache.invalidate(after: response, to: request, key)
+            let beginning = await cache.invalidate(after: response, to: request, key)
             if mayKeep, isCurrent {
-                await keepPosted(&response, sent: fetch.sent)
+                await keepPosted(&response, Fetch(beginning: beginning, clock: fetch.clock, sent: fetch.sent))
             }
             return response
         }
@@ -32,7 +32,7 @@ extension CachedExchange {
 
     /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110 section
     /// 9.3.3).
-    private func keepPosted(_ response: inout HTTPResponseData, sent: Date) async {
+    private func keepPosted(_ response: inout HTTPResponseData, _ fetch: Fetch) async {
         guard request.method == .post, response.status == .ok, cache.rules.saysHowLong(response.http),
             let location = response.headerFields[.contentLocation],
             let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
@@ -41,12 +41,8 @@ extension CachedExchange {
         var get = request
         get.method = .get
         get.body = nil
-        let exchange = CachedExchange(cache: cache, key: key, request: get)
-        let posted = response
-        let kept = await exchange.fetching(since: sent) { fetch in
-            await exchange.kept(posted, .method, nil, [], fetch)
-        }
-        response.cacheRecord = kept.cacheRecord
+        let exchange = CachedExchange(cache: cache, key: key, request: get, glance: glance)
+        response.cacheRecord = await exchange.kept(response, .method, nil, [], fetch).cacheRecord
     }
 }
 

@@ -11,6 +11,8 @@ struct CachedExchange: Sendable {
     let cache: ResponseCache
     let key: CacheKey
     let request: HTTPRequestData
+    /// How things stood before the store was read.
+    let glance: CacheFetches.Glance
 
     private var rules: CacheRules {
         cache.rules
@@ -77,7 +79,7 @@ struct CachedExchange: Sendable {
         request.progressHandler = nil
         request.settings.observers = []
         request.settings.stackObservers = []
-        let exchange = CachedExchange(cache: cache, key: key, request: request)
+        let exchange = CachedExchange(cache: cache, key: key, request: request, glance: glance)
         cache.revalidate(key) {
             _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
         }
@@ -125,17 +127,16 @@ struct CachedExchange: Sendable {
 
     /// A fetch that is under way.
     struct Fetch {
-        let beginning: CacheFetches.Beginning
+        /// nil when it is outdated from its beginning.
+        let beginning: CacheFetches.Beginning?
         let clock: NetworkClock
         let sent: Date
     }
 
-    func fetching<Value>(
-        since sent: Date? = nil,
-        _ body: (Fetch) async throws -> Value
-    ) async rethrows -> Value {
+    func fetching<Value>(_ body: (Fetch) async throws -> Value) async rethrows -> Value {
         let clock = NetworkEnvironment.current.clock
-        let fetch = Fetch(beginning: cache.fetches.begin(key.url), clock: clock, sent: sent ?? clock.date)
+        let beginning = cache.fetches.begin(key.url, since: glance)
+        let fetch = Fetch(beginning: beginning, clock: clock, sent: clock.date)
         defer { cache.fetches.end(key.url) }
         return try await body(fetch)
     }
@@ -289,7 +290,7 @@ extension Result<HTTPResponseData, any Error> {
         case .failure(let error):
             guard let error = error as? NetworkingError else { return nil }
             switch error.kind {
-            case .status:
+            case .status, .tooLarge:
                 return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
                     ? false : nil
             case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .truncated: return true

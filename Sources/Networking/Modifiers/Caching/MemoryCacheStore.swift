@@ -63,6 +63,21 @@ public final class MemoryCacheStore: CacheStore {
         return state.withLock { $0.store(entry, for: key) }
     }
 
+    /// Keeps all entries of a key, or none of them where that would be too much.
+    func replace(_ entries: [CachedEntry], for key: CacheKey) {
+        let cost = entries.reduce(0) { $0 + $1.cost }
+        let fits =
+            cost <= costLimit && entries.count <= Self.mostVariants
+            && entries.allSatisfy { $0.cost <= entryCostLimit }
+        state.withLock { state in
+            state.remove(nil, for: key)
+            guard fits, entries.count <= state.countLimit else { return }
+            for entry in entries {
+                _ = state.store(entry, for: key)
+            }
+        }
+    }
+
     /// Removes an entry, or all of a key.
     public func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
         state.withLock { $0.remove(id, for: key) }

@@ -10,10 +10,8 @@ import Foundation
 extension ResponseCache {
     func entries(for key: CacheKey, _ request: HTTPRequestData) async -> [CachedEntry] {
         do {
-            if fetches.isDoomed(key.url) {
-                try await remove(url: key.url)
-            }
-            return try await store.entries(for: key)
+            try await removeDoomed(key)
+            return try await store.entries(for: key).filter { rules.isForTheSameUser($0, request) }
         } catch {
             request.emit(.cacheFailed(error))
             return []
@@ -44,7 +42,14 @@ extension ResponseCache {
     }
 
     /// Removes what was changed, and what the response names, at the same origin (RFC 9111 section 4.4).
-    func invalidate(after response: HTTPResponseData?, to request: HTTPRequestData, _ key: CacheKey) async {
+    ///
+    /// Returns where the request's URL stands from now on.
+    @discardableResult
+    func invalidate(
+        after response: HTTPResponseData?,
+        to request: HTTPRequestData,
+        _ key: CacheKey
+    ) async -> CacheFetches.Beginning {
         var urls = [key.url]
         // Where redirects led, the change was made there.
         let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
@@ -59,12 +64,17 @@ extension ResponseCache {
                 }
             }
         }
-        for url in Set(urls) {
+        // All at once, before anything is waited for.
+        let dooms = Set(urls).map { (url: $0, token: fetches.doom($0)) }
+        let beginning = fetches.standing(of: key.url)
+        for doom in dooms {
             do {
-                try await remove(url: url)
+                try await store.remove(url: doom.url)
+                fetches.spare(doom.url, doom.token)
             } catch {
                 request.emit(.cacheFailed(error))
             }
         }
+        return beginning
     }
 }

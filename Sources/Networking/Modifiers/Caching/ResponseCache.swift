@@ -57,17 +57,38 @@ public final class ResponseCache: Sendable {
     ///
     /// - Parameter isUnwanted: Names them.
     /// - Throws: What the store throws.
-    public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
-        fetches.outdateAll()
+    public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
+        let token = fetches.doom(where: isUnwanted)
+        // Once more after it: what is read meanwhile may be among what goes.
+        defer { fetches.outdateAll() }
         try await store.removeAll(where: isUnwanted)
+        fetches.spare(token)
+    }
+
+    /// Removes what could not be removed before, as far as it concerns a key.
+    func removeDoomed(_ key: CacheKey) async throws {
+        switch fetches.doom(of: key) {
+        case .none: break
+        case .url(let token):
+            try await store.remove(url: key.url)
+            fetches.spare(key.url, token)
+        case .some(let removals):
+            for (token, isUnwanted) in removals {
+                try await store.removeAll(where: isUnwanted)
+                fetches.spare(token)
+            }
+        case .all(let token):
+            try await store.removeAll { _ in true }
+            fetches.spareAll(token)
+        }
     }
 
     /// Removes what was fetched from a URL, and whatever is being fetched from it.
     func remove(url: String) async throws {
         // Until it is gone it must not be used, also when the store cannot remove it just now.
-        fetches.doom(url)
+        let token = fetches.doom(url)
         try await store.remove(url: url)
-        fetches.spare(url)
+        fetches.spare(url, token)
     }
 
     /// Whether something is being revalidated in the background.

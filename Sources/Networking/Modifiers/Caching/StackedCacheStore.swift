@@ -3,7 +3,7 @@ import Synchronization
 /// A store in memory over a slower one: what is used often is read from memory, and everything is kept in the other.
 ///
 /// ```swift
-/// let disk = try SQLiteCacheStore(at: url)
+/// let disk = SQLiteCacheStore(file: file)
 /// let network = URLSession.shared.cached(in: StackedCacheStore(over: disk))
 /// ```
 ///
@@ -40,14 +40,9 @@ public final class StackedCacheStore: CacheStore {
         guard known.isEmpty else { return known }
         let before = changes.withLock { $0 }
         let entries = try await store.entries(for: key)
-        guard entries.allSatisfy({ $0.cost <= memory.entryCostLimit }), entries.count <= MemoryCacheStore.mostVariants,
-            entries.reduce(0, { $0 + $1.cost }) <= memory.costLimit
-        else { return entries }
         changes.withLock { changes in
             guard changes == before else { return }
-            for entry in entries {
-                memory.store(entry, for: key)
-            }
+            memory.replace(entries, for: key)
         }
         return entries
     }

@@ -61,7 +61,7 @@ public final class RateLimiter: Sendable {
             "burst must be 1 to 1,000,000,000 (is \(burst ?? count))"
         )
         precondition(
-            period > .zero && period <= .seconds(31_556_952_000),
+            period > .zero && period <= .seconds(31_556_952_000 as Int64),
             "period must be greater than zero and at most 1,000 years (is \(period))"
         )
         self.count = count

@@ -128,6 +128,7 @@ import Testing
         Case(mode: .readOnly, decision: "fresh"),
         Case(mode: .fixed(.seconds(100)), age: 99, decision: "fresh"),
         Case(mode: .fixed(.seconds(100)), age: 100, decision: "validate"),
+        Case(mode: .fixed(.seconds(5)), age: 6, decision: "validate"),
         Case(mode: .fixed(.seconds(100)), stored: [.cacheControl: "no-cache"], age: 99, decision: "fresh"),
         Case(request: [.cacheControl: "no-cache"], decision: "validate"),
         Case(request: [.cacheControl: "no-store"], decision: "forward request"),

@@ -60,6 +60,37 @@ struct CachedHazardTests {
         #expect(entries.isEmpty || !"\(entries.map(\.varying))".contains("emily"))
     }
 
+    /// Two users may have different bodies of the same tag.
+    @Test(arguments: [true, false]) func aConfirmationConcernsOneUserOnly(hasTag: Bool) async throws {
+        let (network, transport) = stack { _, request in
+            let user = request.headerFields[.cookie] ?? ""
+            guard request.headerFields[.ifNoneMatch] == nil else {
+                return .status(.notModified, headerFields: hasTag ? [.eTag: "\"1\""] : [:])
+            }
+            return ok(user, [.cacheControl: "max-age=10", .eTag: "\"1\""])
+        }
+        for user in ["emily", "james"] {
+            #expect(try await text(network) { $0.headerFields[.cookie] = user } == user)
+        }
+        #expect(transport.requests.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
+        clock.advance(by: .seconds(20))
+        for user in ["emily", "james"] {
+            #expect(try await text(network) { $0.headerFields[.cookie] = user } == user)
+        }
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test func whatAsksWithABodyIsNotKept() async throws {
+        let (network, transport) = stack { _, request in
+            ok(String(decoding: request.body?.data ?? Data(), as: UTF8.self), [.cacheControl: "max-age=100"])
+        }
+        for question in ["a", "b"] {
+            #expect(try await text(network) { $0.body = .data(Data(question.utf8)) } == question)
+        }
+        #expect(transport.requests.count == 2)
+        #expect(store.count == 0)
+    }
+
     /// A principal of the stack does not stand for a caller's own credentials.
     @Test func anOwnAuthorizationPasses() async throws {
         let transport = MockTransport { request in
@@ -344,6 +375,15 @@ struct CachedHazardTests {
         busy.isBusy.withLock { $0 = false }
         _ = try await text(network)
         #expect(busy.store.count == 1)
+        // The same for what is removed by hand.
+        let cache = ResponseCache(in: busy)
+        let other = transport.cached(in: cache)
+        let before = try await text(other)
+        busy.isBusy.withLock { $0 = true }
+        await #expect(throws: CocoaError.self) { try await cache.removeAll() }
+        #expect(try await text(other) != before)
+        busy.isBusy.withLock { $0 = false }
+        #expect(try await text(other) != before)
     }
 
     // MARK: When
