@@ -29,6 +29,21 @@ extension Redaction {
         return cut(text, to: limit)
     }
 
+    /// A body that can still be sent: as it is where nothing in it is hidden, else with the hidden fields of JSON and forms replaced.
+    ///
+    /// Returns nil for JSON that cannot be read, since nobody knows what is in it.
+    func body(_ data: Data, contentType: String?) -> Data? {
+        let type = (contentType ?? "").lowercased()
+        if type.contains("json") {
+            guard let json = try? JSONDecoder().decode(JSONValue.self, from: data) else { return nil }
+            return json.hasName(hidesBodyField) ? Data(json.text(hiding: hidesBodyField).utf8) : data
+        }
+        if type.hasPrefix("application/x-www-form-urlencoded") {
+            return Data(pairs(String(decoding: data, as: UTF8.self)[...], hiding: hidesBodyField).utf8)
+        }
+        return data
+    }
+
     private func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         return "\(String(decoding: text.utf8.prefix(limit), as: UTF8.self))… (\(text.utf8.count) bytes)"
@@ -58,6 +73,15 @@ private enum JSONValue: Decodable {
             self = .bool(value)
         } else {
             self = .number(try container.decode(Decimal.self))
+        }
+    }
+
+    /// Whether a name for which this holds is in it, at any depth.
+    func hasName(_ isHidden: (String) -> Bool) -> Bool {
+        switch self {
+        case .object(let fields): fields.contains { isHidden($0.key) || $0.value.hasName(isHidden) }
+        case .array(let elements): elements.contains { $0.hasName(isHidden) }
+        case .null, .bool, .number, .string: false
         }
     }
 

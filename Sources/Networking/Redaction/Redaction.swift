@@ -117,7 +117,8 @@ public struct Redaction: Sendable, Hashable {
         fields.map { "\($0.name.rawName): \(hides($0) ? Self.placeholder : Self.singleLine(value(of: $0)))" }
     }
 
-    private func value(of field: HTTPField) -> String {
+    /// The value of a field that is not hidden itself; a URL in it may have what is.
+    func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
         case "location", "content-location", "referer": reference(field.value)
         default: field.value
