@@ -1,10 +1,11 @@
 #if TestServer
 import Foundation
 import HTTPTypes
-import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Testing
+
+@testable import Networking
 
 extension Loopback {
     /// The exported command, run by a shell and a real curl.
