@@ -63,7 +63,7 @@ extension HTTPRequestData {
 
     /// Whether the caller has what is stored, so that a 304 says all (RFC 9110 section 13.2.2).
     func alreadyHas(_ entry: CachedEntry) -> Bool {
-        guard entry.response.status.kind == .successful else { return false }
+        guard !headerFields.isEmpty, entry.response.status.kind == .successful else { return false }
         let tags = headerFields[values: .ifNoneMatch].flatMap { $0.entityTags }
         if !tags.isEmpty {
             guard let tag = entry.facts.tag else { return tags.contains("*") }

@@ -91,7 +91,7 @@ struct CacheControl: Sendable, Hashable {
 
     /// The field names in a directive's argument, in lower case.
     func fieldNames(_ directive: Directives) -> [String] {
-        guard let argument = arguments[directive], !isUnqualified(directive) else { return [] }
+        guard contains(directive), !isUnqualified(directive), let argument = arguments[directive] else { return [] }
         return argument.split(separator: ",").map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 

@@ -25,7 +25,8 @@ extension CacheRules {
         let wanted = Self.directives(of: request)
         let mayNotAsk = mode == .onlyIfCached || wanted.contains(.onlyIfCached)
         // Whether something is still as it was only its server knows (RFC 9111 section 4.3.2).
-        let isForOrigin = request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince)
+        let fields = request.headerFields
+        let isForOrigin = !fields.isEmpty && (fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince))
         guard !wanted.contains(.noStore), !isForOrigin else { return mayNotAsk ? .unsatisfiable : .forward(.request) }
         // The newest of those that fit (section 4).
         var fitting: CachedEntry?

@@ -35,9 +35,10 @@ final class CacheFetches: Sendable {
     }
 
     /// Where things stand with everything.
-    struct Glance: Sendable, Equatable {
+    struct Glance: Sendable {
         fileprivate let changes: UInt64
-        fileprivate let generation: UInt64
+        /// Whether anything was to be removed and is not yet.
+        let hasDoomed: Bool
     }
 
     /// What was to be removed and concerns a key.
@@ -55,7 +56,12 @@ final class CacheFetches: Sendable {
     private let state = Mutex(State())
 
     func glance() -> Glance {
-        state.withLock { Glance(changes: $0.changes, generation: $0.generation) }
+        state.withLock { state in
+            Glance(
+                changes: state.changes,
+                hasDoomed: state.isAllDoomed || !state.doomed.isEmpty || !state.removals.isEmpty
+            )
+        }
     }
 
     /// A fetch from a URL begins; it has to be ended.
@@ -67,8 +73,7 @@ final class CacheFetches: Sendable {
     func begin(_ url: String, since glance: Glance) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
-            let isCurrent = glance == Glance(changes: state.changes, generation: state.generation)
-            return isCurrent ? state.standing(of: url) : nil
+            return glance.changes == state.changes ? state.standing(of: url) : nil
         }
     }
 

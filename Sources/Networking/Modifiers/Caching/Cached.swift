@@ -73,7 +73,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return response
         }
         let mode = request.cacheMode
-        let entries = mode.reads ? await cache.entries(for: key, request) : []
+        let entries = mode.reads ? await cache.entries(for: key, request, exchange.glance) : []
         let now = NetworkEnvironment.current.clock.date
         switch cache.rules.decide(about: request, entries: entries, mode: mode, now: now) {
         case .serve(let entry, let age, let isStale):

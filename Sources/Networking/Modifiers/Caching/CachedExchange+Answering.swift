@@ -96,7 +96,8 @@ extension CachedExchange {
 extension HTTPRequestData {
     /// The bytes that it wants of an entry's representation; nil for all of it.
     fileprivate func wantedBytes(of entry: CachedEntry) -> Range<Int>? {
-        guard method == .get, entry.response.status == .ok || entry.part != nil, let range = byteRange,
+        guard !headerFields.isEmpty, method == .get, entry.response.status == .ok || entry.part != nil,
+            let range = byteRange,
             ifRangeHolds(for: entry.response)
         else { return nil }
         return range.bounds(of: entry.part.map { $0.length } ?? entry.body.count)

@@ -8,10 +8,19 @@ import Foundation
 
 // What the store throws is not the caller's trouble: it is told, and the request goes on without it.
 extension ResponseCache {
-    func entries(for key: CacheKey, _ request: HTTPRequestData) async -> [CachedEntry] {
+    func entries(
+        for key: CacheKey,
+        _ request: HTTPRequestData,
+        _ glance: CacheFetches.Glance? = nil
+    ) async -> [CachedEntry] {
         do {
-            try await removeDoomed(key)
-            return try await store.entries(for: key).filter { rules.isForTheSameUser($0, request) }
+            if (glance ?? fetches.glance()).hasDoomed {
+                try await removeDoomed(key)
+            }
+            let entries = try await store.entries(for: key)
+            // Most have one, and that is the user's.
+            if entries.allSatisfy({ rules.isForTheSameUser($0, request) }) { return entries }
+            return entries.filter { rules.isForTheSameUser($0, request) }
         } catch {
             request.emit(.cacheFailed(error))
             return []
