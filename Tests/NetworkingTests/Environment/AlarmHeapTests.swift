@@ -207,6 +207,10 @@ struct AlarmHeapTests {
         kept[4].cancel()
 
         try await clock.advance(by: .seconds(30_000), afterSleepers: 1)
+        // The sleeper that was counted may be one that the heap was about to replace.
+        while journal.entries.count < 9 {
+            await Task.yield()
+        }
         try await settle()
 
         #expect(journal.entries == ["1", "2", "3", "4", "6", "7", "8", "9", "10"])
