@@ -8,9 +8,7 @@ final class CacheFetches: Sendable {
         /// URLs whose entries were to be removed and are not yet, with the number of the change.
         var doomed: [String: UInt64] = [:]
         /// What else was to be removed and is not yet, by the number of the change.
-        var removals: [UInt64: @Sendable (CacheKey) -> Bool] = [:]
-        /// Whether that holds for everything, since there is too much to tell.
-        var isAllDoomed = false
+        var removals: [UInt64: Removal] = [:]
         /// How often anything was changed.
         var changes: UInt64 = 0
         /// How often everything was outdated.
@@ -19,6 +17,20 @@ final class CacheFetches: Sendable {
         func standing(of url: String) -> Beginning {
             Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
         }
+
+        /// Everything is to be removed, since there is too much to tell.
+        mutating func doomAll() {
+            doomed = [:]
+            removals = [changes: Removal(token: changes, isUnwanted: { _ in true }, isUnderWay: false)]
+        }
+    }
+
+    /// Of many keys, which takes a while.
+    struct Removal: Sendable {
+        let token: UInt64
+        let isUnwanted: @Sendable (CacheKey) -> Bool
+        /// Whether somebody is at it; others have nothing to do but to leave alone what goes.
+        var isUnderWay: Bool
     }
 
     private struct Fetch {
@@ -45,8 +57,7 @@ final class CacheFetches: Sendable {
     enum Doom {
         case none
         case url(UInt64)
-        case some([(UInt64, @Sendable (CacheKey) -> Bool)])
-        case all(UInt64)
+        case several([Removal])
     }
 
     /// A store that never removes anything must not fill the memory.
@@ -59,7 +70,7 @@ final class CacheFetches: Sendable {
         state.withLock { state in
             Glance(
                 changes: state.changes,
-                hasDoomed: state.isAllDoomed || !state.doomed.isEmpty || !state.removals.isEmpty
+                hasDoomed: !state.doomed.isEmpty || !state.removals.isEmpty
             )
         }
     }
@@ -105,8 +116,7 @@ final class CacheFetches: Sendable {
             state.fetches[url]?.changes += 1
             state.doomed[url] = state.changes
             if state.doomed.count > Self.mostDoomed {
-                state.isAllDoomed = true
-                state.doomed = [:]
+                state.doomAll()
             }
             return state.changes
         }
@@ -121,56 +131,60 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// What a closure names is to be removed, and whatever is being fetched is from before that.
+    /// What a closure names is to be removed, which is under way, and whatever is being fetched is from before that.
     ///
     /// - Parameter isUnwanted: Names it.
     /// - Returns: What ends that, when it is gone.
     func doom(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
         let token = outdateAll()
         state.withLock { state in
-            state.removals[token] = isUnwanted
+            state.removals[token] = Removal(token: token, isUnwanted: isUnwanted, isUnderWay: true)
             if state.removals.count > Self.mostRemovals {
-                state.isAllDoomed = true
-                state.removals = [:]
+                state.doomAll()
             }
         }
         return token
     }
 
-    func spare(_ token: UInt64) {
-        state.withLock { _ = $0.removals.removeValue(forKey: token) }
+    /// A removal is over; if it has failed, it is for the next who wants what it names.
+    func end(_ token: UInt64, hasFailed: Bool) {
+        state.withLock { state in
+            if hasFailed {
+                state.removals[token]?.isUnderWay = false
+            } else {
+                state.removals[token] = nil
+            }
+        }
+    }
+
+    /// Whether a removal that has failed is now the caller's to carry out.
+    func claim(_ token: UInt64) -> Bool {
+        state.withLock { state in
+            guard state.removals[token]?.isUnderWay == false else { return false }
+            state.removals[token]?.isUnderWay = true
+            return true
+        }
     }
 
     func doom(of key: CacheKey) -> Doom {
-        let (found, removals): (Doom, [(UInt64, @Sendable (CacheKey) -> Bool)]) = state.withLock { state in
-            if state.isAllDoomed { return (.all(state.changes), []) }
-            let doom = state.doomed.isEmpty ? nil : state.doomed[key.url]
-            return (doom.map { .url($0) } ?? .none, state.removals.isEmpty ? [] : state.removals.map { ($0, $1) })
+        let (doom, removals) = state.withLock { state in
+            (state.doomed.isEmpty ? nil : state.doomed[key.url], Array(state.removals.values))
         }
-        guard case .none = found, !removals.isEmpty else { return found }
         // The closures are asked outside the lock.
-        let concerning = removals.filter { $0.1(key) }
-        return concerning.isEmpty ? .none : .some(concerning)
+        let concerning = removals.filter { $0.isUnwanted(key) }
+        guard concerning.isEmpty else { return .several(concerning) }
+        return doom.map { .url($0) } ?? .none
     }
 
     /// Whatever is being fetched is from before a change.
     ///
-    /// - Returns: What ends the doom of what is removed.
+    /// - Returns: The number of the change.
     @discardableResult
     func outdateAll() -> UInt64 {
         state.withLock { state in
             state.changes += 1
             state.generation += 1
             return state.changes
-        }
-    }
-
-    /// Everything that was stored is gone.
-    func spareAll(_ token: UInt64) {
-        state.withLock { state in
-            state.isAllDoomed = false
-            state.doomed = state.doomed.filter { $0.value > token }
-            state.removals = state.removals.filter { $0.key > token }
         }
     }
 }

@@ -235,7 +235,7 @@ struct CacheRules: Sendable, Hashable {
 /// Why `cached` lets a request or a response pass.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {
-    /// It has credentials of its own, and no principal says whose: add `authenticated` to the stack.
+    /// It has an Authorization of its own; one that `authenticated` sets is told apart by its principal.
     case credentials
     /// Its method is none that is cached.
     case method

@@ -14,9 +14,7 @@ extension ResponseCache {
         _ glance: CacheFetches.Glance? = nil
     ) async -> [CachedEntry] {
         do {
-            if (glance ?? fetches.glance()).hasDoomed {
-                try await removeDoomed(key)
-            }
+            if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(key) { return [] }
             let entries = try await store.entries(for: key)
             // Most have one, and that is the user's.
             if entries.allSatisfy({ rules.isForTheSameUser($0, request) }) { return entries }

@@ -59,27 +59,36 @@ public final class ResponseCache: Sendable {
     /// - Throws: What the store throws.
     public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
         let token = fetches.doom(where: isUnwanted)
+        try await carryOut(token, isUnwanted)
+    }
+
+    private func carryOut(_ token: UInt64, _ isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         // Once more after it: what is read meanwhile may be among what goes.
         defer { fetches.outdateAll() }
-        try await store.removeAll(where: isUnwanted)
-        fetches.spare(token)
+        do {
+            try await store.removeAll(where: isUnwanted)
+            fetches.end(token, hasFailed: false)
+        } catch {
+            fetches.end(token, hasFailed: true)
+            throw error
+        }
     }
 
     /// Removes what could not be removed before, as far as it concerns a key.
-    func removeDoomed(_ key: CacheKey) async throws {
+    ///
+    /// Returns whether what is stored of the key may be used: not while somebody else removes it.
+    func removeDoomed(_ key: CacheKey) async throws -> Bool {
         switch fetches.doom(of: key) {
-        case .none: break
+        case .none: return true
         case .url(let token):
             try await store.remove(url: key.url)
             fetches.spare(key.url, token)
-        case .some(let removals):
-            for (token, isUnwanted) in removals {
-                try await store.removeAll(where: isUnwanted)
-                fetches.spare(token)
+            return true
+        case .several(let removals):
+            for removal in removals where fetches.claim(removal.token) {
+                try await carryOut(removal.token, removal.isUnwanted)
             }
-        case .all(let token):
-            try await store.removeAll { _ in true }
-            fetches.spareAll(token)
+            return false
         }
     }
 

@@ -386,6 +386,65 @@ struct CachedHazardTests {
         #expect(try await text(other) != before)
     }
 
+    /// Nobody knows whether what was called off has happened.
+    @Test func aChangeThatIsCalledOffRemovesWhatIsKept() async throws {
+        let arrived = Suspension<Void>()
+        let transport = MockTransport { request in
+            guard request.method == .put else {
+                return .ok(Data("page".utf8), headerFields: [.cacheControl: "max-age=100"])
+            }
+            arrived.resume()
+            try await Suspension<Void>().value()
+            return .ok()
+        }
+        let network = transport.cached(in: store)
+        _ = try await text(network)
+        #expect(store.count == 1)
+        let change = Task { try await network.data(.lawful.with { $0.method = .put }) }
+        try await arrived.value()
+        change.cancel()
+        await #expect(throws: CancellationError.self) { try await change.value }
+        #expect(store.count == 0)
+    }
+
+    /// Many who want what is being removed do not all remove it.
+    @Test func aRemovalIsCarriedOutOnce() async throws {
+        final class Slow: CacheStore {
+            let entryCostLimit = Int.max
+            let store = MemoryCacheStore()
+            let removals = Mutex(0)
+            let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+
+            func entries(for key: CacheKey) async throws -> [CachedEntry] { store.entries(for: key) }
+
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
+
+            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+                removals.withLock { $0 += 1 }
+                arrived.resume()
+                try await gate.value()
+                store.removeAll(where: isUnwanted)
+            }
+        }
+        let slow = Slow()
+        let cache = ResponseCache(in: slow)
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = transport.cached(in: cache)
+        _ = try await network.data(.lawful)
+        async let removal: Void = cache.removeAll()
+        try await slow.arrived.value()
+        for _ in 0..<10 {
+            #expect(try await !network.data(.lawful).isCached)
+        }
+        slow.gate.resume()
+        try await removal
+        #expect(slow.removals.withLock { $0 } == 1)
+        _ = try await network.data(.lawful)
+        #expect(try await network.data(.lawful).isCached)
+    }
+
     // MARK: When
 
     @Test func aFailureThatIsThrownIsStoodInForToo() async throws {

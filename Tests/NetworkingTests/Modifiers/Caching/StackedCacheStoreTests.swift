@@ -106,6 +106,33 @@ struct StackedCacheStoreTests {
         }
     }
 
+    @Test func manyTasksShareAStack() async throws {
+        let store = StackedCacheStore(MemoryCacheStore(countLimit: 5), over: slow)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<32 {
+                group.addTask { [key, self] in
+                    for round in 0..<200 {
+                        let other = CacheKey(principal: nil, url: "\((number + round) % 9)")
+                        switch (number * 7 + round) % 16 {
+                        case 0: try await store.remove(nil, for: other)
+                        case 1: try await store.removeAll { $0 == other }
+                        case 2: try await store.remove(url: other.url)
+                        case 3, 4, 5: try await store.store(entry("\(round)"), for: other)
+                        default: #expect(try await store.entries(for: round.isMultiple(of: 5) ? key : other).count <= 1)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        for number in 0..<9 {
+            let other = CacheKey(principal: nil, url: "\(number)")
+            #expect(
+                try await store.entries(for: other).map(\.facts.tag) == slow.store.entries(for: other).map(\.facts.tag)
+            )
+        }
+    }
+
     /// What was read before it was removed must not come into memory after that.
     @Test func aReadThatARemovalOvertakesIsNotKept() async throws {
         let store = StackedCacheStore(over: slow)
