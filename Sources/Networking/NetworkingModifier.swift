@@ -97,7 +97,19 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @inlinable
     @inline(__always)
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard request.isMerelyUnderway else { return try await beginOrMeasure(request) }
+        return try await modifier.send(request, upstream: upstream)
+    }
+
+    /// What is not every part's business: the outermost begins, and all tell the one who measures, if there is one.
+    @usableFromInline
+    func beginOrMeasure(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
+        guard let recorder = request.recorder else { return try await modifier.send(request, upstream: upstream) }
+        var request = request
+        let frame = recorder.enter(Modifier.self, from: request.frame)
+        request.frame = frame
+        defer { recorder.leave(frame) }
         return try await modifier.send(request, upstream: upstream)
     }
 

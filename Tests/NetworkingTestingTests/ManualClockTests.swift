@@ -122,8 +122,9 @@ struct ManualClockTests {
 
         call.cancel()
 
-        #expect(clock.sleepers == 0)
         await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.sleepers == 0)
+        #expect(clock.now.offset == .zero)
     }
 
     @Test func cancellationAfterTheSleepChangesNothing() async throws {

@@ -94,6 +94,9 @@ public struct NetworkingError: Error {
     /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
     public internal(set) var retryRefusal: RetryRefusal?
 
+    /// What its call took and did; nil without `instrument` in the stack.
+    public internal(set) var metrics: CallMetrics?
+
     /// On whose behalf the request was sent, where that is known.
     var principal: Principal?
 

@@ -2,12 +2,20 @@ public import HTTPTypes
 
 /// Something that happened to a request on its way through a stack.
 ///
-/// Modifiers and transports tell; logging, measuring and tracing listen. A request that nobody listens to pays for
-/// one look at an empty array.
+/// Modifiers and transports tell; logging, measuring and tracing listen, and so may anybody: `observed` in a stack, or
+/// ``HTTPRequestData/addObserver(_:)`` for one request. A request that nobody listens to pays for one look at an empty array.
 @nonexhaustive
 public enum NetworkEvent: Sendable {
-    /// A modifier waits before it passes the request on.
-    case waiting(Wait, Duration)
+    /// The request came to where `observed` listens.
+    case callStarted
+    /// It has its response.
+    case callEnded(HTTPResponseData)
+    /// It failed, or its caller was cancelled.
+    case callFailed(any Error)
+    /// A request waits before it goes on, for so long at most where that is known.
+    case waiting(Wait, Duration?)
+    /// It waited, so long, and goes on; a wait that fails or is cancelled ends with what that leads to.
+    case waited(Wait, Duration)
     /// A transport begins an exchange.
     case attemptStarted
     /// A transport reads the body to its end before it connects, since it cannot send one that is still to come.
@@ -24,19 +32,17 @@ public enum NetworkEvent: Sendable {
     case redirected(to: HTTPRequestData)
     /// The server sends the request elsewhere, and that is not followed: the redirect is the response.
     case redirectRefused(RedirectRefusal)
-    /// A transport ended an exchange, with so many bytes of body.
-    case attemptEnded(byteCount: Int64)
+    /// A transport tells what it knows of the connection that an exchange had.
+    case connectionMeasured(ConnectionMetrics)
+    /// A transport ended an exchange, with so many bytes of body each way.
+    case attemptEnded(sent: Int64, received: Int64)
     /// A transport's exchange failed, or its caller was cancelled.
     case attemptFailed(any Error)
     /// An attempt failed, and another will be made after its backoff.
     case retrying(Attempt)
     /// An attempt failed in a way that may pass, and no other will be made.
     case retryRefused(RetryRefusal)
-    /// A modifier waited, so long, and goes on.
-    case waited(Wait, Duration)
-    /// A request waits for credentials that are being renewed.
-    case waitingForCredentials
-    /// A request has the credentials renewed, or gets the first, and waits for them.
+    /// A request has the credentials renewed, or gets the first.
     case refreshingCredentials
     /// A response comes from the cache.
     case cacheHit(CacheHit)
@@ -61,6 +67,8 @@ public enum NetworkEvent: Sendable {
     /// Header fields with credentials that `server` or `authenticated` would have set stay away from an authority that the
     /// stack does not name.
     case credentialsWithheld([HTTPField.Name])
+    /// What a modifier or a transport of somebody else's has to say; no secrets.
+    case note(String)
 
     /// What kind of response came from the cache.
     @nonexhaustive
@@ -103,6 +111,10 @@ public enum NetworkEvent: Sendable {
         case slot
         /// `rateLimited` has no permit yet.
         case permit
+        /// `authenticated` has the credentials renewed, or somebody else does.
+        case credentials
+        /// `deduplicated` shares an exchange that somebody else began.
+        case sharing
     }
 }
 
@@ -110,11 +122,13 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
     /// What happened, without secrets.
     public var description: String {
         switch self {
-        case .waiting(let wait, let duration): "waiting(\(wait), \(duration))"
+        case .callStarted: "callStarted"
+        case .callEnded(let response): "callEnded(\(response))"
+        case .callFailed(let error): "callFailed(\(type(of: error)))"
+        case .waiting(let wait, let duration): "waiting(\(wait)\(duration.map { ", \($0)" } ?? ""))"
         case .waited(let wait, let duration): "waited(\(wait), \(duration))"
         case .retrying(let attempt): "retrying(\(attempt))"
         case .retryRefused(let refusal): "retryRefused(\(refusal))"
-        case .waitingForCredentials: "waitingForCredentials"
         case .refreshingCredentials: "refreshingCredentials"
         case .cacheHit(let hit): "cacheHit(\(hit))"
         case .cacheMissed: "cacheMissed"
@@ -132,68 +146,18 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .headReceived(let head): "headReceived(\(head.status))"
         case .redirected(let next): "redirected(to: \(next))"
         case .redirectRefused(let reason): "redirectRefused(\(reason))"
-        case .attemptEnded(let byteCount): "attemptEnded(byteCount: \(byteCount))"
+        case .connectionMeasured(let metrics): "connectionMeasured(\(metrics))"
+        case .attemptEnded(let sent, let received): "attemptEnded(sent: \(sent), received: \(received))"
         case .attemptFailed(let error): "attemptFailed(\(type(of: error)))"
         case .timedOut(let limit): "timedOut(after: \(limit))"
         case .deadlineExceeded(let limit): "deadlineExceeded(after: \(limit))"
         case .credentialsWithheld(let names): "credentialsWithheld(\(names.map(\.rawName)))"
+        case .note(let text): "note(\(Redaction.singleLine(text)))"
         }
     }
 
     /// What a dump shows: no secret.
     public var customMirror: Mirror {
         Mirror(self, children: ["event": description])
-    }
-}
-
-/// What listens to the events of the requests that pass a point of a stack.
-///
-/// ```swift
-/// struct Printer: NetworkEventObserver {
-///     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-///         print(request.id, event)
-///     }
-/// }
-///
-/// request.addObserver(Printer())
-/// ```
-public protocol NetworkEventObserver: Sendable {
-    /// Hears of an event, on whatever thread it happens. Keep it short: the request waits for it.
-    ///
-    /// - Parameters:
-    ///   - event: What happened.
-    ///   - request: The request that it happened to, as it was there.
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData)
-}
-
-extension HTTPRequestData {
-    /// Adds a listener to what happens to this request from here on, towards the transport.
-    ///
-    /// One that a modifier adds hears of that send alone: the request of a response no longer has it.
-    ///
-    /// - Parameter observer: The listener.
-    public mutating func addObserver(_ observer: some NetworkEventObserver) {
-        if isUnderway {
-            settings.stackObservers.append(observer)
-        } else {
-            settings.observers.append(observer)
-        }
-    }
-
-    /// Whether anybody listens.
-    package var isObserved: Bool {
-        guard let box else { return false }
-        return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
-    }
-
-    /// Tells the listeners what happened; for modifiers and transports.
-    ///
-    /// - Parameter event: What happened. It is only made when somebody listens.
-    public func emit(_ event: @autoclosure () -> NetworkEvent) {
-        guard isObserved else { return }
-        let event = event()
-        for observer in settings.observers + settings.stackObservers {
-            observer.observe(event, of: self)
-        }
     }
 }

@@ -73,6 +73,14 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline var state: State = []
+    /// Which part of a stack has it, for who measures.
+    var frame: CallRecorder.Frame = 0
+    /// What tells one exchange from others, for who listens; 0 where nobody does.
+    package internal(set) var exchangeNumber: UInt32 = 0
+    /// Who measures the call that it is part of.
+    ///
+    /// No option, since setting it must not copy those.
+    var recorder: CallRecorder?
     /// The options; nil while none was set.
     ///
     /// Read them through this, which copies one and not all.
@@ -220,6 +228,8 @@ extension HTTPRequestData {
         static let hasServer = State(rawValue: 256)
         /// A modifier has taken its Authorization field for itself.
         static let isAuthorized = State(rawValue: 512)
+        /// Somebody measures what each part of a stack does with it.
+        @usableFromInline static let isMeasured = State(rawValue: 1_024)
     }
 
     /// Whether a modifier ends an exchange that is silent for too long, so that the transport need not.
@@ -246,10 +256,42 @@ extension HTTPRequestData {
         state.contains(.isUnderway)
     }
 
+    /// Whether it is on its way and nobody measures that: one look for what nearly every part of a stack finds.
+    @usableFromInline var isMerelyUnderway: Bool {
+        state.intersection([.isUnderway, .isMeasured]) == .isUnderway
+    }
+
+    /// Method, URL, route, number and label, for who keeps many.
+    var named: HTTPRequestData {
+        var request = landed
+        let (route, number, secrets) = (route, number, box?.value.secretQueryItems ?? [])
+        request.headerFields = HeaderFields()
+        request.body = nil
+        request.box = nil
+        if route != nil { request.route = route }
+        if number != nil { request.number = number }
+        if !secrets.isEmpty { request.settings.secretQueryItems = secrets }
+        return request
+    }
+
+    /// The request as nobody listens to it, for what is done in the background on its account.
+    var unheard: HTTPRequestData {
+        var request = self
+        request.recorder = nil
+        request.state.remove(.isMeasured)
+        if hasListeners {
+            request.settings.observers = []
+            request.settings.stackObservers = []
+        }
+        return request
+    }
+
     /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
     package var landed: HTTPRequestData {
         var request = self
-        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized])
+        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
+        request.recorder = nil
+        request.frame = 0
         // Field by field: the settings as a whole would be copied.
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []

@@ -106,6 +106,18 @@ public struct HTTPResponseData: Sendable {
         set { box.value.wasOfferedToSink = newValue }
     }
 
+    /// How many bytes of the request's body went out, where the transport counted them.
+    package var sentBodyLength: Int64? {
+        get { box.value.sentBodyLength }
+        set { box.value.sentBodyLength = newValue }
+    }
+
+    /// What its call took and did; nil without `instrument` in the stack.
+    public internal(set) var metrics: CallMetrics? {
+        get { box.value.metrics }
+        set { box.value.metrics = newValue }
+    }
+
     /// A value that a component left on the response, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
@@ -121,6 +133,8 @@ public struct HTTPResponseData: Sendable {
         var redirects: [Redirect] = []
         var principal: Principal?
         var wasOfferedToSink = false
+        var sentBodyLength: Int64?
+        var metrics: CallMetrics?
         var metadata = TypedValues()
 
         init(request: HTTPRequestData) {

@@ -28,6 +28,7 @@ struct RequestSettings: Sendable {
     var allowsPlaintextCredentials = false
     var number: Int?
     var logDetail: LogDetail?
+    var route: String?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var observers: [any NetworkEventObserver] = []
@@ -108,6 +109,14 @@ extension HTTPRequestData {
         set {
             settings.maximumResponseBytes = max(0, newValue)
         }
+    }
+
+    /// The template of its path, such as `/users/{id}`, which names it in measurements and traces; nil for none.
+    ///
+    /// A path with ids in it would make each request a kind of its own there. It is not sent.
+    public var route: String? {
+        get { box?.value.route }
+        set { settings.route = newValue }
     }
 
     /// How far a compressed body may unfold: by default, up to 200 times its length on the wire.

@@ -22,8 +22,7 @@ struct Delayed: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         if duration > .zero {
-            request.emit(.waiting(.delay, duration))
-            try await NetworkEnvironment.current.clock.sleep(for: duration)
+            try await request.wait(.delay, for: duration, on: NetworkEnvironment.current.clock)
         }
         return try await upstream.send(request)
     }

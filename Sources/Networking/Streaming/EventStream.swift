@@ -304,8 +304,7 @@ struct EventSource: Sendable {
             let growing = min(longest, max(time, Self.leastBackoff) * (1 << min(count - 1, 10)))
             time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
         }
-        request.emit(.waiting(.reconnection, time))
-        try await NetworkEnvironment.current.clock.sleep(for: time)
+        try await request.wait(.reconnection, for: time, on: NetworkEnvironment.current.clock)
     }
 
     func connect(after lastEventID: String) async throws -> Connection {

@@ -43,11 +43,14 @@ extension NetworkingTransport {
         var request = request
         // Modifiers on the way may have set fields or a body since the whole was checked.
         request.describeBody()
+        request.beginExchange()
         try request.check()
         request.emit(.attemptStarted)
         do {
             let response = try await exchange(request)
-            request.emit(.attemptEnded(byteCount: response.body.count))
+            request.emit(
+                .attemptEnded(sent: response.sentBodyLength ?? request.body?.length ?? 0, received: response.body.count)
+            )
             return response
         } catch {
             let error = (error as? RequestBody.Failure)?.error(of: request) ?? error

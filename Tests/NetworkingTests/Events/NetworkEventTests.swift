@@ -45,7 +45,7 @@ struct NetworkEventTests {
         var copy = request
         copy.addObserver(other)
         copy.emit(.attemptStarted)
-        request.emit(.attemptEnded(byteCount: 1))
+        request.emit(.attemptEnded(sent: 0, received: 1))
         #expect(one.lines == ["started GET /a", "ended 1"])
         #expect(other.lines == ["started GET /a"])
     }
@@ -90,7 +90,7 @@ private final class Story: NetworkEventObserver {
             switch event {
             case .attemptStarted: "started \(request)"
             case .headReceived(let head): "head \(head.status.code)"
-            case .attemptEnded(let byteCount): "ended \(byteCount)"
+            case .attemptEnded(_, let received): "ended \(received)"
             case .attemptFailed: "failed"
             case .redirected(let next): "redirected \(next)"
             default: "\(event)"

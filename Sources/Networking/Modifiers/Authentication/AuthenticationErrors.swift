@@ -5,12 +5,12 @@ struct RefreshFailure: Error {
 
 extension HTTPRequestData {
     /// Waits for a refresh, and says of this request why it failed.
-    func explaining(
-        _ response: HTTPResponseData?,
+    func waitForCredentials(
+        explaining response: HTTPResponseData?,
         _ wait: nonisolated(nonsending) () async throws -> Void
     ) async throws {
         do {
-            try await wait()
+            try await waiting(.credentials, on: NetworkEnvironment.current.clock, wait)
         } catch let failure as RefreshFailure {
             throw refreshFailed(failure.underlying, after: response)
         }

@@ -177,12 +177,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
             case .wait(let renewal, let passenger):
-                request.emit(.waitingForCredentials)
-                try await request.explaining(nil) { try await renewal.value(for: passenger) }
+                try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: passenger) }
             case .renew(let renewal, let old, let generation):
                 request.emit(.refreshingCredentials)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
-                try await request.explaining(nil) { try await renewal.valueForCreator() }
+                try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
             case .impossible:
                 throw request.hasNoCredentials
             case .tooOften(let delay):
@@ -207,12 +206,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         case .go:
             isRenewal = refused.isRenewal
         case .wait(let renewal, let passenger):
-            request.emit(.waitingForCredentials)
-            try await request.explaining(response) { try await renewal.value(for: passenger) }
+            try await request.waitForCredentials(explaining: response) { try await renewal.value(for: passenger) }
         case .renew(let renewal, let old, let generation):
             request.emit(.refreshingCredentials)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
-            try await request.explaining(response) { try await renewal.valueForCreator() }
+            try await request.waitForCredentials(explaining: response) { try await renewal.valueForCreator() }
         case .impossible:
             return nil
         case .tooOften(let delay):

@@ -70,15 +70,13 @@ struct CachedExchange: Sendable {
 
     /// Asks the server in the background whether entries still hold.
     func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
-        var request = request
+        var request = request.unheard
         // Its caller has the answer, and hears no more; it is about all of what is stored.
         request.sink = nil
         for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
             request.headerFields[name] = nil
         }
         request.progressHandler = nil
-        request.settings.observers = []
-        request.settings.stackObservers = []
         let exchange = CachedExchange(cache: cache, key: key, request: request, glance: glance)
         cache.revalidate(key) {
             _ = try await exchange.validate(entries, chosen: chosen, over: upstream)

@@ -116,7 +116,9 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         }
         do {
             guard let passenger else { return try await flight.work.valueForCreator() }
-            let response = try await flight.work.value(for: passenger)
+            let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
+                try await flight.work.value(for: passenger)
+            }
             // Signed in anew meanwhile: it is somebody else's response.
             guard response.principal == nil || response.principal == key.principal else {
                 return try await upstream.send(request)

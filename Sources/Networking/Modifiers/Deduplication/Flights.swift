@@ -1,3 +1,4 @@
+import HTTPTypes
 import Synchronization
 
 /// The exchanges that are under way, for `deduplicated`; stacks that have the same one share them.
@@ -66,6 +67,8 @@ final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
         var progress: TransferProgress?
+        /// How many have joined.
+        var joined = 0
         /// How many reports there have been.
         var reports = 0
     }
@@ -73,10 +76,30 @@ final class Audience: NetworkEventObserver {
     /// One request's place in the audience.
     final class Listener: Sendable {
         let request: HTTPRequestData
+        let order: Int
         private let lastTold = Mutex(0)
 
-        init(_ request: HTTPRequestData) {
+        init(_ request: HTTPRequestData, order: Int) {
+            // Who measures its call has nothing to do with what the exchange of several does.
+            var request = request
+            request.recorder = nil
             self.request = request
+            self.order = order
+        }
+
+        /// Hears an event of the shared exchange as of its own request.
+        func hear(_ event: NetworkEvent, of shared: HTTPRequestData) {
+            heard(shared).emit(event)
+        }
+
+        func attemptFields(of shared: HTTPRequestData) -> HTTPFields {
+            heard(shared).attemptFields
+        }
+
+        private func heard(_ shared: HTTPRequestData) -> HTTPRequestData {
+            var request = request
+            request.exchangeNumber = shared.exchangeNumber
+            return request
         }
 
         /// Tells how far the transfer has come, unless something newer was told: one who joins is told by two.
@@ -95,10 +118,11 @@ final class Audience: NetworkEventObserver {
 
     /// Adds a request's handler and observers, and tells them how far the transfer has come.
     func add(_ request: HTTPRequestData) -> Listener {
-        let listener = Listener(request)
-        let (progress, number) = state.withLock { state in
+        let (listener, progress, number) = state.withLock { state in
+            state.joined += 1
+            let listener = Listener(request, order: state.joined)
             state.listeners[ObjectIdentifier(listener)] = listener
-            return (state.progress, state.reports)
+            return (listener, state.progress, state.reports)
         }
         if let progress {
             listener.tell(progress, number)
@@ -130,7 +154,17 @@ final class Audience: NetworkEventObserver {
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         for listener in state.withLock({ $0.listeners.values }) {
-            listener.request.emit(event)
+            listener.hear(event, of: request)
         }
+    }
+
+    func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
+        // The exchange is made once, so one of them names its fields: who came first, as long as that one waits.
+        let listeners = state.withLock { $0.listeners.values.sorted { $0.order < $1.order } }
+        for listener in listeners {
+            let fields = listener.attemptFields(of: request)
+            if !fields.isEmpty { return fields }
+        }
+        return [:]
     }
 }

@@ -135,11 +135,12 @@ private struct EventLog: NetworkEventObserver {
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         let text: String? =
             switch event {
-            case .waiting(let wait, let duration): "waiting \(duration) (\(wait))"
+            case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
+            // How long these take is said when they begin.
+            case .waited(.delay, _), .waited(.backoff, _), .waited(.reconnection, _): nil
             case .waited(let wait, let duration): "waited \(duration) (\(wait))"
             case .retrying(let attempt): "tries again (attempt \(attempt))"
             case .retryRefused(let refusal): "does not try again (\(refusal))"
-            case .waitingForCredentials: "waits for credentials"
             case .refreshingCredentials: "refreshes credentials"
             case .cacheHit(let hit): "answered from the cache (\(hit))"
             case .cacheBypassed(let reason): "not cached (\(reason))"
@@ -153,7 +154,10 @@ private struct EventLog: NetworkEventObserver {
             case .credentialsWithheld(let names):
                 "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
             case .readingBody: "reads the body before it connects"
+            case .note(let text): Redaction.singleLine(text)
+            case .callStarted, .callEnded, .callFailed: nil
             case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
+            case .connectionMeasured: nil
             }
         guard let text else { return }
         logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)

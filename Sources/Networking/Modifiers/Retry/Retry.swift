@@ -244,8 +244,7 @@ private struct RetriedCall {
         guard let last = attempts.last, let delay = last.backoff else { return }
         request.emit(.retrying(last))
         if delay > .zero {
-            request.emit(.waiting(.backoff, delay))
-            try await environment.clock.sleep(for: delay)
+            try await request.wait(.backoff, for: delay, on: environment.clock)
         } else {
             try Task.checkCancellation()
         }

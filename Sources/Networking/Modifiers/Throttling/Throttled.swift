@@ -133,7 +133,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         guard let place = slots.enqueue(request.priority, host, refusal: tooMany(request)) else {
             throw tooMany(request)
         }
-        request.emit(.waiting(.slot, maximumWait ?? .zero))
+        request.emit(.waiting(.slot, maximumWait))
         let alarm = maximumWait.map { limit in
             clock.alarm(at: start + limit) { [slots] in slots.leave(place, host, with: tooLong(request)) }
         }

@@ -53,7 +53,7 @@ final class URLSessionExchange: NSObject, Sendable {
             state.task = task
             return state.outcome != nil
         }
-        if reports != nil, upload?.length ?? 0 > 0 {
+        if upload?.length ?? 0 > 0 {
             // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
             request.emit(.connecting)
         }
@@ -192,9 +192,9 @@ final class URLSessionExchange: NSObject, Sendable {
 
 extension URLSessionExchange {
     func receive(_ response: URLResponse) {
-        if reports != nil, let head = ReceivedHead(response, to: request.method) {
+        if reports != nil || request.hasListeners, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
-            report { [http = head.http] in $0.emit(.headReceived(http)) }
+            tell(.headReceived(head.http))
             reportProgress()
         }
         update { $0.receive(response) }
@@ -212,7 +212,7 @@ extension URLSessionExchange {
             return state.progress.sent.count == 0
         }
         if isFirst {
-            report { $0.emit(.connected) }
+            tell(.connected)
         }
         reportProgress()
     }
@@ -290,6 +290,12 @@ extension URLSessionExchange {
         guard reports != nil else { return }
         state.withLock { $0.progress.received.expected = $0.progress.received.count }
         reportProgress()
+    }
+
+    private func tell(_ event: NetworkEvent) {
+        // It is the library's own and never blocks, and the time should be right.
+        request.recorder?.record(event, in: request.frame)
+        report { $0.notifyObservers(of: event) }
     }
 
     private func report(_ tell: @escaping @Sendable (HTTPRequestData) -> Void) {

@@ -68,7 +68,7 @@ private final class Listener: NetworkEventObserver {
             switch event {
             case .attemptStarted: "attemptStarted"
             case .headReceived: "headReceived"
-            case .attemptEnded(let byteCount): "attemptEnded \(byteCount)"
+            case .attemptEnded(_, let received): "attemptEnded \(received)"
             case .attemptFailed: "attemptFailed"
             default: nil
             }

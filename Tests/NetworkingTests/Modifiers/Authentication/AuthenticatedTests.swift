@@ -40,7 +40,7 @@ struct AuthenticatedTests {
     {
         let events = CapturedEvents()
         let calls = (0..<count).map { _ in Task { try await network.me { $0.addObserver(events) } } }
-        while events.names.count(where: { $0.hasSuffix("Credentials") }) < count {
+        while events.names.count(where: { $0 == "waiting" }) < count {
             await Task.yield()
         }
         return calls

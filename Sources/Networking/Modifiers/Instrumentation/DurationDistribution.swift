@@ -1,0 +1,105 @@
+/// How long things took: how many, and how they are spread, to within 3 %.
+///
+/// It counts in classes that grow with what they hold, so that it stays small however many it has seen.
+public struct DurationDistribution: Sendable {
+    /// How many there were.
+    public private(set) var count = 0
+    /// What they took together.
+    public private(set) var sum = Duration.zero
+    /// The shortest; zero where there is none.
+    public private(set) var minimum = Duration.zero
+    /// The longest; zero where there is none.
+    public private(set) var maximum = Duration.zero
+    /// How many there are in each class.
+    private var classes: [Int32: Int] = [:]
+
+    /// Each doubling has so many classes.
+    private static let steps = 32
+
+    /// Creates one of nothing.
+    public init() {}
+
+    /// What they took on average; zero where there is none.
+    public var mean: Duration {
+        count == 0 ? .zero : sum / count
+    }
+
+    /// What half of them took at most.
+    public var p50: Duration { percentile(50) }
+    /// What nine in ten took at most.
+    public var p90: Duration { percentile(90) }
+    /// What nineteen in twenty took at most.
+    public var p95: Duration { percentile(95) }
+    /// What ninety-nine in a hundred took at most.
+    public var p99: Duration { percentile(99) }
+
+    /// What a part of them took at most, by the nearest rank.
+    ///
+    /// - Parameter percent: The part in percent.
+    /// - Returns: The time, at most 3 % longer than the one at that rank; zero where there is none.
+    /// - Precondition: `percent` is from 0 to 100.
+    public func percentile(_ percent: Double) -> Duration {
+        precondition((0...100).contains(percent), "percent must be from 0 to 100 (is \(percent))")
+        let rank = max(1, Int((percent / 100 * Double(count)).rounded(.up)))
+        var seen = 0
+        for (key, count) in classes.sorted(by: { $0.key < $1.key }) {
+            seen += count
+            if seen >= rank { return min(max(Self.end(of: key), minimum), maximum) }
+        }
+        return maximum
+    }
+
+    /// Counts one more.
+    ///
+    /// - Parameter duration: How long it took; less than zero is zero.
+    public mutating func add(_ duration: Duration) {
+        let duration = max(.zero, duration)
+        minimum = count == 0 ? duration : min(minimum, duration)
+        maximum = max(maximum, duration)
+        count += 1
+        sum += duration
+        classes[Self.class(of: duration), default: 0] += 1
+    }
+
+    /// Counts what another one has.
+    ///
+    /// - Parameter other: The other one.
+    public mutating func merge(_ other: DurationDistribution) {
+        guard other.count > 0 else { return }
+        minimum = count == 0 ? other.minimum : min(minimum, other.minimum)
+        maximum = max(maximum, other.maximum)
+        count += other.count
+        sum += other.sum
+        classes.merge(other.classes) { $0 + $1 }
+    }
+
+    /// The class of a time: the doubling of a nanosecond that it is in, and the step in that.
+    private static func `class`(of duration: Duration) -> Int32 {
+        let (seconds, attoseconds) = duration.components
+        // Beyond centuries nothing need be told apart.
+        let nanoseconds = UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+        guard nanoseconds >= UInt64(steps) else { return Int32(nanoseconds) }
+        let doubling = 63 - nanoseconds.leadingZeroBitCount
+        let step = Int(nanoseconds >> UInt64(doubling - 5)) - steps
+        return Int32((doubling - 4) * steps + step)
+    }
+
+    /// The longest time in a class.
+    private static func end(of key: Int32) -> Duration {
+        guard key >= Int32(steps) else { return .nanoseconds(Int64(key)) }
+        let doubling = Int(key) / steps + 4
+        let step = Int(key) % steps
+        let end = (UInt64(steps + step + 1) << UInt64(doubling - 5)) - 1
+        return .nanoseconds(Int64(clamping: end))
+    }
+}
+
+extension DurationDistribution: CustomStringConvertible {
+    /// The count and the usual percentiles.
+    public var description: String {
+        """
+        \(count) calls, p50 \(p50.milliseconds), p90 \(p90.milliseconds), p99 \(p99.milliseconds), \
+        max \(maximum.milliseconds)
+        """
+    }
+}

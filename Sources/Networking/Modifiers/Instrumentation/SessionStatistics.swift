@@ -1,0 +1,120 @@
+/// What the calls of a session took together.
+public struct SessionStatistics: Sendable {
+    /// A kind of call: a host, and a method with the route, where the request names one.
+    public struct Route: Sendable, Hashable, CustomStringConvertible {
+        /// Where it went; nil for what has no authority, and for all others when there are too many.
+        public let host: String?
+        /// The method.
+        public let method: String
+        /// The template of its path (``HTTPRequestData/route``); nil where none is named.
+        public let template: String?
+
+        /// `GET api.example.com/users/{id}`.
+        public var description: String {
+            "\(method) \(host ?? "*")\(template ?? "")"
+        }
+    }
+
+    /// How many calls have ended.
+    public private(set) var calls = 0
+    /// How many brought a response with a status code of less than 400.
+    public private(set) var successes = 0
+    /// How many were cancelled by their caller.
+    public private(set) var cancellations = 0
+    /// The failures by kind; responses with 400 and above are ``NetworkingError/Kind/status``.
+    public private(set) var failures: [NetworkingError.Kind: Int] = [:]
+    /// The failures with somebody else's error.
+    public private(set) var otherFailures = 0
+    /// The responses by status code.
+    public private(set) var statuses: [Int: Int] = [:]
+    /// How many exchanges transports made.
+    public private(set) var attempts = 0
+    /// How many attempts were decided upon after one that failed.
+    public private(set) var retries = 0
+    /// How many redirects were followed.
+    public private(set) var redirects = 0
+    /// How many calls had credentials renewed.
+    public private(set) var refreshes = 0
+    /// How many shared an exchange that somebody else began.
+    public private(set) var shared = 0
+    /// The calls that the cache answered, by how.
+    public private(set) var cacheHits: [NetworkEvent.CacheHit: Int] = [:]
+    /// How many the cache could not answer.
+    public private(set) var cacheMisses = 0
+    /// How many the cache let pass.
+    public private(set) var cacheBypasses = 0
+    /// How many bytes of bodies went out.
+    public private(set) var sentBytes: Int64 = 0
+    /// How many bytes of bodies came in.
+    public private(set) var receivedBytes: Int64 = 0
+    /// How many bytes of bodies callers got that did not come over the network for them.
+    public private(set) var savedBytes: Int64 = 0
+    /// How long calls took, cancelled ones left out.
+    public private(set) var durations = DurationDistribution()
+    /// How long they took by route.
+    public private(set) var routes: [Route: DurationDistribution] = [:]
+
+    /// More than that are counted together.
+    private static let mostRoutes = 256
+
+    /// How long they took by host.
+    public var hosts: [String: DurationDistribution] {
+        routes.reduce(into: [:]) { hosts, route in
+            hosts[route.key.host ?? "*", default: DurationDistribution()].merge(route.value)
+        }
+    }
+
+    /// The part of those calls that the cache answered which it could have; nil where there are none.
+    public var cacheRatio: Double? {
+        let hits = cacheHits.values.reduce(0, +)
+        return hits + cacheMisses == 0 ? nil : Double(hits) / Double(hits + cacheMisses)
+    }
+
+    mutating func add(_ metrics: CallMetrics) {
+        calls += 1
+        sentBytes += metrics.sentBytes
+        receivedBytes += metrics.receivedBytes
+        savedBytes += metrics.savedBytes
+        for span in metrics.log.spans where span.kind == .attempt {
+            attempts += 1
+        }
+        add(metrics.log.marks)
+        switch metrics.cache {
+        case .cacheHit(let hit)?: cacheHits[hit, default: 0] += 1
+        case .cacheMiss?: cacheMisses += 1
+        case .cacheBypass?: cacheBypasses += 1
+        default: break
+        }
+        switch metrics.outcome {
+        case .response(let code):
+            statuses[code, default: 0] += 1
+            if code < 400 { successes += 1 } else { failures[.status, default: 0] += 1 }
+        case .failure(let kind?): failures[kind, default: 0] += 1
+        case .failure(nil): otherFailures += 1
+        case .cancelled:
+            cancellations += 1
+            // It says how patient somebody was, and not how long anything takes.
+            return
+        }
+        durations.add(metrics.duration)
+        routes[route(of: metrics.request), default: DurationDistribution()].add(metrics.duration)
+    }
+
+    private mutating func add(_ marks: [CallLog.Mark]) {
+        for mark in marks {
+            switch mark.mark {
+            case .retry: retries += 1
+            case .redirect: redirects += 1
+            case .refresh: refreshes += 1
+            case .shared: shared += 1
+            default: break
+            }
+        }
+    }
+
+    private func route(of request: HTTPRequestData) -> Route {
+        let route = Route(host: request.authority, method: request.method.rawValue, template: request.route)
+        guard routes.count >= Self.mostRoutes, routes[route] == nil else { return route }
+        return Route(host: nil, method: "*", template: nil)
+    }
+}
