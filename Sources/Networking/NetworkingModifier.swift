@@ -106,10 +106,8 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     func beginOrMeasure(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard request.isUnderway else { return try await begin(request) }
         guard let recorder = request.recorder else { return try await modifier.send(request, upstream: upstream) }
-        var request = request
-        let frame = recorder.enter(Modifier.self, from: request.frame)
-        request.frame = frame
-        defer { recorder.leave(frame) }
+        let number = recorder.enter(Modifier.self)
+        defer { recorder.leave(number) }
         return try await modifier.send(request, upstream: upstream)
     }
 

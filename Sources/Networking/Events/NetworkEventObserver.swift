@@ -68,7 +68,7 @@ extension HTTPRequestData {
     public func emit(_ event: @autoclosure () -> NetworkEvent) {
         guard hasListeners else { return }
         let event = event()
-        recorder?.record(event, in: frame)
+        recorder?.record(event)
         notifyObservers(of: event)
     }
 

@@ -73,8 +73,6 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline var state: State = []
-    /// Which part of a stack has it, for who measures.
-    var frame: CallRecorder.Frame = 0
     /// What tells one exchange from others, for who listens; 0 where nobody does.
     package internal(set) var exchangeNumber: UInt32 = 0
     /// Who measures the call that it is part of.
@@ -291,7 +289,6 @@ extension HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
         request.recorder = nil
-        request.frame = 0
         // Field by field: the settings as a whole would be copied.
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []

@@ -96,6 +96,12 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         try Task.checkCancellation()
         let (flight, passenger) = flights.board(key)
         let isNew = passenger == nil
+        let branch = isNew ? request.recorder?.branch() : nil
+        defer {
+            if let branch {
+                request.recorder?.join(branch)
+            }
+        }
         let listener = flight.audience?.add(request)
         defer {
             if let listener {
@@ -106,6 +112,8 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             var shared = flight.audience?.heard(request) ?? request
             // Its creator's timeout does not end it, as long as others wait.
             shared.state.remove(.hasSilenceLimited)
+            // It may go on without the one who measures.
+            shared.recorder = branch
             flight.work.start { [flights, shared] in
                 // Before anybody hears of the result, so that whoever asks again then makes a new one.
                 defer { flights.remove(key, flight) }

@@ -1,103 +1,114 @@
-/// What was recorded of a call, as it was recorded; ``CallMetrics`` is how it is read.
+/// What was recorded of a call, in the order in which it happened; ``CallMetrics`` is how it is read.
 struct CallLog: Sendable {
-    typealias Frame = CallRecorder.Frame
+    struct Entry: Sendable {
+        /// In nanoseconds of the environment's clock.
+        let moment: Int64
+        let change: Change
+    }
 
-    /// Types rather than names: making text of them takes longer than many a call.
-    enum Kind: Sendable, Equatable {
-        case call
-        case modifier(any Any.Type)
-        case wait(NetworkEvent.Wait)
-        case attempt
+    /// What of the events matters for where the time went. Types rather than names: making text of them takes longer than
+    /// many a call.
+    enum Change: Sendable {
+        case enter(any Any.Type)
+        /// With the number of the entry with which it came.
+        case leave(Int32)
+        case waiting(NetworkEvent.Wait)
+        case waited(NetworkEvent.Wait)
+        case attemptStarted
+        case attemptEnded(Traffic)
+        case attemptFailed
+        case phase(Phase)
+        case connection(Connection)
+        case mark(CallMetrics.Mark)
+        case branch(Branch)
+    }
+
+    enum Phase: Sendable {
         case readingBody
         case connecting
         case firstByte
         case body
-
-        static func == (lhs: Kind, rhs: Kind) -> Bool {
-            switch (lhs, rhs) {
-            case (.modifier(let left), .modifier(let right)): left == right
-            case (.wait(let left), .wait(let right)): left == right
-            case (.call, .call), (.attempt, .attempt), (.readingBody, .readingBody), (.connecting, .connecting),
-                (.firstByte, .firstByte), (.body, .body):
-                true
-            default: false
-            }
-        }
-
-        var isPhase: Bool {
-            switch self {
-            case .readingBody, .connecting, .firstByte, .body: true
-            case .call, .modifier, .wait, .attempt: false
-            }
-        }
     }
 
-    struct Span: Sendable {
-        var kind: Kind
-        let parent: Frame
-        let start: Duration
-        /// Nil while it goes on.
-        var end: Duration?
-    }
-
-    struct Mark: Sendable {
-        let mark: CallMetrics.Mark
-        let frame: Frame
-        let moment: Duration
-    }
-
-    struct Traffic: Sendable {
-        let frame: Frame
+    /// Boxes, since they are rare and would make all entries longer.
+    final class Traffic: Sendable {
         let sent: Int64
         let received: Int64
+
+        init(sent: Int64, received: Int64) {
+            self.sent = sent
+            self.received = received
+        }
     }
 
-    /// In the order of their beginning; the first is the call.
-    var spans: [Span]
-    var marks: [Mark] = []
-    var traffic: [Traffic] = []
-    var connections: [Frame: ConnectionMetrics] = [:]
+    final class Connection: Sendable {
+        let metrics: ConnectionMetrics
 
-    init(now: Duration) {
-        spans = [Span(kind: .call, parent: 0, start: now)]
+        init(_ metrics: ConnectionMetrics) {
+            self.metrics = metrics
+        }
     }
 
-    /// Whether a span began in another, or is that one.
-    func isIn(_ frame: Frame, _ ancestor: Frame) -> Bool {
-        var frame = frame
-        // Parents have lower numbers than what began in them.
-        while frame > ancestor {
-            frame = spans[Int(frame)].parent
+    final class Branch: Sendable {
+        let log: CallLog
+
+        init(_ log: CallLog) {
+            self.log = log
         }
-        return frame == ancestor
     }
 
-    /// A span and all that began in it, as a call.
-    func part(_ root: Frame) -> CallLog {
-        var part = self
-        var numbers: [Frame: Frame] = [:]
-        part.spans = []
-        for frame in spans.indices.map({ Frame($0) }) where isIn(frame, root) {
-            numbers[frame] = Frame(part.spans.count)
-            let span = spans[Int(frame)]
-            part.spans.append(
-                Span(
-                    kind: frame == root ? .call : span.kind,
-                    parent: numbers[span.parent] ?? 0,
-                    start: span.start,
-                    end: span.end
-                )
-            )
-        }
-        part.marks = marks.compactMap { mark in
-            numbers[mark.frame].map { Mark(mark: mark.mark, frame: $0, moment: mark.moment) }
-        }
-        part.traffic = traffic.compactMap { traffic in
-            numbers[traffic.frame].map { Traffic(frame: $0, sent: traffic.sent, received: traffic.received) }
-        }
-        part.connections = connections.reduce(into: [:]) { result, connection in
-            if let number = numbers[connection.key] { result[number] = connection.value }
+    /// A place in a log.
+    struct Position: Sendable {
+        let index: Int
+        let tally: CallTally
+        let moment: Int64
+    }
+
+    let start: Int64
+    var end: Int64
+    var entries: [Entry] = []
+    var tally = CallTally()
+
+    init(start: Int64) {
+        self.start = start
+        end = start
+        // A stack of nine and an exchange.
+        entries.reserveCapacity(24)
+    }
+
+    /// What came after a position, as a call.
+    func part(from position: Position) -> CallLog {
+        var part = CallLog(start: position.moment)
+        part.end = end
+        part.tally = tally - position.tally
+        let offset = Int32(position.index)
+        for entry in entries[position.index...] {
+            if case .leave(let number) = entry.change {
+                part.entries.append(Entry(moment: entry.moment, change: .leave(number - offset)))
+            } else {
+                part.entries.append(entry)
+            }
         }
         return part
+    }
+}
+
+extension CallLog.Change {
+    init?(_ event: NetworkEvent) {
+        switch event {
+        case .waiting(let wait, _): self = .waiting(wait)
+        case .waited(let wait, _): self = .waited(wait)
+        case .attemptStarted: self = .attemptStarted
+        case .attemptEnded(let sent, let received): self = .attemptEnded(CallLog.Traffic(sent: sent, received: received))
+        case .attemptFailed: self = .attemptFailed
+        case .readingBody: self = .phase(.readingBody)
+        case .connecting: self = .phase(.connecting)
+        case .bodyRead, .connected: self = .phase(.firstByte)
+        case .headReceived(let head) where head.status.kind != .informational: self = .phase(.body)
+        case .connectionMeasured(let metrics): self = .connection(CallLog.Connection(metrics))
+        default:
+            guard let mark = CallMetrics.Mark(event) else { return nil }
+            self = .mark(mark)
+        }
     }
 }

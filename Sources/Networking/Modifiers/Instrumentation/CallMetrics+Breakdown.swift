@@ -6,13 +6,13 @@ extension CallMetrics {
         /// The span that it began in; nil for the call.
         public let parent: Int?
         /// What it was.
-        public let kind: Kind
+        public internal(set) var kind: Kind
         /// When it began, since the call did.
         public let offset: Duration
         /// How long it took, with all that began in it.
-        public let duration: Duration
+        public internal(set) var duration = Duration.zero
         /// What its transport knows of its connection; attempts only.
-        public let connection: ConnectionMetrics?
+        public internal(set) var connection: ConnectionMetrics?
 
         /// What a part of a call was.
         @nonexhaustive
@@ -38,7 +38,7 @@ extension CallMetrics {
 
     /// How much of a call was spent on one thing alone.
     public struct Share: Sendable, Hashable {
-        /// What it was spent on. Attempts count together with ``Span/Kind/firstByte`` and the like.
+        /// What it was spent on; attempts are taken together, as ``Span/Kind/attempt(_:)`` of 1.
         public let kind: Span.Kind
         /// How long, all times that it was begun taken together.
         public let duration: Duration
@@ -46,36 +46,41 @@ extension CallMetrics {
         public let count: Int
     }
 
+    /// What happened, and when that was since the call began.
+    public struct MarkedMoment: Sendable, Hashable {
+        /// What happened.
+        public let mark: Mark
+        /// When it did, since the call began.
+        public let offset: Duration
+    }
+
     /// All parts of the call in the order of their beginning, the call itself first.
+    ///
+    /// What a modifier sends upstream several times at once is nested in the order of its beginning.
     public var spans: [Span] {
-        var attempts = 0
-        return log.spans.indices.map { index in
-            let span = log.spans[index]
-            if span.kind == .attempt { attempts += 1 }
-            return Span(
-                id: index,
-                parent: index == 0 ? nil : Int(span.parent),
-                kind: span.kind.named(attempt: attempts),
-                offset: span.start - start,
-                duration: (span.end ?? span.start) - span.start,
-                connection: log.connections[CallLog.Frame(index)]
-            )
-        }
+        CallReplay(log).spans
+    }
+
+    /// What happened besides, in order.
+    public var marks: [MarkedMoment] {
+        CallReplay(log).marks
     }
 
     /// What the elapsed time was spent on, each moment counted once: the shares add up to ``duration``.
     ///
     /// A moment belongs to the part that began last of those under way: a modifier's share is what it took itself, without what it
-    /// waited for upstream. They are in the order in which they were first begun; attempts have theirs together.
+    /// waited for upstream. They are in the order in which they were first begun.
     public var breakdown: [Share] {
-        let own = ownDurations
+        let spans = spans
+        let own = Self.ownDurations(of: spans)
         var order: [Span.Kind] = []
         var shares: [Span.Kind: (Duration, Int)] = [:]
-        for (index, span) in log.spans.enumerated() {
-            let kind = span.kind.named(attempt: 1)
+        for span in spans {
+            var kind = span.kind
+            if case .attempt = kind { kind = .attempt(1) }
             if shares[kind] == nil { order.append(kind) }
             let (duration, count) = shares[kind] ?? (.zero, 0)
-            shares[kind] = (duration + own[index], count + 1)
+            shares[kind] = (duration + own[span.id], count + 1)
         }
         return order.map { kind in
             let (duration, count) = shares[kind] ?? (.zero, 0)
@@ -84,28 +89,26 @@ extension CallMetrics {
     }
 
     /// What each span took itself.
-    var ownDurations: [Duration] {
-        let end = log.spans[0].end ?? start
-        // At one moment, what ends does so before what begins.
-        let changes = log.spans.indices
-            .flatMap { index -> [Change] in
-                let span = log.spans[index]
-                return [
-                    Change(moment: span.start, isBeginning: true, span: index),
-                    Change(moment: min(span.end ?? end, end), isBeginning: false, span: index),
+    static func ownDurations(of spans: [Span]) -> [Duration] {
+        let changes =
+            spans.flatMap { span in
+                [
+                    Change(moment: span.offset, isBeginning: true, span: span.id),
+                    Change(moment: span.offset + span.duration, isBeginning: false, span: span.id),
                 ]
             }
             .sorted()
-        var own = [Duration](repeating: .zero, count: log.spans.count)
+        var own = [Duration](repeating: .zero, count: spans.count)
         var underWay: [Int] = []
-        var last = start
+        var last = Duration.zero
         for change in changes {
-            if let latest = underWay.max() { own[latest] += change.moment - last }
+            // In the order of their beginning, so the last began last.
+            if let latest = underWay.last { own[latest] += change.moment - last }
             last = change.moment
             if change.isBeginning {
                 underWay.append(change.span)
-            } else {
-                underWay.removeAll { $0 == change.span }
+            } else if let index = underWay.lastIndex(of: change.span) {
+                underWay.remove(at: index)
             }
         }
         return own
@@ -117,9 +120,9 @@ extension CallMetrics {
         let span: Int
 
         static func < (lhs: Change, rhs: Change) -> Bool {
-            guard lhs.moment == rhs.moment else { return lhs.moment < rhs.moment }
-            // One that ends when it begins ends after that.
-            return lhs.span == rhs.span ? lhs.isBeginning && !rhs.isBeginning : !lhs.isBeginning && rhs.isBeginning
+            if lhs.moment != rhs.moment { return lhs.moment < rhs.moment }
+            if lhs.isBeginning != rhs.isBeginning { return lhs.isBeginning }
+            return lhs.span < rhs.span
         }
     }
 }
@@ -137,28 +140,5 @@ extension CallMetrics.Span.Kind: CustomStringConvertible {
         case .firstByte: "first byte"
         case .body: "body"
         }
-    }
-}
-
-extension CallLog.Kind {
-    fileprivate func named(attempt: Int) -> CallMetrics.Span.Kind {
-        switch self {
-        case .call: .call
-        case .modifier(let type): .modifier(Self.name(of: type))
-        case .wait(let wait): .wait(wait)
-        case .attempt: .attempt(attempt)
-        case .readingBody: .readingBody
-        case .connecting: .connecting
-        case .firstByte: .firstByte
-        case .body: .body
-        }
-    }
-
-    /// The name of a modifier's call: that of its type, in lower case and without what it is generic over.
-    private static func name(of type: Any.Type) -> String {
-        var name = "\(type)"[...]
-        if name.hasPrefix("Optional<") { name = name.dropFirst("Optional<".count) }
-        name = name.prefix { $0 != "<" && $0 != ">" }
-        return name.prefix(1).lowercased() + name.dropFirst()
     }
 }

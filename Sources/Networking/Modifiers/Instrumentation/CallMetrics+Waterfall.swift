@@ -44,8 +44,8 @@ extension CallMetrics {
     }
 
     private var rows: [Row] {
-        let own = ownDurations
         let spans = spans
+        let own = Self.ownDurations(of: spans)
         var depths = [Int](repeating: 0, count: spans.count)
         var rows: [Row] = []
         for span in spans.dropFirst() {
@@ -77,14 +77,5 @@ extension CallMetrics {
         let length = max(1, min(width, end) - start)
         return String(repeating: " ", count: start) + String(repeating: "█", count: length)
             + String(repeating: " ", count: width - start - length)
-    }
-}
-
-extension CallMetrics.Span.Kind {
-    fileprivate var isPhase: Bool {
-        switch self {
-        case .readingBody, .connecting, .firstByte, .body: true
-        case .call, .modifier, .wait, .attempt: false
-        }
     }
 }

@@ -59,53 +59,29 @@ public struct CallMetrics: Sendable {
     public var request: HTTPRequestData { content.request }
     /// When it began.
     public var date: Date { content.date }
-    /// When it began, on the environment's clock.
-    public var start: Duration { content.log.spans[0].start }
     /// The whole elapsed time.
-    public var duration: Duration { (content.log.spans[0].end ?? start) - start }
+    public var duration: Duration { .nanoseconds(log.end - log.start) }
     /// What came of it.
     public var outcome: Outcome { content.outcome }
-
     /// How many exchanges transports made, redirects and those after a refresh included.
-    public var attempts: Int {
-        content.log.spans.count { $0.kind == .attempt }
-    }
-
+    public var attempts: Int { log.tally.attempts }
     /// How many bytes of bodies went out in exchanges that ended well.
-    public var sentBytes: Int64 {
-        content.log.traffic.reduce(0) { $0 + $1.sent }
-    }
-
+    public var sentBytes: Int64 { log.tally.sentBytes }
     /// How many bytes of bodies came in, decompressed, in exchanges that ended well.
-    public var receivedBytes: Int64 {
-        content.log.traffic.reduce(0) { $0 + $1.received }
-    }
-
-    /// How many bytes the caller got that did not come over the network for it: from the cache, or by sharing.
-    public var savedBytes: Int64 {
-        hasSaved ? max(0, content.bodyLength - receivedBytes) : 0
-    }
-
+    public var receivedBytes: Int64 { log.tally.receivedBytes }
     /// What the cache made of it; nil without `cached` upstream.
-    public var cache: Mark? {
-        // The last word counts: what was missing may be there for the next attempt.
-        content.log.marks.last { mark in
-            switch mark.mark {
-            case .cacheHit, .cacheMiss, .cacheBypass: true
+    public var cache: Mark? { log.tally.cache }
+    /// Whether it shared the exchange of an identical request.
+    public var isShared: Bool { log.tally.shared > 0 }
+
+    /// How many bytes of the body that the caller got did not come over the network for it: from the cache, or by sharing.
+    public var savedBytes: Int64 {
+        let isFromCache =
+            switch cache {
+            case .cacheHit?: true
             default: false
             }
-        }?
-        .mark
-    }
-
-    /// Whether it shared the exchange of an identical request.
-    public var isShared: Bool {
-        content.log.marks.contains { $0.mark == .shared }
-    }
-
-    /// What happened, with when that was since the beginning.
-    public var marks: [(mark: Mark, offset: Duration)] {
-        content.log.marks.map { ($0.mark, $0.moment - start) }
+        return isFromCache || isShared ? max(0, content.bodyLength - receivedBytes) : 0
     }
 
     init(_ log: CallLog, of request: HTTPRequestData, at date: Date, outcome: Outcome, bodyLength: Int64) {
@@ -113,12 +89,6 @@ public struct CallMetrics: Sendable {
     }
 
     var log: CallLog { content.log }
-
-    private var hasSaved: Bool {
-        if isShared { return true }
-        guard case .cacheHit? = cache else { return false }
-        return true
-    }
 
     /// Behind one reference, since responses carry it.
     private final class Content: Sendable {

@@ -11,7 +11,7 @@ public struct DurationDistribution: Sendable {
     /// The longest; zero where there is none.
     public private(set) var maximum = Duration.zero
     /// How many there are in each class.
-    private var classes: [Int32: Int] = [:]
+    private var classes: [UInt32] = []
 
     /// Each doubling has so many classes.
     private static let steps = 32
@@ -42,9 +42,9 @@ public struct DurationDistribution: Sendable {
         precondition((0...100).contains(percent), "percent must be from 0 to 100 (is \(percent))")
         let rank = max(1, Int((percent / 100 * Double(count)).rounded(.up)))
         var seen = 0
-        for (key, count) in classes.sorted(by: { $0.key < $1.key }) {
-            seen += count
-            if seen >= rank { return min(max(Self.end(of: key), minimum), maximum) }
+        for (index, count) in classes.enumerated() {
+            seen += Int(count)
+            if seen >= rank { return min(max(Self.end(of: index), minimum), maximum) }
         }
         return maximum
     }
@@ -58,7 +58,9 @@ public struct DurationDistribution: Sendable {
         maximum = max(maximum, duration)
         count += 1
         sum += duration
-        classes[Self.class(of: duration), default: 0] += 1
+        let index = Self.class(of: duration)
+        makeRoom(for: index)
+        classes[index] += 1
     }
 
     /// Counts what another one has.
@@ -70,25 +72,33 @@ public struct DurationDistribution: Sendable {
         maximum = max(maximum, other.maximum)
         count += other.count
         sum += other.sum
-        classes.merge(other.classes) { $0 + $1 }
+        makeRoom(for: other.classes.count - 1)
+        for (index, count) in other.classes.enumerated() {
+            classes[index] += count
+        }
+    }
+
+    private mutating func makeRoom(for index: Int) {
+        guard index >= classes.count else { return }
+        classes.append(contentsOf: repeatElement(0, count: index + 1 - classes.count))
     }
 
     /// The class of a time: the doubling of a nanosecond that it is in, and the step in that.
-    private static func `class`(of duration: Duration) -> Int32 {
+    private static func `class`(of duration: Duration) -> Int {
         let (seconds, attoseconds) = duration.components
         // Beyond centuries nothing need be told apart.
         let nanoseconds = UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
-        guard nanoseconds >= UInt64(steps) else { return Int32(nanoseconds) }
+        guard nanoseconds >= UInt64(steps) else { return Int(nanoseconds) }
         let doubling = 63 - nanoseconds.leadingZeroBitCount
         let step = Int(nanoseconds >> UInt64(doubling - 5)) - steps
-        return Int32((doubling - 4) * steps + step)
+        return (doubling - 4) * steps + step
     }
 
     /// The longest time in a class.
-    private static func end(of key: Int32) -> Duration {
-        guard key >= Int32(steps) else { return .nanoseconds(Int64(key)) }
-        let doubling = Int(key) / steps + 4
-        let step = Int(key) % steps
+    private static func end(of index: Int) -> Duration {
+        guard index >= steps else { return .nanoseconds(Int64(index)) }
+        let doubling = index / steps + 4
+        let step = index % steps
         let end = (UInt64(steps + step + 1) << UInt64(doubling - 5)) - 1
         return .nanoseconds(Int64(clamping: end))
     }

@@ -39,8 +39,9 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
     let onEnd: (@Sendable (CallMetrics) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // Within another's call it reads that one's log, of which it is a part.
         let recorder = request.recorder ?? CallRecorder(on: NetworkEnvironment.current.clock)
+        // Within another's call it reads that one's log, of which its own is a part.
+        let position = request.recorder?.position
         let date = recorder.clock.date
         var measured = request
         measured.recorder = recorder
@@ -48,7 +49,7 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
         do {
             var response = try await upstream.send(measured)
             let metrics = CallMetrics(
-                recorder.log(of: request.frame),
+                position.map { recorder.finish(from: $0) } ?? recorder.finish(),
                 of: request,
                 at: date,
                 outcome: .response(response.status.code),
@@ -58,7 +59,7 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
             response.metrics = metrics
             return response
         } catch {
-            let log = recorder.log(of: request.frame)
+            let log = position.map { recorder.finish(from: $0) } ?? recorder.finish()
             let metrics = CallMetrics(log, of: request, at: date, outcome: error.outcome, bodyLength: 0)
             report(metrics)
             guard var failure = error as? NetworkingError else { throw error }

@@ -75,10 +75,12 @@ public struct SessionStatistics: Sendable {
         sentBytes += metrics.sentBytes
         receivedBytes += metrics.receivedBytes
         savedBytes += metrics.savedBytes
-        for span in metrics.log.spans where span.kind == .attempt {
-            attempts += 1
-        }
-        add(metrics.log.marks)
+        let tally = metrics.log.tally
+        attempts += tally.attempts
+        retries += tally.retries
+        redirects += tally.redirects
+        refreshes += tally.refreshes
+        shared += metrics.isShared ? 1 : 0
         switch metrics.cache {
         case .cacheHit(let hit)?: cacheHits[hit, default: 0] += 1
         case .cacheMiss?: cacheMisses += 1
@@ -98,18 +100,6 @@ public struct SessionStatistics: Sendable {
         }
         durations.add(metrics.duration)
         routes[route(of: metrics.request), default: DurationDistribution()].add(metrics.duration)
-    }
-
-    private mutating func add(_ marks: [CallLog.Mark]) {
-        for mark in marks {
-            switch mark.mark {
-            case .retry: retries += 1
-            case .redirect: redirects += 1
-            case .refresh: refreshes += 1
-            case .shared: shared += 1
-            default: break
-            }
-        }
     }
 
     private func route(of request: HTTPRequestData) -> Route {

@@ -294,7 +294,7 @@ extension URLSessionExchange {
 
     private func tell(_ event: NetworkEvent) {
         // It is the library's own and never blocks, and the time should be right.
-        request.recorder?.record(event, in: request.frame)
+        request.recorder?.record(event)
         report { $0.notifyObservers(of: event) }
     }
 

@@ -22,15 +22,19 @@ enum Overhead {
             (InstantTransport().deduplicated(), absolute),
             (InstantTransport().retry(), absolute),
             (InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
+            (InstantTransport().modified(PassThrough()).instrument(), absolute),
+            (elevenPassThroughs().instrument(), absolute),
         ])
         let call = (times[7] - times[6]) / 8
         let factor = max(1, call / Calibration.reference)
+        let passed = (times[1] - times[0]) / 10
+        let measured = (times[13] - times[12]) / 10
         return [
             Row(name: "one async call here and now; the gates are stretched by it", value: call, unit: "ns"),
             Row(name: "a stack of one pass-through modifier, everything", value: times[0], unit: "ns"),
             Row(
                 name: "one more pass-through modifier",
-                value: (times[1] - times[0]) / 10,
+                value: passed,
                 unit: "ns",
                 gate: 120 * factor
             ),
@@ -46,6 +50,13 @@ enum Overhead {
             ),
             Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
             Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
+            Row(
+                name: "instrument, a call",
+                value: times[12] - times[0] - (measured - passed),
+                unit: "ns",
+                gate: 1_000 * factor
+            ),
+            Row(name: "instrument, each modifier", value: measured - passed, unit: "ns", gate: 100 * factor),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
     }

@@ -1,0 +1,408 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct InstrumentedTests {
+    private let instrument = Instrument()
+    private let clock = ManualClock()
+
+    /// The parts of a call by name, those that took no time left out; their sum has to be the whole.
+    private func parts(_ metrics: CallMetrics?, _ location: SourceLocation = #_sourceLocation) -> [String: Duration] {
+        guard let metrics else { return [:] }
+        let breakdown = metrics.breakdown
+        #expect(breakdown.map(\.duration).reduce(.zero, +) == metrics.duration, sourceLocation: location)
+        #expect(breakdown.allSatisfy { $0.duration >= .zero }, sourceLocation: location)
+        let named = breakdown.filter { $0.duration > .zero }.map { ("\($0.kind)", $0.duration) }
+        return Dictionary(named, uniquingKeysWith: +)
+    }
+
+    // MARK: Where the time goes
+
+    @Test func aDelayIsReportedAsWhatItWas() async throws {
+        let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).instrument()
+            .environment(\.clock, .immediate())
+        let metrics = try await network.data(.lawful).metrics
+        #expect(metrics?.duration == .seconds(3))
+        #expect(parts(metrics) == ["wait (delay)": .seconds(3)])
+        #expect(metrics?.outcome == .response(200))
+        #expect(metrics?.attempts == 1)
+    }
+
+    @Test func retriesShowTheirAttemptsAndBackoffs() async throws {
+        let tries = Mutex(0)
+        let network = MockTransport { _ in
+            let count = tries.withLock { tries in
+                tries += 1
+                return tries
+            }
+            return (count < 3 ? .status(.serviceUnavailable) : .text("hello")).delayed(by: .seconds(count))
+        }
+        .retry(.constant(.seconds(10))).instrument(instrument).environment(\.clock, .immediate())
+        let metrics = try #require(try await network.data(.lawful).metrics)
+        #expect(parts(metrics) == ["wait (backoff)": .seconds(20), "first byte": .seconds(6)])
+        #expect(metrics.attempts == 3)
+        #expect(metrics.receivedBytes == 5)
+        let attempts = metrics.spans.filter { if case .attempt = $0.kind { true } else { false } }
+        #expect(attempts.map(\.kind) == [.attempt(1), .attempt(2), .attempt(3)])
+        #expect(attempts.map(\.duration) == [.seconds(1), .seconds(2), .seconds(3)])
+        #expect(attempts.map(\.offset) == [.zero, .seconds(11), .seconds(23)])
+        #expect(metrics.marks.map(\.mark) == [.retry, .retry])
+        #expect(instrument.statistics.retries == 2)
+        #expect(instrument.statistics.attempts == 3)
+    }
+
+    /// A modifier's share is what it took itself: before it passed the request on, and after the response.
+    @Test func modifiersHaveTheirOwnTime() async throws {
+        let network = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
+            .modified(Slow(before: .seconds(2), after: .seconds(4)))
+            .modified(Slower(before: .seconds(8), after: .seconds(16)))
+            .instrument().environment(\.clock, .immediate())
+        let metrics = try await network.data(.lawful).metrics
+        #expect(parts(metrics) == ["first byte": .seconds(1), "slow": .seconds(6), "slower": .seconds(24)])
+        #expect(metrics?.spans.map(\.kind) == [.call, .modifier("slower"), .modifier("slow"), .attempt(1), .firstByte, .body])
+        #expect(metrics?.spans.map(\.parent) == [nil, 0, 1, 2, 3, 3])
+        #expect(metrics?.spans.map(\.duration) == [31, 31, 7, 1, 1, 0].map { .seconds($0) })
+    }
+
+    @Test func phasesAreThoseThatTheTransportTells() async throws {
+        struct Telling: NetworkingTransport {
+            let isUpload: Bool
+
+            func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+                let clock = NetworkEnvironment.current.clock
+                if isUpload {
+                    request.emit(.readingBody)
+                    try await clock.sleep(for: .seconds(1))
+                    request.emit(.bodyRead)
+                    request.emit(.connecting)
+                    try await clock.sleep(for: .seconds(2))
+                    request.emit(.connected)
+                }
+                try await clock.sleep(for: .seconds(4))
+                request.emit(.headReceived(HTTPResponse(status: .init(code: 103))))
+                try await clock.sleep(for: .seconds(8))
+                request.emit(.headReceived(HTTPResponse(status: .ok)))
+                var metrics = ConnectionMetrics()
+                metrics.protocolVersion = "2"
+                request.emit(.connectionMeasured(metrics))
+                try await clock.sleep(for: .seconds(16))
+                return HTTPResponseData(request: request, data: Data(count: 7))
+            }
+        }
+
+        func metrics(_ isUpload: Bool, _ request: HTTPRequestData) async throws -> CallMetrics? {
+            let network = Telling(isUpload: isUpload).instrument().environment(\.clock, .immediate())
+            return try await network.data(request).metrics
+        }
+        #expect(parts(try await metrics(false, .lawful)) == ["first byte": .seconds(12), "body": .seconds(16)])
+        let upload = HTTPRequestData(url: URL(string: "https://example.com/")!, body: .data(Data(count: 3)))
+        let told = try await metrics(true, upload)
+        #expect(
+            parts(told) == [
+                "reading body": .seconds(1), "connecting": .seconds(2), "first byte": .seconds(12), "body": .seconds(16),
+            ]
+        )
+        #expect(told?.sentBytes == 3)
+        #expect(told?.receivedBytes == 7)
+        #expect(told?.spans.compactMap(\.connection).map(\.protocolVersion) == ["2"])
+    }
+
+    @Test func waitsForASlotShow() async throws {
+        let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
+        let network = transport.throttled(max: 1).instrument(instrument).environment(\.clock, .manual(clock))
+        async let first = network.data(.lawful)
+        try await clock.waitForSleepers()
+        async let second = network.data(.lawful)
+        while instrument.statistics.calls == 0 {
+            await Task.yield()
+            if transport.requests.count == 1, clock.sleepers == 1 { try await advance(5) }
+            if transport.requests.count == 2 { break }
+        }
+        try await advance(5)
+        #expect(parts(try await first.metrics) == ["first byte": .seconds(5)])
+        let waited = parts(try await second.metrics)
+        #expect(waited["first byte"] == .seconds(5))
+    }
+
+    private func advance(_ seconds: Int) async throws {
+        try await clock.advance(by: .seconds(seconds), afterSleepers: 1)
+    }
+
+    // MARK: The cache, and sharing
+
+    @Test func aHitIsFromTheCacheAndSavesItsBytes() async throws {
+        let transport = MockTransport { _ in .ok(Data("hello".utf8), headerFields: [.cacheControl: "max-age=60"]) }
+        let network = transport.cached().instrument(instrument).environment(\.clock, .manual(clock))
+        let miss = try #require(try await network.data(.lawful).metrics)
+        let hit = try #require(try await network.data(.lawful).metrics)
+        #expect(miss.cache == .cacheMiss)
+        #expect(hit.cache == .cacheHit(.fresh))
+        #expect((miss.attempts, miss.receivedBytes, miss.savedBytes) == (1, 5, 0))
+        #expect((hit.attempts, hit.receivedBytes, hit.savedBytes) == (0, 0, 5))
+        let statistics = instrument.statistics
+        #expect(statistics.cacheHits == [.fresh: 1])
+        #expect(statistics.cacheMisses == 1)
+        #expect(statistics.cacheRatio == 0.5)
+        #expect(statistics.savedBytes == 5)
+        #expect(statistics.receivedBytes == 5)
+    }
+
+    @Test func whoSharesAnExchangeWaitsForIt() async throws {
+        let transport = HeldTransport()
+        let flights = Flights()
+        let network = transport.deduplicated(sharing: flights).instrument(instrument)
+            .environment(\.clock, .manual(clock))
+        let first = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+        clock.advance(by: .seconds(1))
+        let second = Task { try await network.data(.lawful) }
+        while flights.waiting < 2 { await Task.yield() }
+        clock.advance(by: .seconds(2))
+        transport.answer()
+        let (creator, follower) = try await (first.value.metrics, second.value.metrics)
+        #expect(parts(creator) == ["first byte": .seconds(3)])
+        #expect(parts(follower) == ["wait (sharing)": .seconds(2)])
+        #expect((creator?.isShared, follower?.isShared) == (false, true))
+        #expect((creator?.attempts, follower?.attempts) == (1, 0))
+        #expect(instrument.statistics.shared == 1)
+        #expect(instrument.statistics.attempts == 1)
+    }
+
+    /// What others wait for goes on, and is no part of the call any more.
+    @Test func whoLeavesASharedExchangeIsNotToldMore() async throws {
+        let transport = HeldTransport()
+        let flights = Flights()
+        let ended = Mutex<[CallMetrics]>([])
+        let network = transport.deduplicated(sharing: flights)
+            .instrument { metrics in ended.withLock { $0.append(metrics) } }
+            .environment(\.clock, .manual(clock))
+        let first = Task { try await network.data(.lawful) }
+        try await transport.arrived()
+        let second = Task { try await network.data(.lawful) }
+        while flights.waiting < 2 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        clock.advance(by: .seconds(2))
+        transport.answer()
+        _ = try await second.value
+        let metrics = ended.withLock { $0 }
+        #expect(metrics.map(\.outcome) == [.cancelled, .response(200)])
+        #expect(metrics.map(\.duration) == [.seconds(1), .seconds(3)])
+        #expect(parts(metrics.first) == ["first byte": .seconds(1)])
+        #expect(parts(metrics.last) == ["wait (sharing)": .seconds(3)])
+    }
+
+    // MARK: Endings
+
+    @Test func cancelledCallsAreCountedAsThat() async throws {
+        let ended = Mutex<[CallMetrics]>([])
+        let network = MockTransport { _ in .ok() }.delayed(by: .seconds(10))
+            .instrument(instrument) { metrics in ended.withLock { $0.append(metrics) } }
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(4))
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        let metrics = try #require(ended.withLock { $0 }.first)
+        #expect(metrics.outcome == .cancelled)
+        #expect(parts(metrics) == ["wait (delay)": .seconds(4)])
+        #expect(metrics.attempts == 0)
+        let statistics = instrument.statistics
+        #expect((statistics.calls, statistics.cancellations, statistics.successes) == (1, 1, 0))
+        #expect(statistics.durations.count == 0)
+    }
+
+    @Test func failuresHaveTheirMetricsAndAreCountedByKind() async throws {
+        struct Others: Error {}
+
+        let network = MockTransport { request in
+            switch request.path {
+            case "/status": .status(.notFound)
+            case "/others": .failure(Others())
+            default: .failure(NetworkingError(.connectionLost, request: request))
+            }
+        }
+        .instrument(instrument).server(authority: "example.com")
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "lost")) }
+        #expect(error?.metrics?.outcome == .failure(.connectionLost))
+        #expect(error?.metrics?.attempts == 1)
+        await #expect(throws: Others.self) { try await network.data(HTTPRequestData(path: "others")) }
+        try await network.data(HTTPRequestData(path: "status"))
+        let statistics = instrument.statistics
+        #expect(statistics.failures == [.connectionLost: 1, .status: 1])
+        #expect(statistics.otherFailures == 1)
+        #expect(statistics.statuses == [404: 1])
+        #expect(statistics.calls == 3)
+    }
+
+    // MARK: Within another, and at the same time
+
+    @Test func anInstrumentWithinAnotherMeasuresItsPart() async throws {
+        let inner = Instrument()
+        let network = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
+            .delayed(by: .seconds(2)).instrument(inner)
+            .delayed(by: .seconds(4)).instrument(instrument)
+            .environment(\.clock, .immediate())
+        let metrics = try await network.data(.lawful).metrics
+        #expect(parts(metrics) == ["wait (delay)": .seconds(6), "first byte": .seconds(1)])
+        #expect(parts(inner.recent.first) == ["wait (delay)": .seconds(2), "first byte": .seconds(1)])
+        #expect(inner.recent.first?.spans.map(\.kind).dropFirst(1).first == .modifier("delayed"))
+        #expect((inner.statistics.attempts, instrument.statistics.attempts) == (1, 1))
+    }
+
+    /// A modifier may send several at once: each moment is counted once all the same.
+    @Test func whatIsSentAtTheSameTimeAddsUpToo() async throws {
+        struct Twice: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                async let first = upstream.send(request)
+                async let second = upstream.send(request)
+                _ = try await first
+                return try await second
+            }
+        }
+
+        let network = MockTransport { _ in .ok().delayed(by: .seconds(2)) }.throttled(max: 5).modified(Twice())
+            .instrument().environment(\.clock, .manual(clock))
+        async let response = network.data(.lawful)
+        try await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(2))
+        let metrics = try await response.metrics
+        #expect(metrics?.duration == .seconds(2))
+        #expect(parts(metrics).values.reduce(.zero, +) == .seconds(2))
+        #expect(metrics?.attempts == 2)
+    }
+
+    @Test func thousandsOfCallsAtOnceAreAllCounted() async throws {
+        let network = MockTransport { _ in .text("hello") }.throttled(max: 8).retry().instrument(instrument)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<4_000 {
+                group.addTask {
+                    var request = HTTPRequestData(url: URL(string: "https://example.com/\(index)")!)
+                    request.route = "/{id}"
+                    let metrics = try await network.data(request).metrics
+                    let sum = metrics?.breakdown.map(\.duration).reduce(.zero, +)
+                    #expect(sum == metrics?.duration)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let statistics = instrument.statistics
+        #expect((statistics.calls, statistics.successes, statistics.attempts) == (4_000, 4_000, 4_000))
+        #expect(statistics.receivedBytes == 20_000)
+        #expect(statistics.routes.mapValues(\.count).map { "\($0.key) \($0.value)" } == ["GET example.com/{id} 4000"])
+        #expect(instrument.recent.count == 20)
+    }
+
+    // MARK: What is kept
+
+    @Test func theLastCallsAreKeptOldestFirst() async throws {
+        let instrument = Instrument(keeping: 3)
+        let network = MockTransport { _ in .ok() }.instrument(instrument).server(authority: "example.com")
+        for index in 0..<5 {
+            try await network.data(HTTPRequestData(path: "\(index)"))
+        }
+        #expect(instrument.recent.map(\.request.path) == ["/2", "/3", "/4"])
+        instrument.reset()
+        #expect(instrument.recent.isEmpty)
+        #expect(instrument.statistics.calls == 0)
+    }
+
+    @Test func hostsAndRoutesAreToldApartUpToANumber() async throws {
+        let network = MockTransport { _ in .ok() }.instrument(instrument)
+        for index in 0..<300 {
+            try await network.data(HTTPRequestData(url: URL(string: "https://host\(index).example/")!))
+        }
+        let statistics = instrument.statistics
+        #expect(statistics.routes.count == 257)
+        #expect(statistics.hosts["*"]?.count == 44)
+        #expect(statistics.hosts["host7.example"]?.count == 1)
+        #expect(statistics.durations.count == 300)
+    }
+
+    @Test func nothingSecretIsKeptOrPrinted() async throws {
+        var request = HTTPRequestData(
+            method: .post,
+            url: URL(string: "https://example.com/login?token=hunter2&page=1")!,
+            body: .data(Data("hunter2".utf8))
+        )
+        request.headerFields[.authorization] = "Bearer hunter2"
+        let network = MockTransport { _ in .text("hunter2") }.instrument(instrument)
+        let metrics = try #require(try await network.data(request).metrics)
+        #expect(!everyPrint(of: metrics).contains("hunter2"))
+        #expect(!metrics.waterfall().contains("hunter2"))
+        #expect(!everyPrint(of: instrument.statistics).contains("hunter2"))
+        #expect(metrics.request.headerFields.isEmpty)
+        #expect(metrics.request.body == nil)
+        #expect("\(metrics)".hasPrefix("POST https://example.com/login?token=<redacted>&page=1 → 200 in "))
+    }
+
+    @Test func aStackWithoutInstrumentHasNoMetrics() async throws {
+        let response = try await MockTransport { _ in .ok() }.retry().data(.lawful)
+        #expect(response.metrics == nil)
+        // And the request of a response is not measured when it is sent again.
+        let measured = try await MockTransport { _ in .ok() }.instrument(instrument).data(.lawful)
+        try await MockTransport { _ in .ok() }.retry().data(measured.sentRequest)
+        #expect(instrument.statistics.attempts == 1)
+        #expect(instrument.recent.first?.attempts == 1)
+    }
+
+    // MARK: The waterfall
+
+    @Test func theWaterfallShowsWhatTookTime() async throws {
+        let tries = Mutex(0)
+        let network = MockTransport { _ in
+            let isFirst = tries.withLock { tries in
+                tries += 1
+                return tries == 1
+            }
+            return (isFirst ? .status(.serviceUnavailable) : .text("hello")).delayed(by: .milliseconds(10))
+        }
+        .modified(Slow(before: .milliseconds(20), after: .zero))
+        .retry(.constant(.milliseconds(20)))
+        .instrument().environment(\.clock, .immediate())
+        let metrics = try #require(try await network.data(.lawful).metrics)
+        #expect(
+            metrics.waterfall(width: 16) == """
+                GET https://laws.example/check → 200 in 80.0 ms, 2 attempts, 5 bytes in
+                  slow            ██████            30.0 ms
+                    attempt 1         ██            10.0 ms
+                  wait (backoff)        ████        20.0 ms
+                  slow                      ██████  30.0 ms
+                    attempt 2                   ██  10.0 ms
+                """
+        )
+    }
+}
+
+/// Takes its time before it passes a request on, and after the response.
+private struct Slow: NetworkingModifier {
+    let before: Duration
+    let after: Duration
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let clock = NetworkEnvironment.current.clock
+        try await clock.sleep(for: before)
+        let response = try await upstream.send(request)
+        try await clock.sleep(for: after)
+        return response
+    }
+}
+
+private struct Slower: NetworkingModifier {
+    let before: Duration
+    let after: Duration
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await Slow(before: before, after: after).send(request, upstream: upstream)
+    }
+}
