@@ -153,7 +153,7 @@ extension HTTPResponseData {
 extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
     /// The status and the request that it answers.
     public var description: String {
-        "\(response.status.text) \(request)"
+        "\(request.hidingMarkedSecrets(in: response.status.text)) \(request)"
     }
 
     /// What a dump shows: no secret.
@@ -162,8 +162,8 @@ extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable 
             self,
             children: [
                 "request": request,
-                "status": "\(response.status)",
-                "headerFields": HeaderFields(response.headerFields),
+                "status": request.hidingMarkedSecrets(in: "\(response.status)"),
+                "headerFields": request.printable(response.headerFields),
             ]
         )
     }
@@ -187,7 +187,7 @@ extension HTTPResponseData: Hashable {
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
     /// Status and body length: `200 OK, 1024 bytes`.
     public var description: String {
-        "\(status.text), \(body.count) bytes"
+        "\(sentRequest.hidingMarkedSecrets(in: status.text)), \(body.count) bytes"
     }
 
     /// What a dump shows: no secret.
@@ -195,8 +195,8 @@ extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
         Mirror(
             self,
             children: [
-                "status": "\(status)",
-                "headerFields": HeaderFields(headerFields),
+                "status": sentRequest.hidingMarkedSecrets(in: "\(status)"),
+                "headerFields": sentRequest.printable(headerFields),
                 "body": "\(body)",
                 "request": request.description,
             ]

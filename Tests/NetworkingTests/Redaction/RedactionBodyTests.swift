@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RedactionBodyTests {
     private func text(_ body: String, _ contentType: String?, limit: Int = 4_096) -> String {
-        Redaction.standard.text(for: Data(body.utf8), contentType: contentType, limit: limit)
+        Redaction.standard.text(for: Data(body.utf8), contentType: contentType, style: .init(limit: limit))
     }
 
     @Test(arguments: [
@@ -83,7 +83,7 @@ struct RedactionBodyTests {
     }
 
     @Test func showsNoTextThatIsNotUTF8() {
-        let shown = Redaction.standard.text(for: Data([0xFF, 0xFE, 0x41]), contentType: "text/plain", limit: 10)
+        let shown = Redaction.standard.text(for: Data([0xFF, 0xFE, 0x41]), contentType: "text/plain", style: .init(limit: 10))
         #expect(shown == "3 bytes of text/plain")
     }
 
