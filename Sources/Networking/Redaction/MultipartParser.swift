@@ -21,7 +21,7 @@ struct MultipartParser {
         var parts: [Part] = []
         while true {
             let start = delimiter + self.delimiter.count
-            if source[start...].starts(with: "--".utf8) { return parts }
+            if isLast(start) { return parts }
             guard let lineEnd = source[start...].firstIndex(of: 10), let next = nextDelimiter(from: lineEnd),
                 let part = part(source[(lineEnd + 1)..<max(lineEnd + 1, bodyEnd(before: next))])
             else { return nil }
@@ -40,13 +40,23 @@ struct MultipartParser {
     private func nextDelimiter(from start: Int) -> Int? {
         var position = start
         while position < source.count {
-            if position == 0 || source[position - 1] == 10, source[position...].starts(with: delimiter) {
+            if source[position...].starts(with: delimiter), isRestOfDelimiter(position + delimiter.count) {
                 return position
             }
             guard let lineEnd = source[position...].firstIndex(of: 10) else { return nil }
             position = lineEnd + 1
         }
         return nil
+    }
+
+    private func isLast(_ position: Int) -> Bool {
+        source[position...].starts(with: "--".utf8)
+    }
+
+    /// Whether nothing follows on the line but what ends the last boundary, and space.
+    private func isRestOfDelimiter(_ position: Int) -> Bool {
+        let rest = source[position...].dropFirst(isLast(position) ? 2 : 0)
+        return rest.prefix { $0 != 10 }.allSatisfy { $0 == 32 || $0 == 9 || $0 == 13 }
     }
 
     private func part(_ bytes: ArraySlice<UInt8>) -> Part? {

@@ -54,7 +54,10 @@ struct SecretValues: Sendable, Hashable {
 
     /// Where a value ends that stands at a place, if it does.
     private static func end(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
-        literalEnd(of: value, in: text, from: start) ?? encodedEnd(of: value, in: text, from: start)
+        let ends = [
+            literalEnd(of: value, in: text, from: start), encodedEnd(of: value, in: text, from: start),
+        ]
+        return ends.compactMap { $0 }.max()
     }
 
     private static func literalEnd(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {

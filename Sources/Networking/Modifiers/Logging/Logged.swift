@@ -96,14 +96,22 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
     var onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let detail = request.logDetail ?? detail
-        guard detail != .off else { return try await upstream.send(request) }
-        let environment = NetworkEnvironment.current
-        let output = output(in: environment)
-        guard isHeard(at: output.level) else { return try await upstream.send(request) }
-        let clock = environment.clock
+        if case .off = request.logDetail ?? detail { return try await upstream.send(request) }
+        let shown = shownLevel
+        if shown <= max(level, .debug) || hasHooks { return try await sendLogged(request, upstream: upstream) }
+        guard shown <= .warning else { return try await upstream.send(request) }
+        return try await sendWatched(request, upstream: upstream)
+    }
+
+    // Apart, so that a request that nothing is logged of does not pay for the frame.
+    private func sendLogged(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let output = output
+        let clock = NetworkEnvironment.current.clock
         let start = clock.now
-        let lines = LogLines(output: output, level: level, detail: detail, privacy: privacy, redaction: redaction)
+        let lines = lines(of: request, to: output)
         logStart(of: request, to: lines, output)
         do {
             let response = try await upstream.send(observed(request, by: lines))
@@ -115,13 +123,44 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    private func output(in environment: NetworkEnvironment) -> LogOutput {
-        destination.map { .destination($0) } ?? .logger(logger ?? environment.logger)
+    /// Sends a request of which nothing is logged unless it fails.
+    private func sendWatched(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let start = NetworkEnvironment.current.clock.now
+        do {
+            return try await upstream.send(request)
+        } catch {
+            let output = output
+            let elapsed = NetworkEnvironment.current.clock.now - start
+            logFailure(of: request, error, to: lines(of: request, to: output), output, elapsed: elapsed)
+            throw error
+        }
     }
 
-    /// Whether anything of a request might be logged.
-    private func isHeard(at shown: Logger.Level) -> Bool {
-        shown <= level || shown <= .warning || onStart != nil || onSuccess != nil || onFailure != nil
+    /// The level of where it logs to, without a copy of that.
+    private var shownLevel: Logger.Level {
+        if let destination { return destination.logLevel }
+        return logger?.logLevel ?? NetworkEnvironment.current.logLevel
+    }
+
+    private var output: LogOutput {
+        destination.map { .destination($0) } ?? .logger(logger ?? NetworkEnvironment.current.logger)
+    }
+
+    private func lines(of request: HTTPRequestData, to output: LogOutput) -> LogLines {
+        LogLines(
+            output: output,
+            level: level,
+            detail: request.logDetail ?? detail,
+            privacy: privacy,
+            redaction: redaction
+        )
+    }
+
+    private var hasHooks: Bool {
+        onStart != nil || onSuccess != nil || onFailure != nil
     }
 
     private func observed(_ request: HTTPRequestData, by lines: LogLines) -> HTTPRequestData {

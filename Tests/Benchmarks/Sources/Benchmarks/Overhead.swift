@@ -6,6 +6,8 @@ enum Overhead {
     static func measure() async throws -> [Row] {
         let relative = HTTPRequestData(path: "/small")
         let absolute = InstantTransport().server(authority: "api.example.com").resolved(relative)
+        var unlogged = absolute
+        unlogged.logDetail = .off
 
         // In turns, and the best of each: what slows this machine down for a second must not hit one row and spare
         // another.
@@ -22,6 +24,9 @@ enum Overhead {
             (InstantTransport().deduplicated(), absolute),
             (InstantTransport().retry(), absolute),
             (InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
+            (InstantTransport().logged(using: .silent), absolute),
+            (InstantTransport().logged(using: .silent), unlogged),
+            (InstantTransport().logged(using: .warnings), absolute),
         ])
         let call = (times[7] - times[6]) / 8
         let factor = max(1, call / Calibration.reference)
@@ -46,6 +51,9 @@ enum Overhead {
             ),
             Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
             Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
+            Row(name: "logged, the logger shows less", value: times[12] - times[0], unit: "ns", gate: 50 * factor),
+            Row(name: "logged, off for the request", value: times[13] - times[0], unit: "ns", gate: 50 * factor),
+            Row(name: "logged, but for failures", value: times[14] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
     }
