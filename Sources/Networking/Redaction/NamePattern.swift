@@ -37,8 +37,9 @@ struct NamePattern: Sendable, Hashable {
         to end: Int
     ) -> Int? {
         guard start + piece.count <= end else { return nil }
-        return (start...(end - piece.count)).first { offset in
-            piece.indices.allSatisfy { name[offset + $0] == piece[$0] }
-        }
+        return (start...(end - piece.count))
+            .first { offset in
+                piece.indices.allSatisfy { name[offset + $0] == piece[$0] }
+            }
     }
 }

@@ -24,10 +24,11 @@ extension Redaction {
 
     /// Text whose lines stay, indented so that none can pass for the log's own.
     static func indentedLines(_ text: String) -> String {
-        let lines = text.replacing("\r\n", with: "\n").utf8.split(
-            separator: UInt8(ascii: "\n"),
-            omittingEmptySubsequences: false
-        )
+        let lines = text.replacing("\r\n", with: "\n").utf8
+            .split(
+                separator: UInt8(ascii: "\n"),
+                omittingEmptySubsequences: false
+            )
         return lines.map { singleLine(String(Substring($0)).replacing("\t", with: "    ")) }.joined(separator: "\n    ")
     }
 

@@ -90,10 +90,12 @@ extension Redaction {
             lines.append("data: \(eventData(data.joined(separator: "\n")))")
             data = []
         }
-        for line in text.replacing("\r\n", with: "\n").utf8.split(
-            omittingEmptySubsequences: false,
-            whereSeparator: { $0 == 10 || $0 == 13 }
-        ) {
+        for line in text.replacing("\r\n", with: "\n").utf8
+            .split(
+                omittingEmptySubsequences: false,
+                whereSeparator: { $0 == 10 || $0 == 13 }
+            )
+        {
             let line = String(Substring(line))
             guard line.hasPrefix("data:") else {
                 flush()
@@ -139,7 +141,8 @@ extension Redaction {
     private static let mostParts = 100
 
     private func multipart(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
-        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary) else {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
             return nil
         }
         let texts = parts.prefix(Self.mostParts)
@@ -224,7 +227,8 @@ extension Redaction {
     }
 
     private func hasHiddenPart(_ data: Data, _ type: BodyType) -> Bool {
-        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary) else {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
             return true
         }
         return parts.contains { $0.name.map { hidesBodyField($0) } ?? false }

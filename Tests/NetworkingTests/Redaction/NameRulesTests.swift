@@ -47,7 +47,8 @@ struct NameRulesTests {
 
     @Test(arguments: [
         "github_token", "githubToken", "X-Token", "botToken", "newPassword", "password_confirmation", "old-passwd",
-        "awsSecretAccessKey", "secret_key", "credentials", "google_api_key", "googleApiKey", "privateKeyPem", "PHPSESSIONID",
+        "awsSecretAccessKey", "secret_key", "credentials", "google_api_key", "googleApiKey", "privateKeyPem",
+        "PHPSESSIONID",
         "user_session_id", "client_jwt", "otp", "walletPassphrase",
     ])
     func theDefaultHidesWhatSoundsLikeASecret(name: String) {
@@ -57,7 +58,8 @@ struct NameRulesTests {
 
     @Test(arguments: [
         "max_tokens", "maxTokens", "total_tokens", "token_type", "tokenCount", "token_count", "nextPageToken",
-        "page_token", "secretary", "author", "authors", "coded", "country_code", "keyboard", "monkey", "passenger", "passed",
+        "page_token", "secretary", "author", "authors", "coded", "country_code", "keyboard", "monkey", "passenger",
+        "passed",
         "session_count", "spinning", "opinion", "codec", "signal",
     ])
     func theDefaultShowsWhatOnlySoundsLikeOne(name: String) {

@@ -83,7 +83,11 @@ struct RedactionBodyTests {
     }
 
     @Test func showsNoTextThatIsNotUTF8() {
-        let shown = Redaction.standard.text(for: Data([0xFF, 0xFE, 0x41]), contentType: "text/plain", style: .init(limit: 10))
+        let shown = Redaction.standard.text(
+            for: Data([0xFF, 0xFE, 0x41]),
+            contentType: "text/plain",
+            style: .init(limit: 10)
+        )
         #expect(shown == "3 bytes of text/plain")
     }
 
@@ -107,7 +111,10 @@ struct RedactionBodyTests {
         let body = #"{"a":"\#(String(repeating: "x", count: 1 << 20))"}"#
         #expect(text(body, "application/json", limit: 10) == "\(body.utf8.count) bytes of application/json")
         let form = "a=\(String(repeating: "x", count: 1 << 20))"
-        #expect(text(form, "application/x-www-form-urlencoded", limit: 10) == "\(form.utf8.count) bytes of application/x-www-form-urlencoded")
+        #expect(
+            text(form, "application/x-www-form-urlencoded", limit: 10)
+                == "\(form.utf8.count) bytes of application/x-www-form-urlencoded"
+        )
     }
 
     // MARK: Lines and events
@@ -144,7 +151,10 @@ struct RedactionBodyTests {
         let body = multipart([
             ("\(disposition)title", "Holiday"),
             ("\(disposition)\"password\"", "hunter2"),
-            ("\(disposition)\"photo\"; filename=\"a \\\"b\\\".jpg\"\r\nContent-Type: image/jpeg", "hunter2\r\n--bhunter2"),
+            (
+                "\(disposition)\"photo\"; filename=\"a \\\"b\\\".jpg\"\r\nContent-Type: image/jpeg",
+                "hunter2\r\n--bhunter2"
+            ),
             ("content-disposition: form-data; name=meta\r\ncontent-type: application/json", #"{"a":1,"pin":2}"#),
             ("X: y", ""),
             ("\(disposition)nested\r\nContent-Type: multipart/mixed; boundary=c", "--c--"),
@@ -159,7 +169,8 @@ struct RedactionBodyTests {
     }
 
     @Test(arguments: [
-        "--b", "--b\r\n", "--b\r\nContent-Disposition: form-data; name=token\r\n\r\nhunter2", "hunter2", "--b--hunter2", "\r\n--bhunter2",
+        "--b", "--b\r\n", "--b\r\nContent-Disposition: form-data; name=token\r\n\r\nhunter2", "hunter2", "--b--hunter2",
+        "\r\n--bhunter2",
         "--b\nhunter2\n--b--",
     ])
     func showsNothingOfPartsWithoutAnEnd(body: String) {
@@ -214,22 +225,34 @@ struct RedactionBodyTests {
 
     @Test func linesOfTextStayLinesWhereThatIsAskedFor() {
         let data = Data("a\r\nb\n\tc\u{1B}".utf8)
-        let shown = Redaction.standard.text(for: data, contentType: "text/plain", style: .init(limit: 99, isPretty: true))
+        let shown = Redaction.standard.text(
+            for: data,
+            contentType: "text/plain",
+            style: .init(limit: 99, isPretty: true)
+        )
         #expect(shown == "a\n    b\n        c\u{FFFD}")
         #expect(text("a\r\nb\n\tc\u{1B}", "text/plain") == #"a\nb\n\tc"# + "\u{FFFD}")
     }
 
     // MARK: Commands
 
-    @Test(arguments: [
-        ("application/x-ndjson", "{\"a\": 1}\n{\"token\": 1}\n", "{\"a\": 1}\n{\"token\":\"<redacted>\"}\n"),
-        ("application/x-ndjson", "{\"a\": 1}\n{\"token", nil),
-        ("application/json", "{ \"a\": 1 }", "{ \"a\": 1 }"),
-        ("application/json; charset=utf-16", "{}", nil),
-        ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=token\r\n\r\nx\r\n--b--", nil),
-        ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--"),
-        ("multipart/form-data", "token", nil),
-    ] as [(String, String, String?)])
+    @Test(
+        arguments: [
+            ("application/x-ndjson", "{\"a\": 1}\n{\"token\": 1}\n", "{\"a\": 1}\n{\"token\":\"<redacted>\"}\n"),
+            ("application/x-ndjson", "{\"a\": 1}\n{\"token", nil),
+            ("application/json", "{ \"a\": 1 }", "{ \"a\": 1 }"),
+            ("application/json; charset=utf-16", "{}", nil),
+            (
+                "multipart/form-data; boundary=b",
+                "--b\r\nContent-Disposition: form-data; name=token\r\n\r\nx\r\n--b--", nil
+            ),
+            (
+                "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--",
+                "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--"
+            ),
+            ("multipart/form-data", "token", nil),
+        ] as [(String, String, String?)]
+    )
     func aBodyToSendIsReplacedOrLeftOut(contentType: String, body: String, sent: String?) {
         let data = Redaction.standard.body(Data(body.utf8), contentType: contentType)
         #expect(data == sent.map { Data($0.utf8) })

@@ -122,7 +122,10 @@ struct RedactionTests {
         ("a\tb", "a\u{FFFD}b"),
         ("a\u{85}b\u{9B}31m\u{80}", "a\u{FFFD}b\u{FFFD}31m\u{FFFD}"),
         ("a\u{2028}b\u{2029}c", "a\u{FFFD}b\u{FFFD}c"),
-        ("\u{202E}evil\u{202C} \u{2066}x\u{2069}\u{200F}\u{61C}", "\u{FFFD}evil\u{FFFD} \u{FFFD}x\u{FFFD}\u{FFFD}\u{FFFD}"),
+        (
+            "\u{202E}evil\u{202C} \u{2066}x\u{2069}\u{200F}\u{61C}",
+            "\u{FFFD}evil\u{FFFD} \u{FFFD}x\u{FFFD}\u{FFFD}\u{FFFD}"
+        ),
         ("to\u{200B}ken\u{FEFF}\u{2060}\u{180E}", "to\u{FFFD}ken\u{FFFD}\u{FFFD}\u{FFFD}"),
         ("ü👋 fine", "ü👋 fine"),
         ("👩‍🚀 می‌خواهم é €", "👩‍🚀 می‌خواهم é €"),
@@ -176,6 +179,9 @@ struct RedactionTests {
         #expect(
             masked.lines(for: [.accept: "a", .cookie: "b"]) == ["Accept: <private>", "Cookie: <redacted>"]
         )
-        #expect(masked.text(for: Data("abc".utf8), contentType: "text/plain", style: .init(limit: 9)) == "<private> (3 bytes)")
+        #expect(
+            masked.text(for: Data("abc".utf8), contentType: "text/plain", style: .init(limit: 9))
+                == "<private> (3 bytes)"
+        )
     }
 }

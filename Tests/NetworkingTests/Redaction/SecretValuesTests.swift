@@ -20,7 +20,10 @@ struct SecretValuesTests {
         ("tok_123", "a tok_123 b tok_123", "a <redacted> b <redacted>"),
         ("tok_123", "tok_12 tok_1234", "tok_12 <redacted>4"),
         ("a b/c", "/x/a%20b%2Fc?y=a+b%2fc", "/x/<redacted>?y=<redacted>"),
-        ("a b/c", "redirect=https%3A%2F%2Fe%2F%3Fx%3Da%2520b%252Fc&z", "redirect=https%3A%2F%2Fe%2F%3Fx%3D<redacted>&z"),
+        (
+            "a b/c", "redirect=https%3A%2F%2Fe%2F%3Fx%3Da%2520b%252Fc&z",
+            "redirect=https%3A%2F%2Fe%2F%3Fx%3D<redacted>&z"
+        ),
         ("tok", "t%6Fk %74%6F%6b", "<redacted> <redacted>"),
         ("ü€", "\"\\u00fc\\u20AC\" %C3%BC%e2%82%ac", "\"<redacted>\" <redacted>"),
         ("👋x", #""\ud83d\udc4bx""#, #""<redacted>""#),
@@ -50,7 +53,11 @@ struct SecretValuesTests {
     private let secret = "tok/1 2"
 
     private func marked(_ change: (inout HTTPRequestData) -> Void = { _ in }) -> HTTPRequestData {
-        var request = HTTPRequestData(method: .post, authority: "laws.example", path: "reset/tok%2F1%202/now?q=tok%2f1+2&x=1")
+        var request = HTTPRequestData(
+            method: .post,
+            authority: "laws.example",
+            path: "reset/tok%2F1%202/now?q=tok%2f1+2&x=1"
+        )
         request.headerFields[.accept] = "text/tok/1 2"
         request.markSecret(secret)
         change(&request)

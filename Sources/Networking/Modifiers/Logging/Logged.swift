@@ -96,14 +96,27 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
     var onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        if case .off = request.logDetail ?? detail { return try await upstream.send(request) }
-        let shown = shownLevel
-        if shown <= max(level, .debug) || hasHooks { return try await sendLogged(request, upstream: upstream) }
-        guard shown <= .warning else { return try await upstream.send(request) }
-        return try await sendWatched(request, upstream: upstream)
+        switch interest(in: request) {
+        case .none: try await upstream.send(request)
+        case .failure: try await sendWatched(request, upstream: upstream)
+        case .all: try await sendLogged(request, upstream: upstream)
+        }
+    }
+
+    /// What of a request might be logged.
+    private enum Interest {
+        case none, failure, all
+    }
+
+    private func interest(in request: HTTPRequestData) -> Interest {
+        if case .off = request.logDetail ?? detail { return .none }
+        let shown = shownLevel.rank
+        if shown <= level.rank || shown <= Logger.Level.debug.rank || hasHooks { return .all }
+        return shown <= Logger.Level.warning.rank ? .failure : .none
     }
 
     // Apart, so that a request that nothing is logged of does not pay for the frame.
+    @inline(never)
     private func sendLogged(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
@@ -124,6 +137,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
     }
 
     /// Sends a request of which nothing is logged unless it fails.
+    @inline(never)
     private func sendWatched(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
@@ -210,6 +224,21 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
         let place = destination.map { "to: \(type(of: $0)), " } ?? ""
         return "logged(\(place)level: \(level), detail: \(detail)\(privacy))"
+    }
+}
+
+extension Logger.Level {
+    /// Its place among the others; comparing these is a call less than comparing levels.
+    fileprivate var rank: UInt8 {
+        switch self {
+        case .trace: 0
+        case .debug: 1
+        case .info: 2
+        case .notice: 3
+        case .warning: 4
+        case .error: 5
+        case .critical: 6
+        }
     }
 }
 

@@ -80,8 +80,10 @@ struct LogDestinationTests {
         #expect(!record.segments.contains { $0.text.contains("SECRET") })
     }
 
-    @Test(arguments: [(.public, "?x=1&token="), (.auto, "?x=<private>&token="), (.sensitive, "?x=<redacted>&token=")]
-        as [(LogPrivacy, String)])
+    @Test(
+        arguments: [(.public, "?x=1&token="), (.auto, "?x=<private>&token="), (.sensitive, "?x=<redacted>&token=")]
+            as [(LogPrivacy, String)]
+    )
     func eventsSayNothingThatIsNotForEverybody(privacy: LogPrivacy, query: String) async throws {
         let records = Records(.debug)
         let network = MockTransport([.redirect(to: "/next?y=1"), .ok()]).logged(to: records, privacy: privacy)
@@ -162,7 +164,12 @@ struct LogDestinationTests {
 
     @Test func segmentsKeepTheirPlaces() {
         let all = message(
-            .init("a"), .init("b"), .init("c", privacy: .private), .init("d"), .init("e"), .init("f", privacy: .private)
+            .init("a"),
+            .init("b"),
+            .init("c", privacy: .private),
+            .init("d"),
+            .init("e"),
+            .init("f", privacy: .private)
         )
         #expect(arguments(all) == ["ab", "c", "de", "f"])
         #expect(!all.isSensitive)
@@ -173,8 +180,13 @@ struct LogDestinationTests {
 
     @Test func whatIsPrivateNeverLandsAmongWhatIsNot() {
         let many = message(
-            .init("a"), .init("B", privacy: .private), .init("c"), .init("D", privacy: .private), .init("e"),
-            .init("F", privacy: .private), .init("g")
+            .init("a"),
+            .init("B", privacy: .private),
+            .init("c"),
+            .init("D", privacy: .private),
+            .init("e"),
+            .init("F", privacy: .private),
+            .init("g")
         )
         #expect(arguments(many) == ["a", "B", "c", "DeFg"])
     }
