@@ -29,3 +29,15 @@ extension LogDetail {
         }
     }
 }
+
+extension LogDetail: CustomStringConvertible {
+    /// The detail as an outline shows it: `basic`, `body(limit: 4096)`.
+    public var description: String {
+        switch self {
+        case .off: "off"
+        case .basic: "basic"
+        case .headers: "headers"
+        case .body(let limit, let isPretty): "body(limit: \(limit)\(isPretty ? ", prettyPrinted" : ""))"
+        }
+    }
+}

@@ -155,8 +155,8 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
 
     /// The level of where it logs to, without a copy of that.
     private var shownLevel: Logger.Level {
-        if let destination { return destination.logLevel }
-        return logger?.logLevel ?? NetworkEnvironment.current.logLevel
+        if let logger { return logger.logLevel }
+        return destination?.logLevel ?? NetworkEnvironment.current.logLevel
     }
 
     private var output: LogOutput {

@@ -51,7 +51,7 @@ enum Overhead {
             ),
             Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
             Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
-            Row(name: "logged, the logger shows less", value: times[12] - times[0], unit: "ns", gate: 50 * factor),
+            Row(name: "logged, the logger shows less", value: times[12] - times[0], unit: "ns", gate: 80 * factor),
             Row(name: "logged, off for the request", value: times[13] - times[0], unit: "ns", gate: 50 * factor),
             Row(name: "logged, but for failures", value: times[14] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
