@@ -97,17 +97,14 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @inlinable
     @inline(__always)
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard request.isMerelyUnderway else { return try await beginOrMeasure(request) }
-        return try await modifier.send(request, upstream: upstream)
-    }
-
-    /// What is not every part's business: the outermost begins, and all tell the one who measures, if there is one.
-    @usableFromInline
-    func beginOrMeasure(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard request.isUnderway else { return try await begin(request) }
-        guard let recorder = request.recorder else { return try await modifier.send(request, upstream: upstream) }
-        let number = recorder.enter(Modifier.self)
-        defer { recorder.leave(number) }
+        // One look for what nearly every part finds: nothing to do but to pass it on.
+        guard request.isMerelyUnderway else {
+            guard request.isUnderway else { return try await begin(request) }
+            // Here and not in a function of its own, which would be one more async call.
+            let number = request.enter(Modifier.self)
+            defer { request.leave(number) }
+            return try await modifier.send(request, upstream: upstream)
+        }
         return try await modifier.send(request, upstream: upstream)
     }
 

@@ -3,6 +3,7 @@
 import Darwin
 import FlyingSocks
 import Foundation
+import os
 
 #if canImport(FoundationNetworking) || canImport(FoundationEssentials) || canImport(Glibc)
 let linuxBranch: String = 1
@@ -20,4 +21,6 @@ func misuse(_ session: URLSession, _ task: URLSessionTask) {
     task.delegate = 1  // expected-error {{cannot assign value of type 'Int'}}
     _ = SocketPool<kQueue>.kQueue(maximumEvents: 1)  // expected-error {{incorrect argument label}}
     _ = BoolSocketOption.noSIGTERM  // expected-error {{has no member 'noSIGTERM'}}
+    let text = "text"
+    Logger(subsystem: "a", category: "b").log(level: .info, text)  // expected-error {{cannot convert value of type 'String'}}
 }

@@ -41,6 +41,11 @@ public struct NetworkClock: Sendable {
         engine.nanoseconds
     }
 
+    /// Whether it is the system's, which can be asked without it.
+    var isSystem: Bool {
+        engine.isSystem
+    }
+
     /// The date, which may jump.
     public var date: Date {
         engine.date
@@ -78,6 +83,7 @@ public struct NetworkClock: Sendable {
 package protocol NetworkClockEngine: Sendable {
     var now: Duration { get }
     var nanoseconds: Int64 { get }
+    var isSystem: Bool { get }
     var date: Date { get }
     func sleep(until deadline: Duration, tolerance: Duration?) async throws
     func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm
@@ -86,6 +92,10 @@ package protocol NetworkClockEngine: Sendable {
 extension NetworkClockEngine {
     package var nanoseconds: Int64 {
         now.nanoseconds
+    }
+
+    package var isSystem: Bool {
+        false
     }
 }
 
@@ -141,9 +151,8 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
         epoch.duration(to: clock.now)
     }
 
-    var nanoseconds: Int64 {
-        // The standard library takes three times as long to tell a moment, and again to tell a duration.
-        Source.self == ContinuousClock.self ? SystemTime.nanoseconds : now.nanoseconds
+    var isSystem: Bool {
+        Source.self == ContinuousClock.self
     }
 
     var date: Date {

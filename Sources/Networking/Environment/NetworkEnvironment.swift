@@ -47,6 +47,12 @@ public struct NetworkEnvironment: Sendable {
         set { values.logger = newValue }
     }
 
+    /// The level of ``logger``, which is asked for more often than the logger: without a copy of that.
+    var logLevel: Logger.Level {
+        guard let box else { return Logger.current.logLevel }
+        return box.value.logger?.logLevel ?? Logger.current.logLevel
+    }
+
     /// Whether a logger was set.
     var hasLogger: Bool {
         box?.value.logger != nil

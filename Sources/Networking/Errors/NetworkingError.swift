@@ -125,7 +125,7 @@ public struct NetworkingError: Error {
         self.request = request.landed
         self.response = response
         self.underlying = underlying
-        self.reason = reason ?? kind.sentence
+        self.reason = request.hidingMarkedSecrets(in: reason ?? kind.sentence)
     }
 }
 

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Method and URL: `POST https://my-server.com/message?greeting=Hello%20World`.
     ///
@@ -18,9 +20,16 @@ extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible
             children: [
                 "id": id,
                 "request": description,
-                "headerFields": headerFields,
-                "body": body.map { $0.description } ?? "none",
+                "headerFields": printable(headerFields.httpFields),
+                "body": hidingMarkedSecrets(in: body.map { $0.description } ?? "none"),
             ]
         )
+    }
+}
+
+extension HTTPRequestData {
+    /// Header fields of this request or of what answers it, without secrets.
+    func printable(_ fields: HTTPFields) -> [String] {
+        Redaction.standard.hidingSecrets(of: self).lines(for: fields)
     }
 }

@@ -254,7 +254,20 @@ extension HTTPRequestData {
         state.contains(.isUnderway)
     }
 
-    /// Whether it is on its way and nobody measures that: one look for what nearly every part of a stack finds.
+    /// Tells the one who measures that a part of a stack has it now.
+    ///
+    /// Returns the number to leave with.
+    @usableFromInline
+    func enter(_ part: any Any.Type) -> Int32 {
+        recorder?.enter(part) ?? -1
+    }
+
+    @usableFromInline
+    func leave(_ number: Int32) {
+        recorder?.leave(number)
+    }
+
+    /// Whether it is on its way and nobody measures that.
     @usableFromInline var isMerelyUnderway: Bool {
         state.intersection([.isUnderway, .isMeasured]) == .isUnderway
     }

@@ -167,7 +167,7 @@ extension HTTPResponseData {
 extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
     /// The status and the request that it answers.
     public var description: String {
-        "\(response.status.text) \(request)"
+        "\(request.hidingMarkedSecrets(in: response.status.text)) \(request)"
     }
 
     /// What a dump shows: no secret.
@@ -176,8 +176,8 @@ extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable 
             self,
             children: [
                 "request": request,
-                "status": "\(response.status)",
-                "headerFields": HeaderFields(response.headerFields),
+                "status": request.hidingMarkedSecrets(in: "\(response.status)"),
+                "headerFields": request.printable(response.headerFields),
             ]
         )
     }
@@ -201,7 +201,7 @@ extension HTTPResponseData: Hashable {
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
     /// Status and body length: `200 OK, 1024 bytes`.
     public var description: String {
-        "\(status.text), \(body.count) bytes"
+        "\(sentRequest.hidingMarkedSecrets(in: status.text)), \(body.count) bytes"
     }
 
     /// What a dump shows: no secret.
@@ -209,8 +209,8 @@ extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
         Mirror(
             self,
             children: [
-                "status": "\(status)",
-                "headerFields": HeaderFields(headerFields),
+                "status": sentRequest.hidingMarkedSecrets(in: "\(status)"),
+                "headerFields": sentRequest.printable(headerFields),
                 "body": "\(body)",
                 "request": request.description,
             ]

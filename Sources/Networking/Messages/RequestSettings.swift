@@ -39,6 +39,8 @@ struct RequestSettings: Sendable {
     var withheldCredentials: [HTTPField.Name] = []
     /// The query items, in lower case, whose values are secrets whatever they are called.
     var secretQueryItems: Set<String> = []
+    /// The texts that are secret wherever they stand.
+    var secretValues = SecretValues()
     /// The schemes of the credentials that wait for a challenge, in lower case, the outermost first.
     var offeredSchemes: [String] = []
     var custom = TypedValues()

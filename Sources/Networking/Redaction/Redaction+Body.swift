@@ -5,116 +5,232 @@ import Foundation
 #endif
 
 extension Redaction {
-    /// A body as text for a log: JSON and forms with hidden fields replaced, other text as it is, anything else as its
-    /// length; never more than a number of bytes.
-    func text(for data: Data, contentType: String?, limit: Int) -> String {
-        let type = (contentType ?? "").lowercased()
+    /// How a log shows bodies: up to so many bytes of each, on one line or on as many as make it readable.
+    struct BodyStyle {
+        var limit: Int
+        var isPretty = false
+
+        /// Structured text is parsed whole or not shown: half a document could end in the middle of a secret's name.
+        var parsingLimit: Int {
+            max(limit, 1 << 20)
+        }
+    }
+
+    /// The body of a request as text for a log; of one that is not in memory, what is known of it.
+    func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
+        if let data = body.data { return text(for: data, contentType: contentType, style: style) }
+        guard let parts = body.parts else { return Self.singleLine(hidingValues(in: body.description)) }
+        let texts = parts.prefix(Self.mostParts)
+            .map { part in
+                summary(
+                    name: part.name,
+                    fileName: part.fileName,
+                    data: part.body.data,
+                    count: part.body.length.map { "\($0) bytes" } ?? "unknown length",
+                    contentType: part.contentType,
+                    style: style
+                )
+            }
+        return listed(texts, of: parts.count)
+    }
+
+    /// A body as text for a log: JSON and forms with hidden fields replaced, parts by their names, other text as it is,
+    /// anything else as its length; never more than a number of bytes.
+    func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
         if data.isEmpty { return "empty" }
-        // Structured text is parsed whole or not shown: half a document could end in the middle of a secret's name.
-        let parsingLimit = max(limit, 1 << 20)
-        if type.contains("json") {
-            guard data.count <= parsingLimit, let json = try? JSONDecoder().decode(JSONValue.self, from: data) else {
-                return "\(data.count) bytes of \(Self.singleLine(type))"
-            }
-            return cut(json.text(hiding: hidesBodyField), to: limit)
-        }
-        if type.hasPrefix("application/x-www-form-urlencoded") {
-            guard data.count <= parsingLimit else { return "\(data.count) bytes of a form" }
-            let form = pairs(String(decoding: data, as: UTF8.self)[...], hiding: hidesBodyField)
-            return cut(Self.singleLine(form), to: limit)
-        }
-        guard type.hasPrefix("text/") || type.contains("xml"), let text = String(validating: data, as: UTF8.self) else {
-            return "\(data.count) bytes\(type.isEmpty ? "" : " of \(Self.singleLine(type))")"
-        }
-        return cut(text, to: limit)
+        if let mask { return "\(mask) (\(data.count) bytes)" }
+        let type = BodyType(contentType)
+        return shown(data, type, style)
+            ?? "\(data.count) bytes\(contentType.map { " of \(described($0))" } ?? "")"
     }
 
-    /// A body that can still be sent: as it is where nothing in it is hidden, else with the hidden fields of JSON and forms replaced.
+    /// What is shown of a body; nil for nothing but its length.
+    private func shown(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        if type.shape == .text { return plainText(data, type, style) }
+        guard type.shape != .bytes, data.count <= style.parsingLimit else { return nil }
+        let text: String? =
+            switch type.shape {
+            case .json: type.text(of: data).flatMap { json($0, isPretty: style.isPretty) }
+            case .jsonLines: type.text(of: data).map { jsonLines($0, isPretty: style.isPretty) }
+            case .form: type.text(of: data).map { Self.singleLine(pairs($0[...], hiding: hidesBodyField)) }
+            case .events: type.text(of: data).map { events($0, isPretty: style.isPretty) }
+            case .multipart: multipart(data, type, style)
+            case .text, .bytes: nil
+            }
+        return text.map { Self.cut(hidingValues(in: $0), to: style.limit, of: data.count) }
+    }
+
+    private func described(_ contentType: String) -> String {
+        Self.cut(Self.singleLine(hidingValues(in: contentType.lowercased())), to: 256)
+    }
+
+    // MARK: JSON
+
+    private func json(_ text: String, isPretty: Bool) -> String? {
+        JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isHidden: hidesBodyField)?.text
+    }
+
+    /// A document a line; a record separator may begin one (RFC 7464).
+    private func jsonLines(_ text: String, isPretty: Bool) -> String {
+        text.utf8.split { $0 == 10 || $0 == 13 || $0 == 0x1E }
+            .compactMap { line in
+                let line = String(Substring(line))
+                guard line.utf8.contains(where: { $0 != 32 && $0 != 9 }) else { return nil }
+                return json(line, isPretty: isPretty) ?? "\(line.utf8.count) bytes"
+            }
+            .joined(separator: isPretty ? "\n" : " ")
+    }
+
+    /// Server-sent events, each with its data, which is often JSON.
+    private func events(_ text: String, isPretty: Bool) -> String {
+        var lines: [String] = []
+        var data: [String] = []
+        func flush() {
+            guard !data.isEmpty else { return }
+            lines.append("data: \(eventData(data.joined(separator: "\n")))")
+            data = []
+        }
+        for line in text.replacing("\r\n", with: "\n").utf8
+            .split(
+                omittingEmptySubsequences: false,
+                whereSeparator: { $0 == 10 || $0 == 13 }
+            )
+        {
+            let line = String(Substring(line))
+            guard line.hasPrefix("data:") else {
+                flush()
+                if !line.isEmpty { lines.append(Self.escapedLine(line)) }
+                continue
+            }
+            data.append(String(line.dropFirst(line.hasPrefix("data: ") ? 6 : 5)))
+        }
+        flush()
+        return lines.joined(separator: isPretty ? "\n    " : " ")
+    }
+
+    private func eventData(_ text: String) -> String {
+        if let json = json(text, isPretty: false) { return json }
+        let first = text.utf8.first { $0 != 32 && $0 != 9 && $0 != 10 }
+        // The beginning of a document whose end did not come, perhaps.
+        guard first != UInt8(ascii: "{"), first != UInt8(ascii: "[") else { return "\(text.utf8.count) bytes" }
+        return Self.escapedLine(text)
+    }
+
+    // MARK: Text
+
+    private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        // What is left out need not be looked at, unless it is the end of something marked.
+        var bytes = data[...]
+        if secretValues.isEmpty, bytes.count > style.limit {
+            bytes = bytes.prefix(style.limit)
+            // Whole characters; what a byte belongs to is told by at most three before it.
+            for _ in 0..<3 where type.text(of: bytes) == nil {
+                bytes = bytes.dropLast()
+            }
+        }
+        guard !bytes.contains(0), let text = type.text(of: bytes) else { return nil }
+        let shown = hidingValues(in: text)
+        let line = style.isPretty ? Self.indentedLines(shown) : Self.escapedLine(shown)
+        guard bytes.count < data.count else { return Self.cut(line, to: style.limit, of: data.count) }
+        return "\(line)… (\(data.count) bytes)"
+    }
+
+    // MARK: Parts
+
+    /// More parts than that are counted.
+    private static let mostParts = 100
+
+    private func multipart(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
+            return nil
+        }
+        let texts = parts.prefix(Self.mostParts)
+            .map { part in
+                summary(
+                    name: part.name,
+                    fileName: part.fileName,
+                    data: Data(part.bytes),
+                    count: "\(part.bytes.count) bytes",
+                    contentType: part.contentType,
+                    style: style
+                )
+            }
+        return listed(texts, of: parts.count)
+    }
+
+    private func listed(_ texts: [String], of count: Int) -> String {
+        (texts + (count > texts.count ? ["… (\(count) parts)"] : [])).joined(separator: "; ")
+    }
+
+    /// A part by its name and size, and what is in it if that is no file and not hidden.
+    private func summary(
+        name: String?,
+        fileName: String?,
+        data: Data?,
+        count: String,
+        contentType: String?,
+        style: BodyStyle
+    ) -> String {
+        let label = name.map { Self.cut(Self.singleLine(hidingValues(in: $0)), to: 256) } ?? "a part"
+        if let name, hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
+        if let mask { return "\(label): \(mask) (\(count))" }
+        if let fileName {
+            let file = Self.cut(Self.singleLine(hidingValues(in: fileName)), to: 256)
+            return "\(label) \"\(file)\": \(count)\(contentType.map { " of \(described($0))" } ?? "")"
+        }
+        let type = BodyType(contentType ?? "text/plain")
+        // Parts that have parts may have parts, and so on: a body from outside decides how deep.
+        guard let data, type.shape != .multipart, let text = shown(data, type, style) else {
+            return "\(label): \(count)\(contentType.map { " of \(described($0))" } ?? "")"
+        }
+        return "\(label): \(text)"
+    }
+
+    // MARK: Bodies that are sent
+
+    /// A body that can still be sent: as it is where nothing in it is hidden, else with what is hidden replaced.
     ///
-    /// Returns nil for JSON that cannot be read, since nobody knows what is in it.
+    /// Returns nil for one that cannot be read though its type is one of those that have hidden fields, since nobody knows what is in it.
     func body(_ data: Data, contentType: String?) -> Data? {
-        let type = (contentType ?? "").lowercased()
-        if type.contains("json") {
-            guard let json = try? JSONDecoder().decode(JSONValue.self, from: data) else { return nil }
-            return json.hasName(hidesBodyField) ? Data(json.text(hiding: hidesBodyField).utf8) : data
-        }
-        if type.hasPrefix("application/x-www-form-urlencoded") {
-            return Data(pairs(String(decoding: data, as: UTF8.self)[...], hiding: hidesBodyField).utf8)
-        }
-        return data
-    }
-
-    private func cut(_ text: String, to limit: Int) -> String {
-        guard text.utf8.count > limit else { return text }
-        return "\(String(decoding: text.utf8.prefix(limit), as: UTF8.self))… (\(text.utf8.count) bytes)"
-    }
-}
-
-/// JSON of any shape, to be written down again with some of its fields hidden.
-private enum JSONValue: Decodable {
-    case null
-    case bool(Bool)
-    case number(Decimal)
-    case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode([String: JSONValue].self) {
-            self = .object(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else {
-            self = .number(try container.decode(Decimal.self))
-        }
-    }
-
-    /// Whether a name for which this holds is in it, at any depth.
-    func hasName(_ isHidden: (String) -> Bool) -> Bool {
-        switch self {
-        case .object(let fields): fields.contains { isHidden($0.key) || $0.value.hasName(isHidden) }
-        case .array(let elements): elements.contains { $0.hasName(isHidden) }
-        case .null, .bool, .number, .string: false
-        }
-    }
-
-    func text(hiding isHidden: (String) -> Bool) -> String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): "\(value)"
-        case .number(let value): "\(value)"
-        case .string(let value): Self.quoted(value)
-        case .array(let values): "[\(values.map { $0.text(hiding: isHidden) }.joined(separator: ","))]"
-        case .object(let fields):
-            "{"
-                + fields.sorted { $0.key < $1.key }
-                .map { name, value in
-                    let text = isHidden(name) ? Self.quoted(Redaction.placeholder) : value.text(hiding: isHidden)
-                    return "\(Self.quoted(name)):\(text)"
-                }
-                .joined(separator: ",") + "}"
-        }
-    }
-
-    private static func quoted(_ text: String) -> String {
-        let escaped = text.unicodeScalars.map { scalar in
-            switch scalar {
-            case "\"": "\\\""
-            case "\\": "\\\\"
-            case "\n": "\\n"
-            case "\r": "\\r"
-            case "\t": "\\t"
-            case _ where scalar.value < 32: "\u{FFFD}"
-            default: String(scalar)
+        let type = BodyType(contentType)
+        let body: Data? =
+            switch type.shape {
+            case .json: type.text(of: data).flatMap { sendableJSON($0, data) }
+            case .jsonLines: sendableLines(data, type)
+            case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
+            case .multipart: hasHiddenPart(data, type) ? nil : data
+            case .events, .text, .bytes: data
             }
+        guard let body, !secretValues.isEmpty else { return body }
+        return secretValues.hidden(in: Array(body)).map { Data($0) } ?? body
+    }
+
+    private func sendableJSON(_ text: String, _ data: Data) -> Data? {
+        guard let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField) else { return nil }
+        return json.hasHidden ? Data(json.text.utf8) : data
+    }
+
+    private func sendableLines(_ data: Data, _ type: BodyType) -> Data? {
+        guard let text = type.text(of: data) else { return nil }
+        var lines: [String] = []
+        for bytes in text.utf8.split(separator: 10, omittingEmptySubsequences: false) {
+            let line = String(Substring(bytes))
+            guard line.contains(where: { !$0.isWhitespace }) else {
+                lines.append(line)
+                continue
+            }
+            guard let json = JSONRedactor.redact(Array(bytes), isHidden: hidesBodyField) else { return nil }
+            lines.append(json.hasHidden ? json.text : line)
         }
-        return "\"\(escaped.joined())\""
+        return Data(lines.joined(separator: "\n").utf8)
+    }
+
+    private func hasHiddenPart(_ data: Data, _ type: BodyType) -> Bool {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
+            return true
+        }
+        return parts.contains { $0.name.map { hidesBodyField($0) } ?? false }
     }
 }

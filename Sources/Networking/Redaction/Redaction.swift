@@ -4,81 +4,85 @@ public import HTTPTypes
 ///
 /// ```swift
 /// let redaction = Redaction.standard
-///     .addingHeaderFields("X-Session")
+///     .addingHeaderFields("X-Session", "X-*-Key")
 ///     .addingQueryItems("ticket")
+///     .showingBodyFields("code")
 /// let network = URLSession.shared.logged(redaction: redaction)
 /// ```
 ///
-/// Names are compared without regard to case. A header field whose `indexingStrategy` is `.disallow` is sensitive
-/// whatever its name.
-public struct Redaction: Sendable, Hashable {
+/// Names are compared without regard to case. In a name, `*` stands for any characters or none, so `*token` is each name
+/// that ends with it. A name without an asterisk comes before patterns, and of the patterns that fit, the last that was
+/// given decides.
+///
+/// Hidden whatever a redaction says are a header field whose `indexingStrategy` is `.disallow`, and what
+/// ``HTTPRequestData/markSecret(_:)`` marks.
+public struct Redaction: Sendable {
     /// What stands in place of a secret.
     public static let placeholder = "<redacted>"
 
-    private var headerFields: Set<String>
-    private var queryItems: Set<String>
-    private var bodyFields: Set<String>
+    private var rules: CopyOnWrite<Rules>
 
-    /// The default: credentials, cookies, API keys, signatures and tokens, by the names they commonly have.
-    public static let standard = Redaction(
-        headerFields: [
-            "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token",
-            "x-csrf-token", "x-xsrf-token", "x-amz-security-token", "x-goog-api-key", "authentication-info",
-            "proxy-authentication-info", "dpop",
-        ],
-        queryItems: names.union([
-            "awsaccesskeyid", "signature", "sig", "x-goog-signature", "x-amz-signature", "x-amz-credential",
-            "x-amz-security-token", "key",
-        ]),
-        bodyFields: names
-    )
-
-    /// The fields that let someone in: they go over https or loopback only, and to one origin.
-    static let credentials: Set<String> = [
-        "authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token",
-        "x-amz-security-token", "x-goog-api-key",
-    ]
-
-    static func isCredential(_ field: HTTPField) -> Bool {
-        field.indexingStrategy == .disallow || credentials.contains(field.name.canonicalName)
+    private struct Rules: Sendable, Hashable {
+        var headerFields: NameRules
+        var queryItems: NameRules
+        var bodyFields: NameRules
+        /// The query items and texts that one request knows to be secrets, whatever the rules say.
+        var secretQueryItems: Set<String> = []
+        var secretValues = SecretValues()
+        /// What stands for each value that is not hidden; nil for the value itself.
+        var mask: String?
     }
 
-    private static let names: Set<String> = [
-        "access_token", "accesstoken", "api_key", "apikey", "api-key", "assertion", "auth", "authorization",
-        "client_assertion", "client_secret", "clientsecret", "code", "code_verifier", "credential", "device_code",
-        "id_token", "idtoken", "jwt", "pass", "passcode", "passphrase", "passwd", "password", "pin", "private_key",
-        "privatekey", "refresh_token", "refreshtoken", "secret", "session", "session_id", "sessionid",
-        "subject_token", "token",
-    ]
+    init(headerFields: NameRules, queryItems: NameRules, bodyFields: NameRules) {
+        rules = CopyOnWrite(Rules(headerFields: headerFields, queryItems: queryItems, bodyFields: bodyFields))
+    }
 
     /// Hides further header fields.
     ///
-    /// - Parameter names: Their names.
+    /// - Parameter names: Their names, or patterns: `X-*-Token`.
     /// - Returns: A redaction that hides them too.
     public func addingHeaderFields(_ names: String...) -> Redaction {
-        var redaction = self
-        redaction.headerFields.formUnion(names.map { $0.lowercased() })
-        return redaction
+        with { $0.headerFields.set(names, isHidden: true) }
     }
 
     /// Hides the values of further query items.
     ///
-    /// - Parameter names: Their names.
+    /// - Parameter names: Their names, or patterns.
     /// - Returns: A redaction that hides them too.
     public func addingQueryItems(_ names: String...) -> Redaction {
-        var redaction = self
-        redaction.queryItems.formUnion(names.map { $0.lowercased() })
-        return redaction
+        with { $0.queryItems.set(names, isHidden: true) }
     }
 
-    /// Hides further fields of JSON and form bodies, at any depth.
+    /// Hides further fields of JSON and form bodies, at any depth, and parts of multipart bodies.
     ///
-    /// - Parameter names: Their names.
+    /// - Parameter names: Their names, or patterns.
     /// - Returns: A redaction that hides them too.
     public func addingBodyFields(_ names: String...) -> Redaction {
-        var redaction = self
-        redaction.bodyFields.formUnion(names.map { $0.lowercased() })
-        return redaction
+        with { $0.bodyFields.set(names, isHidden: true) }
+    }
+
+    /// Shows header fields that are hidden otherwise.
+    ///
+    /// - Parameter names: Their names, or patterns.
+    /// - Returns: A redaction that hides them no longer.
+    public func showingHeaderFields(_ names: String...) -> Redaction {
+        with { $0.headerFields.set(names, isHidden: false) }
+    }
+
+    /// Shows the values of query items that are hidden otherwise.
+    ///
+    /// - Parameter names: Their names, or patterns.
+    /// - Returns: A redaction that hides them no longer.
+    public func showingQueryItems(_ names: String...) -> Redaction {
+        with { $0.queryItems.set(names, isHidden: false) }
+    }
+
+    /// Shows fields of bodies that are hidden otherwise.
+    ///
+    /// - Parameter names: Their names, or patterns.
+    /// - Returns: A redaction that hides them no longer.
+    public func showingBodyFields(_ names: String...) -> Redaction {
+        with { $0.bodyFields.set(names, isHidden: false) }
     }
 
     /// Tells whether a header field is hidden.
@@ -86,93 +90,74 @@ public struct Redaction: Sendable, Hashable {
     /// - Parameter field: The field.
     /// - Returns: Whether its value must not be shown.
     public func hides(_ field: HTTPField) -> Bool {
-        field.indexingStrategy == .disallow || headerFields.contains(field.name.canonicalName)
+        field.indexingStrategy == .disallow
+            || rules.value.headerFields.hides(lowercased: field.name.canonicalName)
+    }
+
+    static func isCredential(_ field: HTTPField) -> Bool {
+        field.indexingStrategy == .disallow || credentials.contains(field.name.canonicalName)
+    }
+
+    func hidesQueryItem(_ name: String) -> Bool {
+        let rules = rules.value
+        return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
     }
 
     func hidesBodyField(_ name: String) -> Bool {
-        bodyFields.contains(name.lowercased())
+        rules.value.bodyFields.hides(name)
     }
 
-    /// This redaction with the query items of which a request knows that they are secrets.
+    /// A text without the values that are secrets of the request.
+    func hidingValues(in text: String) -> String {
+        let values = rules.value.secretValues
+        return values.isEmpty ? text : values.hidden(in: text)
+    }
+
+    /// The values that are secrets of the request.
+    var secretValues: SecretValues {
+        rules.value.secretValues
+    }
+
+    /// What stands for each value that is not hidden; nil for the value itself.
+    var mask: String? {
+        rules.value.mask
+    }
+
+    /// This redaction with all other values replaced too.
+    func masking(_ mask: String?) -> Redaction {
+        mask == nil ? self : with { $0.mask = mask }
+    }
+
+    /// This redaction with what a request knows to be secrets.
     func hidingSecrets(of request: HTTPRequestData) -> Redaction {
-        guard let names = request.box?.value.secretQueryItems, !names.isEmpty else { return self }
+        // Field by field: the settings as a whole would be copied.
+        guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
+            return self
+        }
+        let names = box.value.secretQueryItems
+        let values = box.value.secretValues
+        guard rules.value.secretQueryItems != names || rules.value.secretValues != values else { return self }
+        return with { rules in
+            rules.secretQueryItems = names
+            rules.secretValues = values
+        }
+    }
+
+    private func with(_ change: (inout Rules) -> Void) -> Redaction {
         var redaction = self
-        redaction.queryItems.formUnion(names)
+        change(&redaction.rules.value)
         return redaction
     }
+}
 
-    /// Method and URL of a request.
-    func line(for request: HTTPRequestData) -> String {
-        if let names = request.box?.value.secretQueryItems, !names.isSubset(of: queryItems) {
-            return hidingSecrets(of: request).line(for: request)
-        }
-        let target = target(request.closedTarget)
-        guard let authority = request.authority else { return Self.singleLine("\(request.method) \(target)") }
-        let origin = "\(request.scheme ?? "https")://\(self.authority(authority))"
-        return Self.singleLine("\(request.method) \(origin)\(target == "*" ? " *" : target)")
+extension Redaction: Hashable {
+    /// Redactions are equal when they were made of the same names and patterns, in the same order.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.rules.value == rhs.rules.value
     }
 
-    /// Header fields as lines, hidden values replaced.
-    func lines(for fields: HTTPFields) -> [String] {
-        fields.map { "\($0.name.rawName): \(hides($0) ? Self.placeholder : Self.singleLine(value(of: $0)))" }
-    }
-
-    /// The value of a field that is not hidden itself; a URL in it may have what is.
-    func value(of field: HTTPField) -> String {
-        switch field.name.canonicalName {
-        case "location", "content-location", "referer": reference(field.value)
-        default: field.value
-        }
-    }
-
-    /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.
-    private func reference(_ text: String) -> String {
-        let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
-        let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
-        var reference = target(String(text[..<hash]))
-        if let slashes = reference.utf8.firstRange(of: "//".utf8) {
-            let rest = reference[slashes.upperBound...].utf8
-            let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
-            let range = slashes.upperBound..<end
-            reference.replaceSubrange(range, with: authority(String(reference[range])))
-        }
-        return hash == text.endIndex ? reference : "\(reference)#\(fragment)"
-    }
-
-    /// Path and query, hidden values replaced and everything else to the byte.
-    func target(_ target: String) -> String {
-        let (path, query) = HTTPRequestData.split(target)
-        guard let query else { return target }
-        return "\(path)?\(pairs(query, hiding: hidesQueryItem))"
-    }
-
-    private func hidesQueryItem(_ name: String) -> Bool {
-        queryItems.contains(name.lowercased())
-    }
-
-    /// Names and values as a query and a form have them, hidden values replaced.
-    ///
-    /// By bytes: a combining mark after an equals sign or an ampersand would make another character of it.
-    func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
-        text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
-            .map { piece in
-                let piece = Substring(piece)
-                guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else { return piece }
-                let name = piece[..<equals]
-                return isHidden(PercentEncoding.decode(name)) ? "\(name)=\(Self.placeholder)" : piece
-            }
-            .joined(separator: "&")
-    }
-
-    /// An authority, userinfo replaced.
-    func authority(_ authority: String) -> String {
-        guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return authority }
-        return "\(Self.placeholder)\(authority[at...])"
-    }
-
-    /// Text without the control characters that could forge a line of a log.
-    static func singleLine(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 < 32 || $0 == 127 }) else { return text }
-        return String(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "\u{FFFD}" : Character($0) })
+    /// Hashes what equality compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(rules.value)
     }
 }

@@ -90,7 +90,8 @@ struct RedactionTests {
         ("/a?token=hunter2?hunter2", "/a?token=<redacted>"),
         ("/a?token=hunter2&token=hunter2", "/a?token=<redacted>&token=<redacted>"),
         ("/a?x=token&y=a+b%20c", "/a?x=token&y=a+b%20c"),
-        ("/a?mytoken=1", "/a?mytoken=1"),
+        ("/a?max_tokens=1", "/a?max_tokens=1"),
+        ("/a?mytoken=1&user[password]=2", "/a?mytoken=<redacted>&user[password]=<redacted>"),
         ("/a?X-Amz-Signature=hunter2&X-Amz-Date=1", "/a?X-Amz-Signature=<redacted>&X-Amz-Date=1"),
         (
             "/a?access_token=h&refresh_token=h&id_token=h&client_secret=h&api_key=h&key=h&sig=h&code=h&password=h",
@@ -119,7 +120,15 @@ struct RedactionTests {
         ("a\r\nINFO forged", "a\u{FFFD}\u{FFFD}INFO forged"),
         ("\u{1B}[31mred\u{7F}\0", "\u{FFFD}[31mred\u{FFFD}\u{FFFD}"),
         ("a\tb", "a\u{FFFD}b"),
+        ("a\u{85}b\u{9B}31m\u{80}", "a\u{FFFD}b\u{FFFD}31m\u{FFFD}"),
+        ("a\u{2028}b\u{2029}c", "a\u{FFFD}b\u{FFFD}c"),
+        (
+            "\u{202E}evil\u{202C} \u{2066}x\u{2069}\u{200F}\u{61C}",
+            "\u{FFFD}evil\u{FFFD} \u{FFFD}x\u{FFFD}\u{FFFD}\u{FFFD}"
+        ),
+        ("to\u{200B}ken\u{FEFF}\u{2060}\u{180E}", "to\u{FFFD}ken\u{FFFD}\u{FFFD}\u{FFFD}"),
         ("ü👋 fine", "ü👋 fine"),
+        ("👩‍🚀 می‌خواهم é €", "👩‍🚀 می‌خواهم é €"),
     ])
     func keepsTextToOneLine(text: String, line: String) {
         #expect(Redaction.singleLine(text) == line)
@@ -129,5 +138,50 @@ struct RedactionTests {
         let field = HTTPField(name: .server, lenientValue: "a\tb\u{1B}[2J".utf8)
         let line = redaction.lines(for: HTTPFields([field]))[0]
         #expect(!line.utf8.contains { $0 < 32 || $0 == 127 })
+    }
+
+    // MARK: Limits
+
+    @Test func aGiganticValueIsCutInALogAndNowhereElse() throws {
+        let name = try #require(HTTPField.Name("X-Trace"))
+        let fields: HTTPFields = [name: String(repeating: "ü", count: 50_000)]
+        let line = try #require(redaction.boundedLines(for: fields).first)
+        #expect(line == "X-Trace: \(String(repeating: "ü", count: 1_024))… (100000 bytes)")
+        #expect(redaction.lines(for: fields) == ["X-Trace: \(String(repeating: "ü", count: 50_000))"])
+    }
+
+    @Test func fieldsWithoutNumberAreCounted() {
+        var fields = HTTPFields()
+        for _ in 0..<1_000 {
+            fields.append(HTTPField(name: .via, value: "a"))
+        }
+        let lines = redaction.boundedLines(for: fields)
+        #expect(lines.count == 201)
+        #expect(lines.last == "… (1000 fields)")
+    }
+
+    @Test func aGiganticURLIsCut() {
+        let request = HTTPRequestData(
+            authority: "a.example",
+            path: "/\(String(repeating: "p", count: 10_000))?x=\(String(repeating: "q", count: 10_000))"
+        )
+        let line = redaction.line(for: request)
+        #expect(line.utf8.count < 4_200)
+        #expect(line.contains("p… (10022 bytes)?x=q"))
+        #expect(line.hasSuffix("q… (10003 bytes)"))
+    }
+
+    // MARK: Masks
+
+    @Test func aMaskStandsForWhatIsNotHidden() {
+        let masked = redaction.masking("<private>")
+        #expect(masked.target("/a?x=1&token=2&y") == "/a?x=<private>&token=<redacted>&<private>")
+        #expect(
+            masked.lines(for: [.accept: "a", .cookie: "b"]) == ["Accept: <private>", "Cookie: <redacted>"]
+        )
+        #expect(
+            masked.text(for: Data("abc".utf8), contentType: "text/plain", style: .init(limit: 9))
+                == "<private> (3 bytes)"
+        )
     }
 }

@@ -148,7 +148,7 @@ public struct MultipartPart: Sendable, Hashable {
 /// Parts with a boundary between them.
 struct MultipartBody: BodySource {
     let boundary: String
-    private let parts: [MultipartPart]
+    let parts: [MultipartPart]
     /// Whether the parts have to be searched for the boundary, which was not drawn by chance.
     private let isBoundaryGiven: Bool
 

@@ -189,6 +189,12 @@ public struct RequestBody: Sendable {
         return source.boundary
     }
 
+    /// Its parts, for one that has them and is not in memory.
+    var parts: [MultipartPart]? {
+        guard case .source(let source as MultipartBody) = storage.content else { return nil }
+        return source.parts
+    }
+
     private var identity: String? {
         guard case .source(let source) = storage.content else { return nil }
         return source.identity

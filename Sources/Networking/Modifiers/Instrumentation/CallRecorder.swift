@@ -6,6 +6,8 @@ import Synchronization
 /// It only writes; whoever reads the log makes sense of it. So a part of a stack pays for two looks at the clock.
 final class CallRecorder: Sendable {
     let clock: NetworkClock
+    /// The system's time is told without a clock: the way through one takes as long as the rest.
+    private let isSystem: Bool
     private let log: Mutex<CallLog>
 
     /// More than that is an endless call, whose beginning tells enough.
@@ -13,26 +15,31 @@ final class CallRecorder: Sendable {
 
     init(on clock: NetworkClock) {
         self.clock = clock
-        log = Mutex(CallLog(start: clock.nanoseconds))
+        isSystem = clock.isSystem
+        log = Mutex(CallLog(start: isSystem ? SystemTime.nanoseconds : clock.nanoseconds))
+    }
+
+    private var now: Int64 {
+        isSystem ? SystemTime.nanoseconds : clock.nanoseconds
     }
 
     /// A part of the stack gets the request.
     ///
     /// - Returns: The number to leave with.
     func enter(_ part: any Any.Type) -> Int32 {
-        log.withLock { $0.add(.enter(part), at: clock.nanoseconds) }
+        log.withLock { $0.add(.enter(part), at: now) }
     }
 
     /// It has returned or thrown.
     func leave(_ number: Int32) {
-        _ = log.withLock { $0.add(.leave(number), at: clock.nanoseconds) }
+        _ = log.withLock { $0.add(.leave(number), at: now) }
     }
 
     func record(_ event: NetworkEvent) {
         guard let change = CallLog.Change(event) else { return }
         _ = log.withLock { log in
             log.tally.add(change)
-            return log.add(change, at: clock.nanoseconds)
+            return log.add(change, at: now)
         }
     }
 
@@ -46,19 +53,19 @@ final class CallRecorder: Sendable {
         let part = branch.log.withLock { $0 }
         _ = log.withLock { log in
             log.tally += part.tally
-            return log.add(.branch(CallLog.Branch(part)), at: clock.nanoseconds)
+            return log.add(.branch(CallLog.Branch(part)), at: now)
         }
     }
 
     /// Where the log is now, for who reads it from here on.
     var position: CallLog.Position {
-        log.withLock { CallLog.Position(index: $0.entries.count, tally: $0.tally, moment: clock.nanoseconds) }
+        log.withLock { CallLog.Position(index: $0.entries.count, tally: $0.tally, moment: now) }
     }
 
     /// What was recorded up to now.
     func finish() -> CallLog {
         log.withLock { log in
-            log.end = clock.nanoseconds
+            log.end = now
             // Who recorded goes with this, so the entries change hands without a copy.
             return log
         }

@@ -51,16 +51,24 @@ public struct SessionStatistics: Sendable {
     public private(set) var savedBytes: Int64 = 0
     /// How long calls took, cancelled ones left out.
     public private(set) var durations = DurationDistribution()
-    /// How long they took by route.
-    public private(set) var routes: [Route: DurationDistribution] = [:]
+    /// Where the distribution of a route is.
+    private var indices: [Route: Int] = [:]
+    private var distributions: [DurationDistribution] = []
+    /// Most calls are of the same kind as the one before, which is found without hashing.
+    private var latest: (route: Route, index: Int)?
 
     /// More than that are counted together.
     private static let mostRoutes = 256
 
+    /// How long they took by route.
+    public var routes: [Route: DurationDistribution] {
+        indices.mapValues { distributions[$0] }
+    }
+
     /// How long they took by host.
     public var hosts: [String: DurationDistribution] {
-        routes.reduce(into: [:]) { hosts, route in
-            hosts[route.key.host ?? "*", default: DurationDistribution()].merge(route.value)
+        indices.reduce(into: [:]) { hosts, route in
+            hosts[route.key.host ?? "*", default: DurationDistribution()].merge(distributions[route.value])
         }
     }
 
@@ -99,12 +107,21 @@ public struct SessionStatistics: Sendable {
             return
         }
         durations.add(metrics.duration)
-        routes[route(of: metrics.request), default: DurationDistribution()].add(metrics.duration)
+        distributions[index(of: metrics.request)].add(metrics.duration)
     }
 
-    private func route(of request: HTTPRequestData) -> Route {
-        let route = Route(host: request.authority, method: request.method.rawValue, template: request.route)
-        guard routes.count >= Self.mostRoutes, routes[route] == nil else { return route }
-        return Route(host: nil, method: "*", template: nil)
+    private mutating func index(of request: HTTPRequestData) -> Int {
+        var route = Route(host: request.authority, method: request.method.rawValue, template: request.route)
+        if let latest, latest.route == route { return latest.index }
+        if indices.count >= Self.mostRoutes, indices[route] == nil {
+            route = Route(host: nil, method: "*", template: nil)
+        }
+        let index = indices[route] ?? distributions.count
+        if index == distributions.count {
+            indices[route] = index
+            distributions.append(DurationDistribution())
+        }
+        latest = (route, index)
+        return index
     }
 }

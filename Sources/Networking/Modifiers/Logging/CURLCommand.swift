@@ -26,7 +26,8 @@ extension HTTPRequestData {
     /// Text stands in the command, other bytes are made by `printf`, and a file is named. A body that is longer than 64 KiB, or that comes from a
     /// stream, is not in it: a comment before the command says where to put it.
     ///
-    /// - Parameter redaction: What is hidden; ``Redaction/standard`` by default. With nil the command has all secrets.
+    /// - Parameter redaction: What is hidden, besides what ``markSecret(_:)`` marks; ``Redaction/standard`` by default. With nil the
+    ///   command has all secrets.
     /// - Returns: The command.
     public func curl(redaction: Redaction? = .standard) -> String {
         CURLCommand(request: self, redaction: redaction?.hidingSecrets(of: self)).text
@@ -85,7 +86,8 @@ private struct CURLCommand {
         }
         if let body = request.body, !fields.contains(.contentType) {
             // Else curl says that it is a form.
-            lines.append(body.contentType.map { "Content-Type: \($0)" } ?? "Content-Type:")
+            let type = body.contentType.map { redaction?.hidingValues(in: $0) ?? $0 }
+            lines.append(type.map { "Content-Type: \($0)" } ?? "Content-Type:")
         }
         return lines
     }
@@ -94,7 +96,10 @@ private struct CURLCommand {
 
     private var body: (preface: String, option: String?) {
         guard let body = request.body else { return ("", nil) }
-        if let file = body.fileURL { return ("", "--data-binary \(quoted("@\(file.path)"))") }
+        if let file = body.fileURL {
+            let path = redaction?.hidingValues(in: file.path) ?? file.path
+            return ("", "--data-binary \(quoted("@\(path)"))")
+        }
         let elsewhere = "--data-binary @body"
         guard let data = body.data else {
             return ("# The body comes from a stream: save it in a file named body.\n", elsewhere)

@@ -9,8 +9,8 @@ public enum LogDetail: Sendable, Hashable {
     case basic
     /// The header fields besides.
     case headers
-    /// The bodies besides, up to a number of bytes each.
-    case body(limit: Int = 4_096)
+    /// The bodies besides, up to a number of bytes each; `prettyPrinted` breaks JSON and text into lines.
+    case body(limit: Int = 4_096, prettyPrinted: Bool = false)
 }
 
 extension LogDetail {
@@ -21,10 +21,23 @@ extension LogDetail {
         }
     }
 
-    var bodyLimit: Int? {
+    /// How bodies show, if they do.
+    var bodyStyle: Redaction.BodyStyle? {
         switch self {
         case .off, .basic, .headers: nil
-        case .body(let limit): limit
+        case .body(let limit, let isPretty): Redaction.BodyStyle(limit: limit, isPretty: isPretty)
+        }
+    }
+}
+
+extension LogDetail: CustomStringConvertible {
+    /// The detail as an outline shows it: `basic`, `body(limit: 4096)`.
+    public var description: String {
+        switch self {
+        case .off: "off"
+        case .basic: "basic"
+        case .headers: "headers"
+        case .body(let limit, let isPretty): "body(limit: \(limit)\(isPretty ? ", prettyPrinted" : ""))"
         }
     }
 }

@@ -11,17 +11,19 @@ extension NetworkingComponent {
     /// ```
     ///
     /// It logs what passes its place in the stack: outside `retry` one pair of lines a call, inside it one an
-    /// attempt. The request's id, and its number if the stack has `numbered`, are metadata of every line. When the
-    /// logger shows debug lines, it also tells what happens on the way: waits, redirects, expired timeouts.
+    /// attempt, and inside `authenticated` the credentials are among the header fields, hidden. The request's id, and its number
+    /// if the stack has `numbered`, are metadata of every line. When the logger shows debug lines, it also tells what happens on
+    /// the way: waits, redirects, expired timeouts.
     ///
-    /// Credentials, cookies and tokens never show: header fields, query items and the fields of JSON and form bodies
-    /// are redacted by name, and line breaks in them cannot forge a line. Text of other kinds shows as it is when
-    /// `detail` asks for bodies.
+    /// Credentials, cookies and tokens never show: header fields, query items, the fields of JSON and form bodies and the
+    /// parts of multipart bodies are redacted by name, what ``HTTPRequestData/markSecret(_:)`` marks wherever it stands. Text
+    /// of other kinds shows as it is when `detail` asks for bodies. Nothing that comes from outside can forge a line.
     ///
     /// - Parameters:
     ///   - logger: Where to log to; nil for the environment's logger.
     ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
     ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: Whether the values of query items, header fields and bodies show, as far as the redaction lets them.
     ///   - redaction: What to hide.
     ///   - onStart: Called instead of logging a start.
     ///   - onSuccess: Called instead of logging a response, with the time it took.
@@ -31,6 +33,7 @@ extension NetworkingComponent {
         using logger: Logger? = nil,
         level: Logger.Level = .info,
         detail: LogDetail = .basic,
+        privacy: LogPrivacy = .auto,
         redaction: Redaction = .standard,
         onStart: (@Sendable (Logger, HTTPRequestData) -> Void)? = nil,
         onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)? = nil,
@@ -41,6 +44,7 @@ extension NetworkingComponent {
                 logger: logger,
                 level: level,
                 detail: detail,
+                privacy: privacy,
                 redaction: redaction,
                 onStart: onStart,
                 onSuccess: onSuccess,
@@ -48,89 +52,205 @@ extension NetworkingComponent {
             )
         )
     }
+
+    /// Logs each request when it starts and when it ends, to something else than swift-log: Apple's unified log, or a destination of
+    /// your own.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
+    /// ```
+    ///
+    /// It says the same as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, header fields and
+    /// bodies in lines of their own, and leaves it to the destination to show what is private.
+    ///
+    /// - Parameters:
+    ///   - destination: Where to log to.
+    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
+    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: Who may read the values of query items, header fields and bodies, as far as the redaction lets them show.
+    ///   - redaction: What to hide.
+    /// - Returns: A component that logs its requests.
+    public func logged(
+        to destination: some LogDestination,
+        level: Logger.Level = .info,
+        detail: LogDetail = .basic,
+        privacy: LogPrivacy = .auto,
+        redaction: Redaction = .standard
+    ) -> some NetworkingComponent {
+        modified(
+            Logged(destination: destination, level: level, detail: detail, privacy: privacy, redaction: redaction)
+        )
+    }
 }
 
 struct Logged: NetworkingModifier, CustomStringConvertible {
-    let logger: Logger?
+    /// Where to log to; nil for swift-log.
+    var destination: (any LogDestination)?
+    var logger: Logger?
     let level: Logger.Level
     let detail: LogDetail
+    let privacy: LogPrivacy
     let redaction: Redaction
-    let onStart: (@Sendable (Logger, HTTPRequestData) -> Void)?
-    let onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)?
-    let onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
+    var onStart: (@Sendable (Logger, HTTPRequestData) -> Void)?
+    var onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)?
+    var onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let detail = request.logDetail ?? detail
-        guard detail != .off else { return try await upstream.send(request) }
-        let environment = NetworkEnvironment.current
-        let logger = logger ?? environment.logger
-        let clock = environment.clock
+        switch interest(in: request) {
+        case .none: try await upstream.send(request)
+        case .failure: try await sendWatched(request, upstream: upstream)
+        case .all: try await sendLogged(request, upstream: upstream)
+        }
+    }
+
+    /// What of a request might be logged.
+    private enum Interest {
+        case none, failure, all
+    }
+
+    private func interest(in request: HTTPRequestData) -> Interest {
+        if case .off = request.logDetail ?? detail { return .none }
+        let shown = shownLevel.rank
+        if shown <= level.rank || shown <= Logger.Level.debug.rank || hasHooks { return .all }
+        return shown <= Logger.Level.warning.rank ? .failure : .none
+    }
+
+    // Apart, so that a request that nothing is logged of does not pay for the frame.
+    @inline(never)
+    private func sendLogged(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let output = output
+        let clock = NetworkEnvironment.current.clock
         let start = clock.now
-        logStart(of: request, to: logger, detail)
+        let lines = lines(of: request, to: output)
+        logStart(of: request, to: lines, output)
         do {
-            let response = try await upstream.send(observed(request, by: logger))
-            logSuccess(of: request, response, to: logger, detail, elapsed: clock.now - start)
+            let response = try await upstream.send(observed(request, by: lines))
+            logSuccess(of: request, response, to: lines, output, elapsed: clock.now - start)
             return response
         } catch {
-            logFailure(of: request, error, to: logger, detail, elapsed: clock.now - start)
+            logFailure(of: request, error, to: lines, output, elapsed: clock.now - start)
             throw error
         }
     }
 
-    private func observed(_ request: HTTPRequestData, by logger: Logger) -> HTTPRequestData {
-        guard logger.logLevel <= .debug else { return request }
+    /// Sends a request of which nothing is logged unless it fails.
+    @inline(never)
+    private func sendWatched(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let start = NetworkEnvironment.current.clock.now
+        do {
+            return try await upstream.send(request)
+        } catch {
+            let output = output
+            let elapsed = NetworkEnvironment.current.clock.now - start
+            logFailure(of: request, error, to: lines(of: request, to: output), output, elapsed: elapsed)
+            throw error
+        }
+    }
+
+    /// The level of where it logs to, without a copy of that.
+    private var shownLevel: Logger.Level {
+        if let logger { return logger.logLevel }
+        return destination?.logLevel ?? NetworkEnvironment.current.logLevel
+    }
+
+    private var output: LogOutput {
+        destination.map { .destination($0) } ?? .logger(logger ?? NetworkEnvironment.current.logger)
+    }
+
+    private func lines(of request: HTTPRequestData, to output: LogOutput) -> LogLines {
+        LogLines(
+            output: output,
+            level: level,
+            detail: request.logDetail ?? detail,
+            privacy: privacy,
+            redaction: redaction
+        )
+    }
+
+    private var hasHooks: Bool {
+        onStart != nil || onSuccess != nil || onFailure != nil
+    }
+
+    private func observed(_ request: HTTPRequestData, by lines: LogLines) -> HTTPRequestData {
+        guard lines.shows(.debug) else { return request }
         var request = request
-        request.addObserver(EventLog(logger: logger, redaction: redaction))
+        request.addObserver(EventLog(lines: lines))
         return request
     }
 
-    private func logStart(of request: HTTPRequestData, to logger: Logger, _ detail: LogDetail) {
-        if let onStart {
+    private func logStart(of request: HTTPRequestData, to lines: LogLines, _ output: LogOutput) {
+        if let onStart, case .logger(let logger) = output {
             onStart(logger, request)
-        } else if logger.logLevel <= level {
-            LogLines(logger: logger, level: level, detail: detail, redaction: redaction).start(request)
+        } else {
+            lines.start(request)
         }
     }
 
     private func logSuccess(
         of request: HTTPRequestData,
         _ response: HTTPResponseData,
-        to logger: Logger,
-        _ detail: LogDetail,
+        to lines: LogLines,
+        _ output: LogOutput,
         elapsed: @autoclosure () -> Duration
     ) {
-        if let onSuccess {
+        if let onSuccess, case .logger(let logger) = output {
             onSuccess(logger, request, response, elapsed())
-        } else if logger.logLevel <= level {
-            LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
-                .success(request, response, elapsed: elapsed())
+        } else if lines.shows(level) {
+            lines.success(request, response, elapsed: elapsed())
         }
     }
 
     private func logFailure(
         of request: HTTPRequestData,
         _ error: any Error,
-        to logger: Logger,
-        _ detail: LogDetail,
+        to lines: LogLines,
+        _ output: LogOutput,
         elapsed: @autoclosure () -> Duration
     ) {
-        if let onFailure {
+        if let onFailure, case .logger(let logger) = output {
             onFailure(logger, request, error, elapsed())
         } else {
-            LogLines(logger: logger, level: level, detail: detail, redaction: redaction)
-                .failure(request, error, elapsed: elapsed())
+            lines.failure(request, error, elapsed: elapsed())
         }
     }
 
     var description: String {
-        "logged(level: \(level), detail: \(detail))"
+        let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
+        let place = destination.map { "to: \(type(of: $0)), " } ?? ""
+        return "logged(\(place)level: \(level), detail: \(detail)\(privacy))"
+    }
+}
+
+extension Logger.Level {
+    /// Its place among the others; comparing these is a call less than comparing levels.
+    fileprivate var rank: UInt8 {
+        switch self {
+        case .trace: 0
+        case .debug: 1
+        case .info: 2
+        case .notice: 3
+        case .warning: 4
+        case .error: 5
+        case .critical: 6
+        }
     }
 }
 
 /// Logs what happens to a request on its way.
 private struct EventLog: NetworkEventObserver {
-    let logger: Logger
+    let lines: LogLines
     let redaction: Redaction
+
+    init(lines: LogLines) {
+        self.lines = lines
+        redaction = lines.publicRedaction
+    }
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         let text: String? =
@@ -160,6 +280,6 @@ private struct EventLog: NetworkEventObserver {
             case .connectionMeasured: nil
             }
         guard let text else { return }
-        logger.debug("\(text): \(redaction.line(for: request))", metadata: request.logMetadata)
+        lines.event(text, of: request)
     }
 }

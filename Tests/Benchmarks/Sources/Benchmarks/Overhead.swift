@@ -6,6 +6,8 @@ enum Overhead {
     static func measure() async throws -> [Row] {
         let relative = HTTPRequestData(path: "/small")
         let absolute = InstantTransport().server(authority: "api.example.com").resolved(relative)
+        var unlogged = absolute
+        unlogged.logDetail = .off
 
         // In turns, and the best of each: what slows this machine down for a second must not hit one row and spare
         // another.
@@ -24,6 +26,9 @@ enum Overhead {
             (InstantTransport().rateLimited(to: 1_000_000_000, per: .seconds(1)), absolute),
             (InstantTransport().modified(PassThrough()).instrument(), absolute),
             (elevenPassThroughs().instrument(), absolute),
+            (InstantTransport().logged(using: .silent), absolute),
+            (InstantTransport().logged(using: .silent), unlogged),
+            (InstantTransport().logged(using: .warnings), absolute),
         ])
         let call = (times[7] - times[6]) / 8
         let factor = max(1, call / Calibration.reference)
@@ -57,6 +62,9 @@ enum Overhead {
                 gate: 1_000 * factor
             ),
             Row(name: "instrument, each modifier", value: measured - passed, unit: "ns", gate: 100 * factor),
+            Row(name: "logged, the logger shows less", value: times[14] - times[0], unit: "ns", gate: 50 * factor),
+            Row(name: "logged, off for the request", value: times[15] - times[0], unit: "ns", gate: 50 * factor),
+            Row(name: "logged, but for failures", value: times[16] - times[0], unit: "ns"),
             Row(name: "timeout, upstream suspends once", value: times[5] - times[4], unit: "ns", gate: 3_500 * factor),
         ]
     }

@@ -65,9 +65,12 @@ extension NetworkingComponent {
 }
 
 extension Logger {
-    /// A logger that is there but shows warnings only, as in production.
-    static let silent: Logger = {
-        var logger = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
+    /// A logger that is there but shows nothing that is logged.
+    static let silent = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
+
+    /// A logger that shows warnings, as in production.
+    static let warnings: Logger = {
+        var logger = Logger(label: "benchmarks") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .warning
         return logger
     }()

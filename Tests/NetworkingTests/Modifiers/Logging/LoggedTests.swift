@@ -121,6 +121,50 @@ struct LoggedTests {
         #expect(log.lines.count == 2 + 6)
     }
 
+    /// Inside both, the log says what goes out: each attempt, with the credentials that it has, hidden.
+    @Test func attemptsShowWhatIsSent() async throws {
+        let retried = RetryPolicy.exponential(maximumRetries: 1)
+        let calls = CapturedLog()
+        let network = MockTransport([.status(.serviceUnavailable), .text("hello")])
+            .logged(using: log.logger(), detail: .headers)
+            .authenticated(withBearer: { "SECRET" }, at: ["laws.example"])
+            .retry(retried)
+            .logged(using: calls.logger(), detail: .headers)
+            .server(headerField: .accept, "text/plain")
+            .environment(\.clock, .immediate())
+
+        try await network.data(.lawful)
+
+        #expect(log.messages.map { $0.prefix(5) } == ["→ GET", "← 503", "→ GET", "← 200"])
+        let sent: Logger.MetadataValue = ["Accept: text/plain", "Authorization: <redacted>"]
+        #expect([log.lines[0], log.lines[2]].map { $0.metadata["headers"] } == [sent, sent])
+        #expect(calls.messages.map { $0.prefix(5) } == ["→ GET", "← 200"])
+        #expect(calls.lines[0].metadata["headers"] == ["Accept: text/plain"])
+        #expect(!log.text.contains("SECRET"))
+    }
+
+    @Test func thousandsOfCallsAtOnceKeepTheirLinesApart() async throws {
+        let network = MockTransport { request in .text(request.path ?? "") }
+            .logged(using: log.logger(), detail: .body())
+            .numbered()
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<4_000 {
+                group.addTask { try await network.data(HTTPRequestData(authority: "a.example", path: "/\(index)")) }
+            }
+            try await group.waitForAll()
+        }
+
+        let lines = Dictionary(grouping: log.lines) { "\($0.metadata["request-number"] ?? "")" }
+        #expect(lines.count == 4_000)
+        for pair in lines.values {
+            let path = try #require(pair.first?.message.dropFirst("→ GET https://a.example".count))
+            #expect(pair.count == 2)
+            #expect(pair.last?.metadata["body"] == "\(path)")
+            #expect(pair.last?.message.contains(" GET https://a.example\(path), ") == true)
+        }
+    }
+
     // MARK: Metadata
 
     @Test func linesOfARequestShareItsID() async throws {
@@ -198,6 +242,7 @@ struct LoggedTests {
     @Test(
         arguments: [
             (.json(["b": 1, "a": 2]), #"{"a":2,"b":1}"#),
+            (.data(Data(#"{"b": 1.10, "a": 2}"#.utf8), contentType: "application/json"), #"{"b":1.10,"a":2}"#),
             (.form(["a": "1 2", "b": "ü"]), "a=1+2&b=%C3%BC"),
             (.data(Data("text".utf8), contentType: "text/plain"), "text"),
             (.data(Data("<a/>".utf8), contentType: "application/xml"), "<a/>"),
@@ -222,6 +267,50 @@ struct LoggedTests {
         try await network.data(.lawful)
 
         #expect(log.lines.last?.metadata["body"] == "0123456789… (100 bytes)")
+    }
+
+    @Test func bodiesCanBeMadeReadable() async throws {
+        let network = MockTransport { _ in .json(["a": ["b": 1]]) }
+            .logged(using: log.logger(), detail: .body(prettyPrinted: true))
+
+        try await network.data(.lawful)
+
+        #expect(log.lines.last?.metadata["body"] == "{\n  \"a\": {\n    \"b\": 1\n  }\n}")
+    }
+
+    // MARK: Privacy
+
+    @Test(
+        arguments: [
+            (.auto, "?x=1&token=<redacted>", "Accept: a", #"{"b":1,"pin":"<redacted>"}"#),
+            (.public, "?x=1&token=<redacted>", "Accept: a", #"{"b":1,"pin":"<redacted>"}"#),
+            (.private, "?x=<private>&token=<redacted>", "Accept: <private>", "<private> (17 bytes)"),
+            (.sensitive, "?x=<redacted>&token=<redacted>", "Accept: <redacted>", "<redacted> (17 bytes)"),
+        ] as [(LogPrivacy, String, String, String)]
+    )
+    func privacyDecidesWhichValuesShow(privacy: LogPrivacy, query: String, field: String, body: String) async throws {
+        let network = MockTransport { _ in .ok() }
+            .logged(using: log.logger(.debug), detail: .body(), privacy: privacy)
+        let request = HTTPRequestData(
+            method: .post,
+            authority: "a.example",
+            path: "/p?x=1&token=2",
+            headerFields: [.accept: "a", .cookie: "c"],
+            body: .data(Data(#"{"b":1,"pin":"2"}"#.utf8), contentType: "application/json")
+        )
+
+        try await network.data(request)
+
+        let first = try #require(log.lines.first)
+        #expect(first.message == "→ POST https://a.example/p\(query)")
+        guard case .array(let fields) = first.metadata["headers"] else {
+            Issue.record("no fields")
+            return
+        }
+        #expect(fields.first == "\(field)")
+        #expect(fields.dropFirst().first == "Cookie: <redacted>")
+        #expect(first.metadata["body"] == "\(body)")
+        #expect(log.messages.last?.hasPrefix("← 200 OK POST https://a.example/p\(query), 0 bytes in ") == true)
     }
 
     // MARK: Hooks
@@ -424,7 +513,7 @@ struct LoggedTests {
     // MARK: Forged lines
 
     @Test func nothingFromOutsideForgesALine() async throws {
-        let forged = "x\r\n2026-01-01 info: forged \u{1B}[2J"
+        let forged = "x\r\n2026-01-01 info: forged \u{1B}[2J \u{85} \u{2028} \u{9B}2J \u{202E}"
         let transport = MockTransport { _ in
             MockResponse(
                 status: .init(code: 299, reasonPhrase: forged),
@@ -435,6 +524,8 @@ struct LoggedTests {
         let network = transport.logged(using: log.logger(.trace), detail: .body())
 
         try await network.data(.lawful)
+        let texts = MockTransport { _ in .text(forged) }.logged(using: log.logger(.trace), detail: .body())
+        try await texts.data(.lawful)
         let failing = MockTransport { request in
             throw NetworkingError(.connection, request: request, reason: "reason \(forged)")
         }
@@ -445,7 +536,7 @@ struct LoggedTests {
         for line in log.lines {
             let text = "\(line.message) \(line.metadata)"
             #expect(!text.contains { $0.isNewline })
-            #expect(!text.unicodeScalars.contains("\u{1B}"))
+            #expect(!text.unicodeScalars.contains { "\u{1B}\u{85}\u{2028}\u{9B}\u{202E}".unicodeScalars.contains($0) })
         }
     }
 }

@@ -1,0 +1,14 @@
+import Logging
+
+/// Where the lines of one request go.
+enum LogOutput: Sendable {
+    case logger(Logger)
+    case destination(any LogDestination)
+
+    var level: Logger.Level {
+        switch self {
+        case .logger(let logger): logger.logLevel
+        case .destination(let destination): destination.logLevel
+        }
+    }
+}

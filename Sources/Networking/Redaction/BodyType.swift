@@ -1,0 +1,83 @@
+/// What a Content-Type says of a body, as far as a log needs it.
+struct BodyType {
+    /// The media type in lower case, without its parameters; empty when nothing is said.
+    let essence: String
+    private let parameters: Substring
+
+    init(_ contentType: String?) {
+        let text = (contentType ?? "")[...]
+        let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
+        essence = String(text[..<end].filter { $0 != " " && $0 != "\t" }).lowercased()
+        parameters = text[end...]
+    }
+
+    enum Shape {
+        case json, jsonLines, form, multipart, events, text, bytes
+    }
+
+    var shape: Shape {
+        switch essence {
+        case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+            "application/json-seq", "application/stream+json", "application/x-json-stream":
+            .jsonLines
+        case "application/x-www-form-urlencoded": .form
+        case "text/event-stream": .events
+        case _ where essence.contains("json"): .json
+        case _ where essence.hasPrefix("multipart/"): .multipart
+        case _ where essence.hasPrefix("text/") || essence.contains("xml") || essence.contains("javascript"): .text
+        default: .bytes
+        }
+    }
+
+    var boundary: String? {
+        Self.parameter("boundary", in: parameters)
+    }
+
+    /// The bytes as text; nil where they are none in their charset, or in one that is not known here.
+    func text(of bytes: some Collection<UInt8>) -> String? {
+        switch Self.parameter("charset", in: parameters)?.lowercased() {
+        case nil, "utf-8", "utf8", "us-ascii", "ascii", "":
+            let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+            return String(validating: bytes.dropFirst(isMarked ? 3 : 0), as: UTF8.self)
+        case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252":
+            // Where the last differs from the others it has what the others have as control characters. Those do not show.
+            var text = String.UnicodeScalarView()
+            text.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+            return String(text)
+        default:
+            return nil
+        }
+    }
+
+    /// A parameter as `Content-Type` and `Content-Disposition` have them: `; name=token` and `; name="a \"string\""`.
+    static func parameter(_ name: String, in text: Substring) -> String? {
+        var rest = text.utf8[...]
+        while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {
+            rest = rest[semicolon...].dropFirst().drop { $0 == 32 || $0 == 9 }
+            guard let end = rest.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }) else {
+                return nil
+            }
+            let found = String(Substring(rest[..<end])).lowercased()
+            rest = rest[end...]
+            guard rest.first == UInt8(ascii: "=") else { continue }
+            let value = takeValue(&rest)
+            if found == name { return value }
+        }
+        return nil
+    }
+
+    private static func takeValue(_ rest: inout Substring.UTF8View) -> String {
+        rest = rest.dropFirst()
+        guard rest.first == UInt8(ascii: "\"") else {
+            let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
+            defer { rest = rest[end...] }
+            return String(Substring(rest[..<end]).filter { $0 != " " })
+        }
+        rest = rest.dropFirst()
+        var value: [UInt8] = []
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            value.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+}

@@ -1,0 +1,46 @@
+/// Which names are hidden: single ones, which are looked up, and patterns, which are tried.
+struct NameRules: Sendable, Hashable {
+    /// Whether a name is hidden, in lower case.
+    private var names: [String: Bool] = [:]
+    /// The patterns, of which the last that fits decides.
+    private var patterns: [Rule] = []
+
+    private struct Rule: Sendable, Hashable {
+        let pattern: NamePattern
+        let isHidden: Bool
+    }
+
+    init(hiding hidden: [String], showing shown: [String] = []) {
+        set(hidden, isHidden: true)
+        set(shown, isHidden: false)
+    }
+
+    /// Adds names and patterns, which come before those that are there.
+    mutating func set(_ texts: [String], isHidden: Bool) {
+        for text in texts.map({ $0.lowercased() }) {
+            guard let pattern = NamePattern(text) else {
+                names[text] = isHidden
+                continue
+            }
+            patterns.removeAll { $0.pattern == pattern }
+            patterns.append(Rule(pattern: pattern, isHidden: isHidden))
+        }
+    }
+
+    /// Whether a name is hidden.
+    ///
+    /// One with brackets, `user[password]`, is hidden when any of its parts is.
+    func hides(_ name: String) -> Bool {
+        let name = name.lowercased()
+        if hides(lowercased: name) { return true }
+        guard name.utf8.contains(UInt8(ascii: "[")) else { return false }
+        return name.split { $0 == "[" || $0 == "]" }.contains { hides(lowercased: String($0)) }
+    }
+
+    /// Whether a name that is in lower case is hidden.
+    func hides(lowercased name: String) -> Bool {
+        if let isHidden = names[name] { return isHidden }
+        var name = name
+        return name.withUTF8 { bytes in patterns.last { $0.pattern.matches(bytes) }?.isHidden ?? false }
+    }
+}

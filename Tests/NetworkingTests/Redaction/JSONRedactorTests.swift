@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct JSONRedactorTests {
+    private func redact(_ text: String, _ layout: JSONRedactor.Layout = .compact) -> String? {
+        JSONRedactor.redact(Array(text.utf8), layout: layout) { $0 == "secret" }?.text
+    }
+
+    @Test(arguments: [
+        (#" { "b" : 1 , "a" : [ true , false , null ] } "#, #"{"b":1,"a":[true,false,null]}"#),
+        (#"{"a":1,"a":2}"#, #"{"a":1,"a":2}"#),
+        (#"{"secret":1,"secret":{"x":[1,{}]},"a":2}"#, #"{"secret":"<redacted>","secret":"<redacted>","a":2}"#),
+        ("12345678901234567890.10E-0400", "12345678901234567890.10E-0400"),
+        ("[0.10,-0,1e5,1E+5]", "[0.10,-0,1e5,1E+5]"),
+        (#""\u00e4\/\ud83d""#, #""\u00e4\/\ud83d""#),
+        (#"{"s\u0065cret":"x"}"#, #"{"s\u0065cret":"<redacted>"}"#),
+        (#"{"a":{"secret":[[],{"a":"}"}]},"b":"]"}"#, #"{"a":{"secret":"<redacted>"},"b":"]"}"#),
+        (#"[{"secret":""},[]]"#, #"[{"secret":"<redacted>"},[]]"#),
+        ("\"a\u{85}b\u{202E}c\u{2028}\u{7F}ü👩‍🚀\"", #""a\u0085b\u202ec\u2028\u007fü👩‍🚀""#),
+        ("\u{FEFF}[1]", "[1]"),
+        ("\r\n\t 1 ", "1"),
+    ])
+    func tokensStayAsTheyAre(text: String, shown: String) {
+        #expect(redact(text) == shown)
+    }
+
+    @Test(arguments: [
+        "", " ", "{", "}", "[", "]", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
+        "{\"a\":1", "{\"a\" 1}", "[1}", "{\"a\":1]", "1 2", "nul", "nulll", "tru", "01", "-", "1.", ".5", "1e", "+1",
+        "NaN",
+        "'a'", "\"", "\"a", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"a\nb\"", "\"\u{0}\"", "[1]]",
+        "{\"secret\":[1,2",
+        "{\"secret\":[}", "{\"secret\"", "\u{A0}1", "[1],", "// 1",
+    ])
+    func whatIsNoDocumentIsNotShown(text: String) {
+        #expect(redact(text) == nil)
+    }
+
+    @Test func whatIsNoUTF8IsNotShown() {
+        for bytes in [[0x22, 0xFF, 0x22], Array("{\"secret\":\"".utf8) + [0xC3] + Array("\"}".utf8)] as [[UInt8]] {
+            #expect(JSONRedactor.redact(bytes, isHidden: { $0 == "secret" }) == nil)
+        }
+    }
+
+    /// Whatever is shown of every beginning of a document, and of one with any byte changed, Foundation takes for a document too.
+    @Test func damagedDocumentsShowNothingOrAreDocuments() throws {
+        let document = Array(#"{"a":[1.5e3,"x\n\u00e4",{"secret":"s"}],"b":null,"c":-0}"#.utf8)
+        var shown = 0
+        for index in document.indices {
+            var damaged = document
+            damaged[index] ^= 1
+            for bytes in [Array(document[..<index]), damaged] {
+                guard let redacted = JSONRedactor.redact(bytes, isHidden: { $0 == "secret" }) else { continue }
+                shown += 1
+                for text in [bytes, Array(redacted.text.utf8)] {
+                    #expect(
+                        (try? JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed)) != nil,
+                        "\(String(decoding: text, as: UTF8.self))"
+                    )
+                }
+            }
+        }
+        #expect((1..<document.count).contains(shown))
+    }
+
+    @Test(arguments: [JSONRedactor.Layout.compact, .pretty])
+    func noDepthIsTooDeep(layout: JSONRedactor.Layout) throws {
+        let depth = 100_000
+        let open = String(repeating: #"[{"a":"#, count: depth)
+        let document = open + "1" + String(repeating: "}]", count: depth)
+        let redacted = try #require(redact(document, layout))
+        #expect(redacted.utf8.count < 2 * document.utf8.count)
+        #expect(redact(open + "1", layout) == nil)
+    }
+
+    @Test func aDocumentCanBeMadeReadable() {
+        let pretty = redact(#"{"name":"Emily","secret":[1],"tags":["a","b"],"none":[],"n":{"x":1}}"#, .pretty)
+        #expect(
+            pretty == """
+                {
+                  "name": "Emily",
+                  "secret": "<redacted>",
+                  "tags": [
+                    "a",
+                    "b"
+                  ],
+                  "none": [],
+                  "n": {
+                    "x": 1
+                  }
+                }
+                """
+        )
+    }
+}

@@ -1,0 +1,98 @@
+import HTTPTypes
+import Testing
+
+// Which names a redaction hides is asked by logs only, one by one; the rules are internal.
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct NameRulesTests {
+    @Test(arguments: [
+        ("*token", "token", true), ("*token", "access_token", true), ("*token", "tokens", false),
+        ("*token", "oken", false), ("x-*-token", "x-vault-token", true), ("x-*-token", "x--token", true),
+        ("x-*-token", "x-token", false), ("a*", "a", true), ("a*", "ba", false), ("*", "", true), ("*", "any", true),
+        ("*a*b*", "xxaxxbxx", true), ("*a*b*", "ba", false), ("*ab*ab*", "ab", false), ("*ab*ab*", "abab", true),
+        ("a*a", "a", false), ("a*a", "aa", true), ("**", "x", true), ("a**b", "ab", true), ("*ü*", "münze", true),
+        ("a.b", "axb", false), ("[ab]*", "a", false), ("?*", "a", false),
+    ])
+    func anAsteriskIsAnyCharacters(pattern: String, name: String, isHidden: Bool) {
+        #expect(NameRules(hiding: [pattern]).hides(name) == isHidden)
+    }
+
+    @Test func casesAreAllTheSame() {
+        let rules = NameRules(hiding: ["X-*-TOKEN", "Ticket"])
+        #expect(rules.hides("x-Vault-Token"))
+        #expect(rules.hides("TICKET"))
+    }
+
+    @Test func aNameComesBeforePatternsAndTheLastPatternBeforeOthers() {
+        var rules = NameRules(hiding: ["*token", "id"], showing: ["page*", "my_token"])
+        #expect(!rules.hides("my_token"))
+        #expect(!rules.hides("page_token"))
+        rules.set(["*_token"], isHidden: true)
+        #expect(rules.hides("page_token"))
+        #expect(!rules.hides("my_token"))
+        rules.set(["*token"], isHidden: false)
+        #expect(!rules.hides("page_token"))
+        rules.set(["my_token"], isHidden: true)
+        #expect(rules.hides("my_token"))
+        #expect(rules.hides("id"))
+    }
+
+    @Test(arguments: ["user[password]", "password[]", "user[password][0]", "a[b[TOKEN]]"])
+    func aPartOfANameInBracketsIsAName(name: String) {
+        #expect(Redaction.standard.hidesBodyField(name))
+    }
+
+    // MARK: The default
+
+    @Test(arguments: [
+        "github_token", "githubToken", "X-Token", "botToken", "newPassword", "password_confirmation", "old-passwd",
+        "awsSecretAccessKey", "secret_key", "credentials", "google_api_key", "googleApiKey", "privateKeyPem",
+        "PHPSESSIONID",
+        "user_session_id", "client_jwt", "otp", "walletPassphrase",
+    ])
+    func theDefaultHidesWhatSoundsLikeASecret(name: String) {
+        #expect(Redaction.standard.hidesQueryItem(name))
+        #expect(Redaction.standard.hidesBodyField(name))
+    }
+
+    @Test(arguments: [
+        "max_tokens", "maxTokens", "total_tokens", "token_type", "tokenCount", "token_count", "nextPageToken",
+        "page_token", "secretary", "author", "authors", "coded", "country_code", "keyboard", "monkey", "passenger",
+        "passed",
+        "session_count", "spinning", "opinion", "codec", "signal",
+    ])
+    func theDefaultShowsWhatOnlySoundsLikeOne(name: String) {
+        #expect(!Redaction.standard.hidesQueryItem(name))
+        #expect(!Redaction.standard.hidesBodyField(name))
+    }
+
+    @Test(
+        arguments: [
+            ("X-Vault-Token", true), ("Private-Token", true), ("X-Client-Secret", true), ("X-My-Api-Key", true),
+            ("X-Forwarded-Authorization", true), ("X-Original-Cookie", true), ("X-RateLimit-Remaining-Tokens", false),
+            ("Idempotency-Key", false), ("Sec-WebSocket-Key", false), ("Cookie-Policy", false), ("ETag", false),
+            ("X-Request-ID", false),
+        ]
+    )
+    func theDefaultKnowsHeaderFieldsByTheirSound(name: String, isHidden: Bool) throws {
+        let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "x")
+        #expect(Redaction.standard.hides(field) == isHidden)
+    }
+
+    @Test func patternsCanBeAddedAndTakenBack() throws {
+        let name = try #require(HTTPField.Name("X-Tenant-Seed"))
+        let field = HTTPField(name: name, value: "x")
+        let redaction = Redaction.standard.addingHeaderFields("X-*-Seed").addingQueryItems("*ticket*")
+            .addingBodyFields("iban*").showingBodyFields("code", "*token").showingQueryItems("key")
+        #expect(redaction.hides(field))
+        #expect(!redaction.showingHeaderFields("x-tenant-*").hides(field))
+        #expect(redaction.target("/?MyTicketID=x&key=y") == "/?MyTicketID=<redacted>&key=y")
+        #expect(redaction.hidesBodyField("ibanNumber"))
+        #expect(!redaction.hidesBodyField("code"))
+        #expect(!redaction.hidesBodyField("github_token"))
+        // Named in the default, and a name comes before a pattern.
+        #expect(redaction.hidesBodyField("access_token"))
+        #expect(redaction.hidesQueryItem("code"))
+    }
+}
