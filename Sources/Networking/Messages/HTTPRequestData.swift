@@ -115,6 +115,14 @@ public struct HTTPRequestData: Sendable, Identifiable {
         self.body = body
     }
 
+    /// A request with the label and the line of another one, and nothing else.
+    private init(naming other: HTTPRequestData) {
+        id = other.id
+        line = other.line
+        headerFields = HeaderFields()
+        state = other.state.intersection([.isResolved, .isForServer, .hasServer])
+    }
+
     /// Creates a request to a URL.
     ///
     /// A relative URL leaves scheme and authority open. The fragment is not sent.
@@ -274,11 +282,10 @@ extension HTTPRequestData {
 
     /// Method, URL, route, number and label, for who keeps many.
     var named: HTTPRequestData {
-        var request = landed
-        let (route, number, secrets) = (route, number, box?.value.secretQueryItems ?? [])
-        request.headerFields = HeaderFields()
-        request.body = nil
-        request.box = nil
+        var request = HTTPRequestData(naming: self)
+        guard let box else { return request }
+        let (route, number, secrets) = (box.value.route, box.value.number, box.value.secretQueryItems)
+        if !box.value.secretValues.isEmpty { request.settings.secretValues = box.value.secretValues }
         if route != nil { request.route = route }
         if number != nil { request.number = number }
         if !secrets.isEmpty { request.settings.secretQueryItems = secrets }

@@ -104,7 +104,8 @@ struct ObservedTests {
         let transport = MockTransport { _ in .ok() }
         let clock = ManualClock()
         let flights = Flights()
-        let network = transport.delayed(by: .seconds(1)).deduplicated(sharing: flights).environment(\.clock, .manual(clock))
+        let network = transport.delayed(by: .seconds(1)).deduplicated(sharing: flights)
+            .environment(\.clock, .manual(clock))
         let first = Task { try await network.observed(by: Naming(name: "first")).data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.observed(by: Naming(name: "second")).data(.lawful) }

@@ -13,7 +13,7 @@ enum Events {
             }
             """
         )
-        let network = URLSession.shared.timeout(.seconds(10)).server(baseURL: server.url)
+        let network = URLSession.shared.timeout(.seconds(10)).instrument(Tour.instrument).server(baseURL: server.url)
         var count = 0
         for try await event in try await network.events(HTTPRequestData(path: "news")) {
             Terminal.say("event \(event.id): \(event.data)")

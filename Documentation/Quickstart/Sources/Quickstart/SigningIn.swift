@@ -21,7 +21,7 @@ enum SigningIn {
         let tokens = TokenStore(nil, in: InMemorySessionStorage(), delegate: Renewal(url: server.url))
         let network = URLSession.shared
             .authenticated(with: tokens) { $0.path == "/auth/login" }
-            .server(baseURL: server.url)
+            .instrument(Tour.instrument).server(baseURL: server.url)
 
         tokens.set(try await logIn(over: network))
         Terminal.say("Signed in as \(try await me(over: network)).")

@@ -22,6 +22,7 @@ enum Tour {
             try await SigningIn.show(server)
         }
         try await aMock()
+        try aWaterfall()
         Terminal.title("That was the tour")
         Terminal.say("Documentation/Modifiers.md lists every modifier; Sources/Quickstart is what you just saw.")
     }
@@ -32,7 +33,11 @@ enum Tour {
             .timeout(.milliseconds(500))
             .logged(using: TerminalLog.logger)
             .numbered()
+            .instrument(instrument)
     }
+
+    /// Measures all that the tour sends.
+    static let instrument = Instrument(keeping: 100)
 
     private static func aStack(for server: TestServer) -> some NetworkingComponent {
         Terminal.title("1. A client is a composed value")
@@ -42,6 +47,7 @@ enum Tour {
                 .timeout(.milliseconds(500))
                 .logged()
                 .numbered()
+                .instrument()
                 .server(baseURL: server.url)
             """
         )
@@ -167,6 +173,27 @@ enum Tour {
         let user = try await network.request(.user(id: 42))
         Terminal.say("\(user.name) answered \(transport.requests[0]).")
         try expect(transport.requests.count == 1, "the mock saw one request")
+    }
+
+    private static func aWaterfall() throws {
+        Terminal.title("16. Where the time went")
+        Terminal.code(
+            """
+            print(instrument.waterfall())
+            let call = instrument.recent.first { $0.attempts > 1 }
+            print(call?.waterfall() ?? "")
+            """
+        )
+        Terminal.say(instrument.waterfall(width: 32))
+        guard let call = instrument.recent.first(where: { $0.attempts > 1 }) else {
+            return try expect(false, "a call with more than one attempt was measured")
+        }
+        Terminal.say("The one with three attempts:")
+        Terminal.say(call.waterfall(width: 32))
+        let statistics = instrument.statistics
+        Terminal.say("\(statistics.durations), \(statistics.retries) retries, \(statistics.shared) shared")
+        let sum = call.breakdown.map(\.duration).reduce(.zero, +)
+        try expect(sum == call.duration, "the parts of a call add up to the whole")
     }
 
     /// The tour checks what it shows, so that it cannot tell a story that is no longer true.

@@ -24,7 +24,7 @@ enum UnderFire {
         let network = URLSession.shared
             .retry(.exponential(base: .milliseconds(20)))
             .deadline(.seconds(5))
-            .server(baseURL: server.url)
+            .instrument(Tour.instrument).server(baseURL: server.url)
         let response = try await network.data(HTTPRequestData(path: "busy"))
         for attempt in response.attempts {
             Terminal.say("    attempt \(attempt)")
@@ -51,7 +51,7 @@ enum UnderFire {
             return .text("the same for all")
         }
         let flights = Flights()
-        let network = URLSession.shared.deduplicated(sharing: flights).server(baseURL: server.url)
+        let network = URLSession.shared.deduplicated(sharing: flights).instrument(Tour.instrument).server(baseURL: server.url)
         let calls = (1...20).map { _ in Task { try await network.data(HTTPRequestData(path: "popular")) } }
         while flights.waiting < 20 {
             await Task.yield()
@@ -81,7 +81,7 @@ enum UnderFire {
             return .ok
         }
         let slots = Slots(max: 2)
-        let network = URLSession.shared.throttled(by: slots).server(baseURL: server.url)
+        let network = URLSession.shared.throttled(by: slots).instrument(Tour.instrument).server(baseURL: server.url)
         let calls = (1...8).map { id in Task { try await network.data(HTTPRequestData(path: "pictures/\(id)")) } }
         while slots.waiting < 6 {
             await Task.yield()

@@ -18,7 +18,7 @@ enum Uploads {
         try Data(count: 8 << 20).write(to: film)
         defer { try? FileManager.default.removeItem(at: film) }
 
-        let network = URLSession.shared.server(baseURL: server.url)
+        let network = URLSession.shared.instrument(Tour.instrument).server(baseURL: server.url)
         let films = HTTPRequestData(path: "films")
         let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
         let bar = Terminal.bar("film.mp4")

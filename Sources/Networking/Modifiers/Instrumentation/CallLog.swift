@@ -6,8 +6,9 @@ struct CallLog: Sendable {
         let change: Change
     }
 
-    /// What of the events matters for where the time went. Types rather than names: making text of them takes longer than
-    /// many a call.
+    /// What of the events matters for where the time went.
+    ///
+    /// Types rather than names: making text of them takes longer than many a call.
     enum Change: Sendable {
         case enter(any Any.Type)
         /// With the number of the entry with which it came.
@@ -99,7 +100,8 @@ extension CallLog.Change {
         case .waiting(let wait, _): self = .waiting(wait)
         case .waited(let wait, _): self = .waited(wait)
         case .attemptStarted: self = .attemptStarted
-        case .attemptEnded(let sent, let received): self = .attemptEnded(CallLog.Traffic(sent: sent, received: received))
+        case .attemptEnded(let sent, let received):
+            self = .attemptEnded(CallLog.Traffic(sent: sent, received: received))
         case .attemptFailed: self = .attemptFailed
         case .readingBody: self = .phase(.readingBody)
         case .connecting: self = .phase(.connecting)

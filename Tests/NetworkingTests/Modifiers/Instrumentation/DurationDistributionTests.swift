@@ -27,7 +27,8 @@ struct DurationDistributionTests {
         let values = (0..<10_000)
             .map { _ in
                 // From a microsecond to a minute, as many in each doubling.
-                Int64(1_000 * (1 << Int64.random(in: 0...25, using: &generator))) + .random(in: 0..<1_000, using: &generator)
+                Int64(1_000 * (1 << Int64.random(in: 0...25, using: &generator)))
+                    + .random(in: 0..<1_000, using: &generator)
             }
             .sorted()
         for value in values.shuffled(using: &generator) {

@@ -21,6 +21,13 @@ struct InstrumentedTests {
         return Dictionary(named, uniquingKeysWith: +)
     }
 
+    private func metrics(
+        of request: HTTPRequestData,
+        over network: some NetworkingComponent
+    ) async throws -> CallMetrics? {
+        try await network.data(request).metrics
+    }
+
     // MARK: Where the time goes
 
     @Test func aDelayIsReportedAsWhatItWas() async throws {
@@ -34,16 +41,14 @@ struct InstrumentedTests {
     }
 
     @Test func retriesShowTheirAttemptsAndBackoffs() async throws {
-        let tries = Mutex(0)
-        let network = MockTransport { _ in
-            let count = tries.withLock { tries in
-                tries += 1
-                return tries
-            }
-            return (count < 3 ? .status(.serviceUnavailable) : .text("hello")).delayed(by: .seconds(count))
-        }
+        let network = MockTransport([
+            .status(.serviceUnavailable).delayed(by: .seconds(1)),
+            .status(.serviceUnavailable).delayed(by: .seconds(2)),
+            .text("hello").delayed(by: .seconds(3)),
+        ])
         .retry(.constant(.seconds(10))).instrument(instrument).environment(\.clock, .immediate())
-        let metrics = try #require(try await network.data(.lawful).metrics)
+        let response = try await network.data(.lawful)
+        let metrics = try #require(response.metrics)
         #expect(parts(metrics) == ["wait (backoff)": .seconds(20), "first byte": .seconds(6)])
         #expect(metrics.attempts == 3)
         #expect(metrics.receivedBytes == 5)
@@ -64,7 +69,11 @@ struct InstrumentedTests {
             .instrument().environment(\.clock, .immediate())
         let metrics = try await network.data(.lawful).metrics
         #expect(parts(metrics) == ["first byte": .seconds(1), "slow": .seconds(6), "slower": .seconds(24)])
-        #expect(metrics?.spans.map(\.kind) == [.call, .modifier("slower"), .modifier("slow"), .attempt(1), .firstByte, .body])
+        #expect(
+            metrics?.spans.map(\.kind) == [
+                .call, .modifier("slower"), .modifier("slow"), .attempt(1), .firstByte, .body,
+            ]
+        )
         #expect(metrics?.spans.map(\.parent) == [nil, 0, 1, 2, 3, 3])
         #expect(metrics?.spans.map(\.duration) == [31, 31, 7, 1, 1, 0].map { .seconds($0) })
     }
@@ -95,16 +104,17 @@ struct InstrumentedTests {
             }
         }
 
-        func metrics(_ isUpload: Bool, _ request: HTTPRequestData) async throws -> CallMetrics? {
-            let network = Telling(isUpload: isUpload).instrument().environment(\.clock, .immediate())
-            return try await network.data(request).metrics
+        func network(isUpload: Bool) -> some NetworkingComponent {
+            Telling(isUpload: isUpload).instrument().environment(\.clock, .immediate())
         }
-        #expect(parts(try await metrics(false, .lawful)) == ["first byte": .seconds(12), "body": .seconds(16)])
+        let read = try await metrics(of: .lawful, over: network(isUpload: false))
+        #expect(parts(read) == ["first byte": .seconds(12), "body": .seconds(16)])
         let upload = HTTPRequestData(url: URL(string: "https://example.com/")!, body: .data(Data(count: 3)))
-        let told = try await metrics(true, upload)
+        let told = try await metrics(of: upload, over: network(isUpload: true))
         #expect(
             parts(told) == [
-                "reading body": .seconds(1), "connecting": .seconds(2), "first byte": .seconds(12), "body": .seconds(16),
+                "reading body": .seconds(1), "connecting": .seconds(2), "first byte": .seconds(12),
+                "body": .seconds(16),
             ]
         )
         #expect(told?.sentBytes == 3)
@@ -114,23 +124,18 @@ struct InstrumentedTests {
 
     @Test func waitsForASlotShow() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
-        let network = transport.throttled(max: 1).instrument(instrument).environment(\.clock, .manual(clock))
-        async let first = network.data(.lawful)
+        let slots = Slots(max: 1)
+        let network = transport.throttled(by: slots).instrument().environment(\.clock, .manual(clock))
+        let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
-        async let second = network.data(.lawful)
-        while instrument.statistics.calls == 0 {
-            await Task.yield()
-            if transport.requests.count == 1, clock.sleepers == 1 { try await advance(5) }
-            if transport.requests.count == 2 { break }
-        }
-        try await advance(5)
-        #expect(parts(try await first.metrics) == ["first byte": .seconds(5)])
-        let waited = parts(try await second.metrics)
-        #expect(waited["first byte"] == .seconds(5))
-    }
-
-    private func advance(_ seconds: Int) async throws {
-        try await clock.advance(by: .seconds(seconds), afterSleepers: 1)
+        let second = Task { try await network.data(.lawful) }
+        while slots.waiting < 1 { await Task.yield() }
+        clock.advance(by: .seconds(5))
+        let short = try await first.value.metrics
+        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        let long = try await second.value.metrics
+        #expect(parts(short) == ["first byte": .seconds(5)])
+        #expect(parts(long) == ["wait (slot)": .seconds(5), "first byte": .seconds(5)])
     }
 
     // MARK: The cache, and sharing
@@ -138,8 +143,8 @@ struct InstrumentedTests {
     @Test func aHitIsFromTheCacheAndSavesItsBytes() async throws {
         let transport = MockTransport { _ in .ok(Data("hello".utf8), headerFields: [.cacheControl: "max-age=60"]) }
         let network = transport.cached().instrument(instrument).environment(\.clock, .manual(clock))
-        let miss = try #require(try await network.data(.lawful).metrics)
-        let hit = try #require(try await network.data(.lawful).metrics)
+        let miss = try #require(try await metrics(of: .lawful, over: network))
+        let hit = try #require(try await metrics(of: .lawful, over: network))
         #expect(miss.cache == .cacheMiss)
         #expect(hit.cache == .cacheHit(.fresh))
         #expect((miss.attempts, miss.receivedBytes, miss.savedBytes) == (1, 5, 0))
@@ -177,9 +182,9 @@ struct InstrumentedTests {
     @Test func whoLeavesASharedExchangeIsNotToldMore() async throws {
         let transport = HeldTransport()
         let flights = Flights()
-        let ended = Mutex<[CallMetrics]>([])
+        let ended = Ended()
         let network = transport.deduplicated(sharing: flights)
-            .instrument { metrics in ended.withLock { $0.append(metrics) } }
+            .instrument { ended.add($0) }
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.arrived()
@@ -191,7 +196,7 @@ struct InstrumentedTests {
         clock.advance(by: .seconds(2))
         transport.answer()
         _ = try await second.value
-        let metrics = ended.withLock { $0 }
+        let metrics = ended.metrics
         #expect(metrics.map(\.outcome) == [.cancelled, .response(200)])
         #expect(metrics.map(\.duration) == [.seconds(1), .seconds(3)])
         #expect(parts(metrics.first) == ["first byte": .seconds(1)])
@@ -201,16 +206,16 @@ struct InstrumentedTests {
     // MARK: Endings
 
     @Test func cancelledCallsAreCountedAsThat() async throws {
-        let ended = Mutex<[CallMetrics]>([])
+        let ended = Ended()
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(10))
-            .instrument(instrument) { metrics in ended.withLock { $0.append(metrics) } }
+            .instrument(instrument) { ended.add($0) }
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(4))
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        let metrics = try #require(ended.withLock { $0 }.first)
+        let metrics = try #require(ended.metrics.first)
         #expect(metrics.outcome == .cancelled)
         #expect(parts(metrics) == ["wait (delay)": .seconds(4)])
         #expect(metrics.attempts == 0)
@@ -230,7 +235,9 @@ struct InstrumentedTests {
             }
         }
         .instrument(instrument).server(authority: "example.com")
-        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "lost")) }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(path: "lost"))
+        }
         #expect(error?.metrics?.outcome == .failure(.connectionLost))
         #expect(error?.metrics?.attempts == 1)
         await #expect(throws: Others.self) { try await network.data(HTTPRequestData(path: "others")) }
@@ -337,7 +344,7 @@ struct InstrumentedTests {
         )
         request.headerFields[.authorization] = "Bearer hunter2"
         let network = MockTransport { _ in .text("hunter2") }.instrument(instrument)
-        let metrics = try #require(try await network.data(request).metrics)
+        let metrics = try #require(try await metrics(of: request, over: network))
         #expect(!everyPrint(of: metrics).contains("hunter2"))
         #expect(!metrics.waterfall().contains("hunter2"))
         #expect(!everyPrint(of: instrument.statistics).contains("hunter2"))
@@ -359,18 +366,14 @@ struct InstrumentedTests {
     // MARK: The waterfall
 
     @Test func theWaterfallShowsWhatTookTime() async throws {
-        let tries = Mutex(0)
-        let network = MockTransport { _ in
-            let isFirst = tries.withLock { tries in
-                tries += 1
-                return tries == 1
-            }
-            return (isFirst ? .status(.serviceUnavailable) : .text("hello")).delayed(by: .milliseconds(10))
-        }
+        let network = MockTransport([
+            .status(.serviceUnavailable).delayed(by: .milliseconds(10)),
+            .text("hello").delayed(by: .milliseconds(10)),
+        ])
         .modified(Slow(before: .milliseconds(20), after: .zero))
         .retry(.constant(.milliseconds(20)))
         .instrument().environment(\.clock, .immediate())
-        let metrics = try #require(try await network.data(.lawful).metrics)
+        let metrics = try #require(try await metrics(of: .lawful, over: network))
         #expect(
             metrics.waterfall(width: 16) == """
                 GET https://laws.example/check → 200 in 80.0 ms, 2 attempts, 5 bytes in
@@ -381,6 +384,19 @@ struct InstrumentedTests {
                     attempt 2                   ██  10.0 ms
                 """
         )
+    }
+}
+
+/// The calls that have ended.
+private final class Ended: Sendable {
+    private let state = Mutex<[CallMetrics]>([])
+
+    var metrics: [CallMetrics] {
+        state.withLock { $0 }
+    }
+
+    func add(_ metrics: CallMetrics) {
+        state.withLock { $0.append(metrics) }
     }
 }
 
