@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import HTTPTypes
 import Networking
 import NIOCore
+import NIOHTTP1
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -62,6 +63,7 @@ struct ClientExchange {
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(.headReceived(body.head))
+        request.emit(.connectionMeasured(ConnectionMetrics(response.version)))
         watch.receive(body.head, expecting: body.expected)
         let destination = try await destination(for: body.head)
         let delivered = try await deliver(&body, from: response.body.makeAsyncIterator(), to: destination)
@@ -177,6 +179,14 @@ extension Data {
         for buffer in buffers {
             buffer.withUnsafeReadableBytes { append(contentsOf: $0) }
         }
+    }
+}
+
+extension ConnectionMetrics {
+    /// What AsyncHTTPClient tells of a connection: what is spoken over it.
+    fileprivate init(_ version: HTTPVersion) {
+        self.init()
+        protocolVersion = version.major == 1 ? "1.\(version.minor)" : "\(version.major)"
     }
 }
 #endif

@@ -76,6 +76,8 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("server(authenticationMethod:)") { $0.server(authenticationMethod: .bearer) },
         LawfulModifier("server(mutate:)") { $0.server(mutate: \.maximumResponseBytes) { $0 / 2 } },
         LawfulModifier("server(mutateRequest:)") { $0.server { $0.query.language = "en" } },
+        LawfulModifier("instrument") { $0.instrument() },
+        LawfulModifier("observed") { $0.observed(by: CapturedEvents()) },
         LawfulModifier("cached") { $0.cached() },
         LawfulModifier("authenticated") {
             let authorities = ["laws.example", "api.example.com"]

@@ -51,7 +51,8 @@ enum UnderFire {
             return .text("the same for all")
         }
         let flights = Flights()
-        let network = URLSession.shared.deduplicated(sharing: flights).instrument(Tour.instrument).server(baseURL: server.url)
+        let network = URLSession.shared.deduplicated(sharing: flights).instrument(Tour.instrument)
+            .server(baseURL: server.url)
         let calls = (1...20).map { _ in Task { try await network.data(HTTPRequestData(path: "popular")) } }
         while flights.waiting < 20 {
             await Task.yield()

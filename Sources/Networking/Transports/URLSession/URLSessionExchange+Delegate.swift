@@ -69,6 +69,10 @@ extension URLSessionExchange: URLSessionDataDelegate {
     }
     #endif
 
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        measure(metrics)
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         // A redirect without a usable Location is not announced on Linux.
         if error == nil, !hasHead, let response = task.response {

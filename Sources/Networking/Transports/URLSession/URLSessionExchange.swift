@@ -292,6 +292,11 @@ extension URLSessionExchange {
         reportProgress()
     }
 
+    func measure(_ metrics: URLSessionTaskMetrics) {
+        guard request.hasListeners, let last = metrics.transactionMetrics.last else { return }
+        tell(.connectionMeasured(ConnectionMetrics(last)))
+    }
+
     private func tell(_ event: NetworkEvent) {
         // It is the library's own and never blocks, and the time should be right.
         request.recorder?.record(event)
