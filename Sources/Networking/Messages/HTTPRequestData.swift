@@ -283,6 +283,8 @@ extension HTTPRequestData {
             request.settings.observers = []
             request.settings.stackObservers = []
         }
+        // The stack that traced it still does.
+        request.traceAnew()
         return request
     }
 
@@ -298,6 +300,10 @@ extension HTTPRequestData {
         }
         if box?.value.offeredSchemes.isEmpty == false {
             request.settings.offeredSchemes = []
+        }
+        if isTraced {
+            request.settings.isTraced = false
+            request.settings.traceID = nil
         }
         return request
     }

@@ -37,6 +37,11 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
+    /// Whether something in the stack gives its exchanges their trace; it leaves the request with the stack.
+    var isTraced = false
+    /// The id of that trace, for log lines.
+    var traceID: TraceParent.TraceID?
+    var isTraceSampled: Bool?
     /// The query items, in lower case, whose values are secrets whatever they are called.
     var secretQueryItems: Set<String> = []
     /// The schemes of the credentials that wait for a challenge, in lower case, the outermost first.

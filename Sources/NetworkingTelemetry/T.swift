@@ -1,0 +1,4 @@
+#if Telemetry
+import Metrics
+import Tracing
+#endif

@@ -1,0 +1,3 @@
+#if Telemetry
+import Testing
+#endif
