@@ -127,7 +127,10 @@ extension TraceParent.TraceID: LosslessStringConvertible {
     static func random(_ source: SecureRandomSource) -> Self {
         // A source that gives nothing but zeros is a test's, and must not hang it.
         let bytes = source.bytes(16)
-        return Self(high: UInt64(bytes: bytes.prefix(8)), low: UInt64(bytes: bytes.dropFirst(8))) ?? Self(high: 0, low: 1)!
+        return Self(high: UInt64(bytes: bytes.prefix(8)), low: UInt64(bytes: bytes.dropFirst(8))) ?? Self(
+            high: 0,
+            low: 1
+        )!
     }
 }
 

@@ -1,4 +1,0 @@
-#if Telemetry
-import Metrics
-import Tracing
-#endif

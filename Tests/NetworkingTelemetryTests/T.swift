@@ -1,3 +1,0 @@
-#if Telemetry
-import Testing
-#endif
