@@ -187,17 +187,29 @@ struct SpanTests {
         for _ in 0..<3 {
             _ = try? await network.data(request)
         }
-        _ = try? await network.data(request.with { $0.authority = "user:s3cret@api.example.com" })
-        #expect(tracer.calls.count == 4)
-        #expect(tracer.attempts.count >= 5)
+        #expect(tracer.calls.count == 3)
+        #expect(tracer.attempts.count == 4)
         for span in tracer.spans {
             #expect(!span.everything.contains("s3cret"))
         }
         let urls = tracer.attempts.compactMap { $0.text("url.full") }
         #expect(urls.first == "https://api.example.com/a?\(query.replacing("s3cret", with: "REDACTED"))")
         #expect(urls.contains("https://other.example/a?access_token=REDACTED"))
-        #expect(tracer.calls.last?.text("url.full")?.hasPrefix("https://REDACTED:REDACTED@api.example.com/a?") == true)
         #expect(tracer.spans.contains { $0.text("error.type") == "Failure" })
+    }
+
+    /// No stack sends a URL with userinfo, but what shows it must not rely on that.
+    @Test(arguments: [
+        ("user:s3cret@api.example.com", "/", "https://REDACTED:REDACTED@api.example.com/"),
+        ("s3cret@api.example.com:99", "/a?b=1", "https://REDACTED:REDACTED@api.example.com:99/a?b=1"),
+        ("a@s3cret@api.example.com", "/?sig=s3cret#", "https://REDACTED:REDACTED@api.example.com/?sig=REDACTED"),
+        ("api.example.com", "/?SIG=s3cret&sig&sig=&x=1", "https://api.example.com/?SIG=REDACTED&sig&sig=REDACTED&x=1"),
+    ])
+    func urlsAreRedacted(authority: String, path: String, url: String) {
+        let request = HTTPRequestData(authority: authority, path: path)
+        #expect(request.telemetryURL(hidingWith: .standard).hasPrefix(url))
+        #expect(!request.telemetryURL(hidingWith: .standard).contains("s3cret"))
+        #expect(request.serverAddress == "api.example.com")
     }
 
     // MARK: Several exchanges
@@ -218,10 +230,7 @@ struct SpanTests {
         // What was tried again with success is no error of the call.
         #expect(call.status == nil)
         #expect(call.text("networking.attempts") == "3")
-        #expect(
-            call.events.map(\.name) == ["networking.retry", "networking.redirect"]
-                || call.events.map(\.name) == ["networking.retry", "networking.wait", "networking.redirect"]
-        )
+        #expect(call.events.map(\.name) == ["networking.retry", "networking.redirect"])
     }
 
     @Test func redirectedHopsAreExchanges() async throws {
@@ -244,7 +253,7 @@ struct SpanTests {
             #expect(span.text("error.type") == "\(code)")
         }
         tracer.memory.clearFinishedSpans()
-        try await network.data(.lawful.with { $0.acceptedStatuses = [.init(code: code)] })
+        try await network.data(.lawful.with { $0.acceptedStatuses = [code] })
         #expect(tracer.spans.allSatisfy { $0.status == nil && $0.text("error.type") == nil })
         #expect(tracer.spans.count == 2)
     }
@@ -258,13 +267,18 @@ struct SpanTests {
     }
 
     @Test func aRequestThatIsNotSentEndsItsSpans() async throws {
-        let (network, transport) = stack([])
-        await #expect(throws: NetworkingError.self) {
-            try await network.data(.lawful.with { $0.headerFields[.contentLength] = "1" })
+        /// Makes a request that no transport sends, which is found out last.
+        struct Spoiled: NetworkingModifier {
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                try await upstream.send(request.with { $0.headerFields[.contentLength] = "1" })
+            }
         }
+        let transport = MockTransport()
+        let network = transport.modified(Spoiled()).telemetry(tracer: tracer)
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(transport.requests.isEmpty)
         #expect(tracer.memory.activeSpans.isEmpty)
-        #expect(tracer.calls.first?.text("error.type") == "invalidRequest")
+        #expect(tracer.spans.map { $0.text("error.type") } == ["invalidRequest", "invalidRequest"])
     }
 
     @Test func aCancellationIsAnErrorOfItsOwn() async throws {

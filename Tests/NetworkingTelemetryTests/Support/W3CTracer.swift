@@ -111,13 +111,7 @@ extension FinishedInMemorySpan {
 
     /// All that is in it as text, to look for what must not be.
     var everything: String {
-        var text = "\(operationName) \(String(describing: status)) \(errors)"
-        attributes.forEach { text += " \($0)=\($1)" }
-        for event in events {
-            text += " \(event.name)"
-            event.attributes.forEach { text += " \($0)=\($1)" }
-        }
-        return text
+        "\(operationName) \(String(describing: status)) \(errors) \(attributes) \(events) \(links)"
     }
 }
 #endif

@@ -5,9 +5,8 @@ public import HTTPTypes
 /// A server that handles a request has what it sends on the way be part of the same trace:
 ///
 /// ```swift
-/// if let context = TraceContext(headerFields: incoming.headerFields) {
-///     network.environment(\.traceContext, context)
-/// }
+/// let context = TraceContext(headerFields: incoming.headerFields)
+/// let downstream = network.environment(\.traceContext, context)
 /// ```
 public struct TraceContext: Sendable, Hashable {
     /// Which trace, and which step of it.

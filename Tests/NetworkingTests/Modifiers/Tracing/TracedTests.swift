@@ -154,14 +154,15 @@ struct TracedTests {
 
     @Test func attemptsRedirectsAndResendsAreSteps() async throws {
         let moved = MockResponse.redirect(to: "https://api.example.com/elsewhere")
-        let transport = MockTransport([.status(.serviceUnavailable), moved, moved, .ok()])
+        let movedOn = MockResponse.redirect(to: "https://api.example.com/further")
+        let transport = MockTransport([.status(.serviceUnavailable), moved, movedOn, .ok()])
         let network = transport.retry(.immediate()).traced()
-        let transports = MockTransport([moved, .status(.serviceUnavailable), .ok()])
+        let hopping = MockTransport([moved, .status(.serviceUnavailable), .ok()])
         try await network.data(.lawful.with { $0.redirects = .follow })
-        try expectOneTrace(Array(transport.requests.prefix(4)), steps: transport.requests.count)
-        try await transports.retry(.immediate()).redirected().traced()
+        try expectOneTrace(transport.requests, steps: 4)
+        try await hopping.retry(.immediate()).redirected().traced()
             .data(.lawful)
-        try expectOneTrace(transports.requests, steps: 3)
+        try expectOneTrace(hopping.requests, steps: 3)
     }
 
     @Test func aRefreshSendsTheSameTraceAgain() async throws {
