@@ -166,8 +166,8 @@ struct MetricTests {
 
     @Test func aSharedExchangeIsCountedOnce() async throws {
         let flights = Flights()
-        let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
-        let network = telemetry(transport.throttled(max: 5).deduplicated(sharing: flights))
+        let transport = MockTransport([.status(.serviceUnavailable).delayed(by: .seconds(1)), .ok()])
+        let network = telemetry(transport.retry(.immediate()).deduplicated(sharing: flights))
             .environment(
                 \.clock,
                 .manual(clock)
@@ -182,7 +182,8 @@ struct MetricTests {
         for call in calls {
             _ = try await call.value
         }
-        #expect(values(.requestDuration).values.flatMap { $0 } == [1])
+        #expect(values(.requestDuration).values.flatMap { $0 }.sorted() == [0, 1])
+        #expect(counts(.retries) == ["error.type=503": 1])
         #expect(values(.callDuration).values.flatMap { $0 }.count == 5)
         #expect(counts(.sharedCalls) == ["": 4])
         #expect(values(.waitDuration).keys.map { $0 } == ["networking.wait.reason=sharing"])

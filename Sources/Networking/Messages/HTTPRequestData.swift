@@ -302,7 +302,7 @@ extension HTTPRequestData {
             request.settings.offeredSchemes = []
         }
         if isTraced {
-            request.settings.isTraced = false
+            request.settings.traceRatio = nil
             request.settings.traceID = nil
         }
         return request

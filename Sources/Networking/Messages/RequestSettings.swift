@@ -37,8 +37,9 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
-    /// Whether something in the stack gives its exchanges their trace; it leaves the request with the stack.
-    var isTraced = false
+    /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the
+    /// request with the stack.
+    var traceRatio: Double?
     /// The id of that trace, for log lines.
     var traceID: TraceParent.TraceID?
     var isTraceSampled: Bool?

@@ -54,32 +54,32 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
 extension HTTPRequestData {
     /// Whether something in the stack gives its exchanges their trace.
     package var isTraced: Bool {
-        box?.value.isTraced ?? false
+        box?.value.traceRatio != nil
     }
 
     /// Notes that something gives its exchanges their trace, so that what stands further in need not.
     ///
     /// - Parameter id: The trace's id, for log lines; nil where it is not known.
-    package mutating func markAsTraced(_ id: TraceParent.TraceID?) {
-        settings.isTraced = true
+    package mutating func markAsTraced(_ id: TraceParent.TraceID?, sampling ratio: Double = 1) {
+        settings.traceRatio = ratio
         settings.traceID = id
     }
 
     /// Has a listener give its exchanges their trace.
     fileprivate mutating func trace(sampling ratio: Double) {
-        let trace = ExchangeTrace(for: self, sampling: ratio)
-        // They would be part of what a cache looks at.
-        traceContext = nil
-        markAsTraced(trace.context.parent.traceID)
-        addObserver(trace)
+        trace(by: ExchangeTrace(for: self, sampling: ratio), sampling: ratio)
     }
 
     /// Gives it a trace of its own where it had one, for what is done in the background on its account.
     mutating func traceAnew() {
-        guard isTraced else { return }
-        let trace = ExchangeTrace(anew: isTraceSampled ?? true, NetworkEnvironment.current.secureRandom)
+        guard let ratio = box?.value.traceRatio else { return }
+        trace(by: ExchangeTrace(anew: self, sampling: ratio), sampling: ratio)
+    }
+
+    private mutating func trace(by trace: ExchangeTrace, sampling ratio: Double) {
+        // They would be part of what a cache looks at.
         traceContext = nil
-        markAsTraced(trace.context.parent.traceID)
+        markAsTraced(trace.context.parent.traceID, sampling: ratio)
         addObserver(trace)
     }
 }
@@ -100,23 +100,20 @@ package struct ExchangeTrace: NetworkEventObserver {
     /// Takes the trace of a request, else of the environment, or begins one.
     package init(for request: HTTPRequestData, sampling ratio: Double = 1) {
         let environment = NetworkEnvironment.current
-        let random = environment.secureRandom
         if let context = request.traceContext {
-            self.init(context, isFixed: true, random)
+            self.init(context, isFixed: true, environment.secureRandom)
         } else if let context = environment.traceContext {
-            self.init(context, isFixed: false, random)
+            self.init(context, isFixed: false, environment.secureRandom)
         } else {
-            let id = TraceParent.TraceID.random(random)
-            self.init(id, isSampled: request.isTraceSampled ?? id.isWithin(ratio), random)
+            self.init(anew: request, sampling: ratio)
         }
     }
 
     /// Begins a trace.
-    fileprivate init(anew isSampled: Bool, _ random: SecureRandomSource) {
-        self.init(TraceParent.TraceID.random(random), isSampled: isSampled, random)
-    }
-
-    private init(_ id: TraceParent.TraceID, isSampled: Bool, _ random: SecureRandomSource) {
+    fileprivate init(anew request: HTTPRequestData, sampling ratio: Double) {
+        let random = NetworkEnvironment.current.secureRandom
+        let id = TraceParent.TraceID.random(random)
+        let isSampled = request.isTraceSampled ?? id.isWithin(ratio)
         let flags: TraceParent.Flags = isSampled ? [.sampled, .randomTraceID] : .randomTraceID
         let parent = TraceParent(traceID: id, parentID: .random(random), flags: flags)
         self.init(TraceContext(parent: parent), isFixed: false, random)
