@@ -59,7 +59,9 @@ extension HTTPRequestData {
 
     /// Notes that something gives its exchanges their trace, so that what stands further in need not.
     ///
-    /// - Parameter id: The trace's id, for log lines; nil where it is not known.
+    /// - Parameters:
+    ///   - id: The trace's id, for log lines; nil where it is not known.
+    ///   - ratio: Which part of the traces that begin is sampled.
     package mutating func markAsTraced(_ id: TraceParent.TraceID?, sampling ratio: Double = 1) {
         settings.traceRatio = ratio
         settings.traceID = id
