@@ -9,6 +9,7 @@ let package = Package(
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
         .library(name: "NetworkingSQLite", targets: ["NetworkingSQLite"]),
+        .library(name: "NetworkingTelemetry", targets: ["NetworkingTelemetry"]),
         .library(name: "NetworkingTesting", targets: ["NetworkingTesting"]),
         .library(name: "NetworkingTestServer", targets: ["NetworkingTestServer"]),
     ],
@@ -16,13 +17,16 @@ let package = Package(
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
         .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
+        .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
         .default(enabledTraits: ["URLSession"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -75,6 +79,19 @@ let package = Package(
             ]
         ),
         .target(
+            name: "NetworkingTelemetry",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Telemetry"])
+                ),
+            ]
+        ),
+        .target(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
@@ -120,6 +137,27 @@ let package = Package(
                 "SQLiteWriter",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+            ]
+        ),
+        .testTarget(
+            name: "NetworkingTelemetryTests",
+            dependencies: [
+                "Networking",
+                "NetworkingTelemetry",
+                "NetworkingTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(
+                    name: "InMemoryTracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Telemetry"])
+                ),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Telemetry"])
+                ),
             ]
         ),
         .testTarget(

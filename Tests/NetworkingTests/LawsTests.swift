@@ -62,6 +62,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("checkedStatusCode") { $0.checkedStatusCode() },
         LawfulModifier("environment") { $0.environment(\.random, .seeded(1)) },
         LawfulModifier("logged") { $0.logged(using: CapturedLog().logger(.trace), detail: .body()) },
+        LawfulModifier("traced") { $0.traced() },
         LawfulModifier("logged, silent") { $0.logged(using: .silent, detail: .off) },
         LawfulModifier("recorded") { $0.recorded(by: RequestRecorder()) },
         LawfulModifier("server(baseURL:)") { $0.server(baseURL: URL(string: "https://api.example.com/v1")!) },

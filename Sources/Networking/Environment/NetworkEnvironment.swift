@@ -66,6 +66,23 @@ public struct NetworkEnvironment: Sendable {
         set { values.deadline = newValue }
     }
 
+    /// The trace that calls are part of which name none themselves, for `traced`; nil has each begin its own.
+    ///
+    /// A server that handles a request sets it from that one's header fields (``TraceContext/init(headerFields:)``).
+    public var traceContext: TraceContext? {
+        get { box?.value.traceContext ?? nil }
+        set { values.traceContext = .some(newValue) }
+    }
+
+    /// Starts work outside of the caller's span; nil where nobody has one.
+    package var spanExit: SpanExit? {
+        get { box?.value.spanExit }
+        set { values.spanExit = newValue }
+    }
+
+    /// Runs something outside of the caller's span.
+    package typealias SpanExit = @Sendable (_ body: () -> Void) -> Void
+
     /// The value of a key, or its default.
     ///
     /// - Parameter key: The type that declares the value.
@@ -102,6 +119,9 @@ public struct NetworkEnvironment: Sendable {
         var secureRandom: SecureRandomSource?
         var logger: Logger?
         var deadline: Duration?
+        /// Set to nil, it hides that of an environment further out.
+        var traceContext: TraceContext??
+        var spanExit: SpanExit?
         var custom = TypedValues()
 
         mutating func merge(_ other: Values) {
@@ -110,6 +130,8 @@ public struct NetworkEnvironment: Sendable {
             secureRandom = other.secureRandom ?? secureRandom
             logger = other.logger ?? logger
             deadline = other.deadline ?? deadline
+            traceContext = other.traceContext ?? traceContext
+            spanExit = other.spanExit ?? spanExit
             custom.merge(other.custom)
         }
     }

@@ -77,7 +77,13 @@ public struct SecureRandomSource: Sendable {
     /// The system's generator.
     public static let system = SecureRandomSource { count in
         var generator = SystemRandomNumberGenerator()
-        return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        // A word at a time: each draw is a call into the kernel.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+        }
+        return bytes
     }
 
     /// Draws bytes.

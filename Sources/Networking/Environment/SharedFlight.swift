@@ -40,9 +40,10 @@ final class SharedFlight<Success: Sendable>: Sendable {
     func start(_ work: @escaping @Sendable () async throws -> Success) {
         // Ended before it began: then nothing is to be done.
         guard state.withLock({ $0.result == nil }) else { return }
+        let environment = NetworkEnvironment.current
         let task =
-            if let environment = NetworkEnvironment.current.withoutCallersOwn {
-                NetworkEnvironment.$current.withValue(environment) { begin(work) }
+            if let common = environment.withoutCallersOwn {
+                NetworkEnvironment.$current.withValue(common) { begin(work, leaving: environment.spanExit) }
             } else {
                 begin(work)
             }
@@ -53,6 +54,18 @@ final class SharedFlight<Success: Sendable>: Sendable {
         if isGivenUp {
             task.cancel()
         }
+    }
+
+    /// Begins the work outside of the creator's span.
+    private func begin(
+        _ work: @escaping @Sendable () async throws -> Success,
+        leaving exit: NetworkEnvironment.SpanExit?
+    ) -> OwnedTask<Void> {
+        guard let exit else { return begin(work) }
+        var task: OwnedTask<Void>?
+        exit { task = begin(work) }
+        // One that does not run what it is given loses nothing but the way out.
+        return task ?? begin(work)
     }
 
     private func begin(_ work: @escaping @Sendable () async throws -> Success) -> OwnedTask<Void> {
@@ -167,14 +180,16 @@ final class SharedFlight<Success: Sendable>: Sendable {
 }
 
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: without its deadline, and without the metadata of a logger that
-    /// was set; nil when there is neither, and it can stay as it is.
+    /// The environment for work that outlives its caller: without its deadline, its trace and span, and the metadata of a
+    /// logger that was set; nil when there is none of it, and it can stay as it is.
     fileprivate var withoutCallersOwn: NetworkEnvironment? {
         // Asking swift-log's own task-local logger would cost as much as half a flight.
         let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
-        guard deadline != nil || hasMetadata else { return nil }
+        guard deadline != nil || traceContext != nil || spanExit != nil || hasMetadata else { return nil }
         var environment = self
         environment.deadline = nil
+        environment.traceContext = nil
+        environment.spanExit = nil
         if hasMetadata {
             environment.logger.handler.metadata = [:]
         }

@@ -23,7 +23,7 @@ public protocol NetworkEventObserver: Sendable {
     /// Names header fields for one exchange of a transport, just before it begins: those of tracing, which differ from attempt
     /// to attempt.
     ///
-    /// They replace fields of the same names. The exchange of several requests that share one asks one of them. The default has none.
+    /// They replace fields of the same names, also those of listeners further out. The exchange of several requests that share one asks one of them. The default has none.
     ///
     /// - Parameter request: The request as it goes out.
     /// - Returns: The fields.
@@ -99,7 +99,12 @@ extension HTTPRequestData {
     var attemptFields: HTTPFields {
         var fields = HTTPFields()
         for observer in settings.observers + settings.stackObservers {
-            for field in observer.headerFields(forAttempt: self) {
+            let named = observer.headerFields(forAttempt: self)
+            // Two values of a field that one must name once would be no value at all.
+            for field in named {
+                fields[field.name] = nil
+            }
+            for field in named {
                 fields.append(field)
             }
         }

@@ -301,6 +301,8 @@ extension HTTPRequestData {
             request.settings.observers = []
             request.settings.stackObservers = []
         }
+        // The stack that traced it still does.
+        request.traceAnew()
         return request
     }
 
@@ -315,6 +317,10 @@ extension HTTPRequestData {
         }
         if box?.value.offeredSchemes.isEmpty == false {
             request.settings.offeredSchemes = []
+        }
+        if isTraced {
+            request.settings.traceRatio = nil
+            request.settings.traceID = nil
         }
         return request
     }

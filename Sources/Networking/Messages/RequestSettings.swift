@@ -37,6 +37,12 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
+    /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the
+    /// request with the stack.
+    var traceRatio: Double?
+    /// The id of that trace, for log lines.
+    var traceID: TraceParent.TraceID?
+    var isTraceSampled: Bool?
     /// The query items, in lower case, whose values are secrets whatever they are called.
     var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they stand.

@@ -164,6 +164,9 @@ extension HTTPRequestData {
         if let number {
             metadata["request-number"] = .stringConvertible(number)
         }
+        if let traceID = box?.value.traceID {
+            metadata["trace-id"] = .stringConvertible(traceID)
+        }
         return metadata
     }
 }

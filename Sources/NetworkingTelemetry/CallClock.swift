@@ -1,0 +1,55 @@
+#if Telemetry
+import Networking
+import Tracing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The time of a call's spans: the date at which it began, and from there on what the clock counts.
+///
+/// The date alone may jump, so that a child would begin before its parent.
+struct CallClock: Sendable {
+    /// A moment on the timeline of spans.
+    struct Moment: TracerInstant {
+        let nanosecondsSinceEpoch: UInt64
+
+        static func < (lhs: Moment, rhs: Moment) -> Bool {
+            lhs.nanosecondsSinceEpoch < rhs.nanosecondsSinceEpoch
+        }
+    }
+
+    private let clock: NetworkClock
+    private let start: Duration
+    private let startDate: UInt64
+
+    init(_ clock: NetworkClock) {
+        self.clock = clock
+        start = clock.now
+        startDate = UInt64(max(0, clock.date.timeIntervalSince1970) * 1e9)
+    }
+
+    /// How long the call has taken so far.
+    var elapsed: Duration {
+        clock.now - start
+    }
+
+    /// The moment at which the call has taken so long.
+    func moment(after elapsed: Duration) -> Moment {
+        let (seconds, attoseconds) = elapsed.components
+        return Moment(
+            nanosecondsSinceEpoch: startDate + UInt64(max(0, seconds)) * 1_000_000_000
+                + UInt64(max(0, attoseconds / 1_000_000_000))
+        )
+    }
+}
+
+extension Duration {
+    var inSeconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}
+#endif

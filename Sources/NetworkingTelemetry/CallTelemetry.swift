@@ -1,0 +1,223 @@
+#if Telemetry
+import HTTPTypes
+import Networking
+import Synchronization
+import Tracing
+
+/// The spans and metrics of one call.
+final class CallTelemetry: NetworkEventObserver {
+    /// The call's own span.
+    let span: any Span
+    let options: TelemetryOptions
+    let meters: TelemetryMeters
+    let clock: CallClock
+    let subject: TelemetrySubject
+    private let tracer: any Tracer
+    private let propagator: any Instrumentation.Instrument
+    /// What goes out where no propagator writes anything; nil where something else has taken that on.
+    private let trace: ExchangeTrace?
+    let state = Mutex(State())
+
+    init(of request: HTTPRequestData, tracer: (any Tracer)?, meters: TelemetryMeters, options: TelemetryOptions) {
+        let environment = NetworkEnvironment.current
+        self.options = options
+        self.meters = meters
+        self.tracer = tracer ?? InstrumentationSystem.tracer
+        propagator = tracer ?? InstrumentationSystem.instrument
+        clock = CallClock(environment.clock)
+        subject = TelemetrySubject(request, options)
+        trace = request.isTraced ? nil : ExchangeTrace(for: request)
+        var context = InstrumentationContext.current ?? .topLevel
+        if request.headerFields.contains(.traceParent) {
+            propagator.extract(request.headerFields.httpFields, into: &context, using: FieldCarrier())
+        } else if InstrumentationContext.current == nil, let outer = environment.traceContext {
+            propagator.extract(outer.headerFields, into: &context, using: FieldCarrier())
+        }
+        span = self.tracer.startSpan(
+            "call \(subject.spanName)",
+            context: context,
+            ofKind: .internal,
+            at: clock.moment(after: .zero)
+        )
+        if span.isRecording {
+            var attributes = subject.attributes(of: request, options)
+            attributes["networking.request.id"] = "\(request.id)"
+            span.attributes = attributes
+        }
+    }
+
+    /// Makes a request one whose events it hears, and whose exchanges get their fields from it.
+    func take(_ request: inout HTTPRequestData) {
+        var fields = HTTPFields()
+        propagator.inject(span.context, into: &fields, using: FieldCarrier())
+        let context = fields.isEmpty ? trace?.context : TraceContext(headerFields: fields)
+        if let context {
+            // What goes out replaces it, and a cache need not look at it.
+            request.traceContext = nil
+            request.markAsTraced(context.parent.traceID)
+        } else if !fields.isEmpty {
+            request.markAsTraced(nil)
+        }
+        request.addObserver(self)
+    }
+
+    func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
+        guard let resends = state.withLock({ $0.beginAttempt() }) else { return [:] }
+        let start = clock.elapsed
+        let subject = TelemetrySubject(request, options)
+        let span = tracer.startSpan(
+            subject.spanName,
+            context: span.context,
+            ofKind: .client,
+            at: clock.moment(after: start)
+        )
+        if span.isRecording {
+            span.attributes = attributes(of: request, subject, resends: resends)
+        }
+        let attempt = AttemptTelemetry(span: span, subject: subject, start: start)
+        state.withLock { $0.attempts[request.exchangeNumber] = attempt }
+        var fields = HTTPFields()
+        propagator.inject(span.context, into: &fields, using: FieldCarrier())
+        return fields.isEmpty ? trace?.headerFields(forAttempt: request) ?? [:] : fields
+    }
+
+    private func attributes(
+        of request: HTTPRequestData,
+        _ subject: TelemetrySubject,
+        resends: Int
+    ) -> SpanAttributes {
+        var attributes = subject.attributes(of: request, options)
+        if resends > 0 {
+            attributes["http.request.resend_count"] = resends
+        }
+        if options.recordsUserAgent {
+            attributes["user_agent.original"] = request.headerFields[.userAgent]
+        }
+        request.headerFields.httpFields
+            .capture(options.requestHeaderFields, as: "http.request.header", options.redaction, into: &attributes)
+        return attributes
+    }
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        let number = request.exchangeNumber
+        // Whether a limit of the stack's was why an exchange was cancelled is told right after it.
+        settle(event.isTimeout ? "timeout" : "cancelled")
+        switch event {
+        case .attemptStarted: start(number)
+        case .headReceived(let head) where head.status.kind != .informational:
+            state.withLock { $0.attempts[number]?.head = head }
+        case .connectionMeasured(let connection): state.withLock { $0.attempts[number]?.connection = connection }
+        case .attemptEnded(let sent, let received): end(number, sent: sent, received: received)
+        case .attemptFailed(let error): fail(number, error)
+        default: record(event)
+        }
+    }
+
+    /// Ends the call, and what of it has not ended.
+    func end(with result: Result<HTTPResponseData, any Error>) {
+        settle("cancelled")
+        var status: Int?
+        var type: String?
+        switch result {
+        case .success(let response):
+            status = response.status.code
+            type = subject.errorType(of: response.status.code)
+        case .failure(let error):
+            status = (error as? NetworkingError)?.response?.status.code
+            type = error.telemetryType
+        }
+        let (attempts, waits, count) = state.withLock { $0.end() }
+        for attempt in attempts {
+            // Its request was found not to be valid, or the exchange goes on for others who share it.
+            finish(attempt, type ?? "cancelled", at: clock.elapsed)
+        }
+        for wait in waits {
+            meters.record(-1, .waiting, [("networking.wait.reason", wait.rawValue)])
+        }
+        let elapsed = clock.elapsed
+        if span.isRecording {
+            span.updateAttributes { attributes in
+                attributes["networking.attempts"] = count
+                attributes["http.response.status_code"] = status
+                attributes["error.type"] = type
+            }
+        }
+        if type != nil {
+            span.setStatus(SpanStatus(code: .error))
+        }
+        span.end(at: clock.moment(after: elapsed))
+        let dimensions = subject.dimensions.adding(status: status, errorType: type)
+        meters.record(elapsed.inSeconds, .callDuration, dimensions)
+        meters.record(Double(count), .callAttempts, dimensions)
+    }
+
+    struct State {
+        /// The exchanges under way for which this call was asked, by their numbers.
+        var attempts: [UInt32: AttemptTelemetry] = [:]
+        /// One that was cancelled, until it is known by whom, and when.
+        var cancelled: (attempt: AttemptTelemetry, elapsed: Duration)?
+        var waits: [NetworkEvent.Wait] = []
+        private var count = 0
+        private var isOver = false
+
+        /// Whether it waits for an exchange that another began: what happens in that is the other's.
+        var isFollowing: Bool {
+            waits.contains(.sharing)
+        }
+
+        /// How many exchanges there were before the next; nil when the call is over.
+        mutating func beginAttempt() -> Int? {
+            guard !isOver else { return nil }
+            defer { count += 1 }
+            return count
+        }
+
+        mutating func end() -> ([AttemptTelemetry], [NetworkEvent.Wait], Int) {
+            isOver = true
+            defer { (attempts, waits) = ([:], []) }
+            return (Array(attempts.values), waits, count)
+        }
+    }
+}
+
+extension CallTelemetry {
+    /// Writes down what else happened, in the call's span and the stack's metrics.
+    private func record(_ event: NetworkEvent) {
+        switch event {
+        case .waiting(let wait, _):
+            guard state.withLock({ $0.begin(wait) }) else { return }
+            meters.record(1, .waiting, [("networking.wait.reason", wait.rawValue)])
+            return
+        case .waited(let wait, let duration):
+            guard state.withLock({ $0.end(wait) }) else { return }
+            meters.record(-1, .waiting, [("networking.wait.reason", wait.rawValue)])
+            meters.record(duration.inSeconds, .waitDuration, [("networking.wait.reason", wait.rawValue)])
+        default:
+            guard state.withLock({ !$0.isFollowing }) else { return }
+            guard let (metric, count, dimensions) = event.counted else { break }
+            meters.record(count, metric, dimensions)
+        }
+        guard span.isRecording, let (name, attributes) = event.shown else { return }
+        if let outcome = attributes["networking.cache.outcome"] {
+            span.updateAttributes { $0["networking.cache.outcome"] = outcome }
+        }
+        span.addEvent(SpanEvent(name: name, at: clock.moment(after: clock.elapsed), attributes: attributes))
+    }
+}
+
+extension CallTelemetry.State {
+    /// Notes a wait; false when it is another's.
+    fileprivate mutating func begin(_ wait: NetworkEvent.Wait) -> Bool {
+        guard !isFollowing else { return false }
+        waits.append(wait)
+        return true
+    }
+
+    /// Notes the end of a wait; false when it is another's.
+    fileprivate mutating func end(_ wait: NetworkEvent.Wait) -> Bool {
+        guard !isFollowing || wait == .sharing, let index = waits.lastIndex(of: wait) else { return false }
+        waits.remove(at: index)
+        return true
+    }
+}
+#endif

@@ -1,0 +1,80 @@
+#if Telemetry
+import Metrics
+import Synchronization
+
+/// A name and a value for each thing by which a metric is told apart.
+typealias Dimensions = [(String, String)]
+
+/// The handlers of a stack's metrics.
+///
+/// A backend takes long to make one, so that each is made once; and each costs memory for ever, so that there is a limit.
+final class TelemetryMeters: Sendable {
+    private let factory: (any MetricsFactory)?
+    private let mostSeries: Int
+    private let state = Mutex(State())
+
+    init(factory: (any MetricsFactory)?, mostSeries: Int) {
+        self.factory = factory
+        self.mostSeries = mostSeries
+    }
+
+    /// Counts something, or notes how much it was.
+    func record(_ value: Double, _ metric: TelemetryMetric, _ dimensions: Dimensions = []) {
+        switch handler(of: metric, dimensions) {
+        case .counter(let counter): counter.increment(by: Int64(value))
+        case .level(let level): value < 0 ? level.decrement(by: -value) : level.increment(by: value)
+        case .distribution(let distribution): distribution.record(value)
+        }
+    }
+
+    private func handler(of metric: TelemetryMetric, _ dimensions: Dimensions) -> Handler {
+        let key = Key(metric: metric, dimensions: dimensions)
+        return state.withLock { state in
+            if let handler = state.handlers[key] { return handler }
+            guard state.series[metric, default: 0] < mostSeries else {
+                if let handler = state.overflows[metric] { return handler }
+                let handler = make(metric, [("otel.metric.overflow", "true")])
+                state.overflows[metric] = handler
+                return handler
+            }
+            let handler = make(metric, dimensions)
+            state.handlers[key] = handler
+            state.series[metric, default: 0] += 1
+            return handler
+        }
+    }
+
+    private func make(_ metric: TelemetryMetric, _ dimensions: Dimensions) -> Handler {
+        // The stack may be older than the backend.
+        let factory = factory ?? MetricsSystem.factory
+        return switch metric.kind {
+        case .counter: .counter(factory.makeCounter(label: metric.rawValue, dimensions: dimensions))
+        case .level: .level(factory.makeMeter(label: metric.rawValue, dimensions: dimensions))
+        case .distribution:
+            .distribution(factory.makeRecorder(label: metric.rawValue, dimensions: dimensions, aggregate: true))
+        }
+    }
+
+    private enum Handler: Sendable {
+        case counter(any CounterHandler)
+        case level(any MeterHandler)
+        case distribution(any RecorderHandler)
+    }
+
+    private struct Key: Hashable {
+        let metric: TelemetryMetric
+        let dimensions: [String]
+
+        init(metric: TelemetryMetric, dimensions: Dimensions) {
+            self.metric = metric
+            self.dimensions = dimensions.flatMap { [$0.0, $0.1] }
+        }
+    }
+
+    private struct State {
+        var handlers: [Key: Handler] = [:]
+        var series: [TelemetryMetric: Int] = [:]
+        var overflows: [TelemetryMetric: Handler] = [:]
+    }
+}
+#endif

@@ -1,0 +1,94 @@
+#if Telemetry
+import HTTPTypes
+import Networking
+import Tracing
+
+/// What spans and metrics say of a request, whatever becomes of it.
+struct TelemetrySubject: Sendable {
+    /// The method, or `_OTHER`.
+    let method: String
+    /// The method, where it is one that is not known.
+    private let originalMethod: String?
+    private let address: String
+    private let port: Int
+    private let template: String?
+    private let acceptedStatuses: StatusSet
+
+    init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
+        let isKnown = options.knownMethods.contains(request.method)
+        method = isKnown ? request.method.rawValue : "_OTHER"
+        originalMethod = isKnown ? nil : request.method.rawValue
+        address = request.serverAddress ?? ""
+        port = request.serverPort
+        template = request.route
+        acceptedStatuses = request.acceptedStatuses
+    }
+
+    /// The name of its span; a path has ids in it and would make each a kind of its own.
+    var spanName: String {
+        let method = originalMethod == nil ? method : "HTTP"
+        return template.map { "\(method) \($0)" } ?? method
+    }
+
+    /// What tells its metrics apart.
+    var dimensions: Dimensions {
+        var dimensions = [
+            ("http.request.method", method), ("server.address", address), ("server.port", "\(port)"),
+        ]
+        if let template { dimensions.append(("url.template", template)) }
+        return dimensions
+    }
+
+    /// What its span says from the beginning.
+    func attributes(of request: HTTPRequestData, _ options: TelemetryOptions) -> SpanAttributes {
+        var attributes = SpanAttributes([
+            "http.request.method": .string(method),
+            "server.address": .string(address),
+            "server.port": .int64(Int64(port)),
+            "url.full": .string(request.telemetryURL(hidingWith: options.redaction)),
+        ])
+        attributes["http.request.method_original"] = originalMethod
+        attributes["url.template"] = template
+        return attributes
+    }
+
+    /// The `error.type` of a response with a status code, if it is an error.
+    ///
+    /// One that the request accepts is none: its maker knows more than the code tells.
+    func errorType(of status: Int) -> String? {
+        status >= 400 && !acceptedStatuses.contains(HTTPResponse.Status(code: status)) ? "\(status)" : nil
+    }
+}
+
+extension Error {
+    /// The `error.type`: a word from a bounded set, without secrets.
+    var telemetryType: String {
+        switch self {
+        case is CancellationError: "cancelled"
+        case let error as NetworkingError:
+            switch error.kind {
+            case .status, .unauthorized: error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
+            default: error.kind.rawValue
+            }
+        // What it says of itself may be anything.
+        default: "\(type(of: self))"
+        }
+    }
+}
+
+extension HTTPFields {
+    /// The values of the fields that may be shown, as attributes with a prefix.
+    func capture(
+        _ names: [HTTPField.Name],
+        as prefix: String,
+        _ redaction: Redaction,
+        into attributes: inout SpanAttributes
+    ) {
+        for name in names {
+            let fields = self[fields: name]
+            guard !fields.isEmpty, !fields.contains(where: { redaction.hides($0) }) else { continue }
+            attributes["\(prefix).\(name.canonicalName)"] = fields.map { redaction.shownValue(of: $0) }
+        }
+    }
+}
+#endif

@@ -1,0 +1,27 @@
+#if TestServer && URLSession
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import Testing
+
+extension Loopback {
+    /// `traced` over real sockets: what a server reads.
+    @Suite(.timeLimit(.minutes(5)))
+    struct TracedTests {
+        @Test func eachExchangeIsAStepOfOneTrace() async throws {
+            try await withTestServer { server in
+                server.route(.get, "/start") { _ in .redirect(to: "\(server.url)/end") }
+                server.route(.get, "/end") { _ in .ok }
+                let network = URLSession.shared.traced().server(baseURL: server.url)
+                let response = try await network.data(HTTPRequestData(path: "start"))
+                let contexts = server.requests.compactMap { TraceContext(headerFields: $0.headerFields) }
+                #expect(contexts.count == 2)
+                #expect(Set(contexts.map(\.parent.traceID)).count == 1)
+                #expect(Set(contexts.map(\.parent.parentID)).count == 2)
+                #expect(response.sentRequest.traceContext == contexts.last)
+            }
+        }
+    }
+}
+#endif
