@@ -32,11 +32,14 @@ extension Loopback {
                 .deadline(.seconds(100))
                 .numbered()
                 .logged()
+                .traced()
+                .observed(by: Nobody())
+                .instrument()
                 .server(headerField: .accept, "text/plain")
                 .server(baseURL: url)
         }
 
-        private struct Nobody: RequestInterceptor {}
+        private struct Nobody: RequestInterceptor, NetworkEventListener {}
 
         @Test(arguments: ["URLSession", "AsyncHTTPClient"])
         func everyModifierInTheStack(name: String) async throws {
