@@ -22,5 +22,6 @@ func misuse(_ session: URLSession, _ task: URLSessionTask) {
     _ = SocketPool<kQueue>.kQueue(maximumEvents: 1)  // expected-error {{incorrect argument label}}
     _ = BoolSocketOption.noSIGTERM  // expected-error {{has no member 'noSIGTERM'}}
     let text = "text"
-    Logger(subsystem: "a", category: "b").log(level: .info, text)  // expected-error {{cannot convert value of type 'String'}}
+    let logger = Logger(subsystem: "a", category: "b")
+    logger.log(level: .info, text)  // expected-error {{cannot convert value of type 'String'}}
 }
