@@ -13,6 +13,11 @@ struct AttemptTelemetry: Sendable {
     var isStarted = false
     var head: HTTPResponse?
     var connection: ConnectionMetrics?
+
+    /// Whether the body was unfolded: the convention means what was transferred, which nobody knows then.
+    var isEncoded: Bool {
+        head?.headerFields.contains(.contentEncoding) ?? false
+    }
 }
 
 extension CallTelemetry {
@@ -86,7 +91,9 @@ extension CallTelemetry {
         meters.record((elapsed - attempt.start).inSeconds, .requestDuration, dimensions)
         if let sizes, options.recordsBodySizes {
             meters.record(Double(sizes.sent), .requestBodySize, dimensions)
-            meters.record(Double(sizes.received), .responseBodySize, dimensions)
+            if !attempt.isEncoded {
+                meters.record(Double(sizes.received), .responseBodySize, dimensions)
+            }
         }
     }
 
@@ -106,10 +113,15 @@ extension CallTelemetry {
         }
         if let sizes, options.recordsBodySizes {
             attributes["http.request.body.size"] = sizes.sent
-            attributes["http.response.body.size"] = sizes.received
+            attributes["http.response.body.size"] = attempt.isEncoded ? nil : sizes.received
         }
         attempt.head?.headerFields
-            .capture(options.responseHeaderFields, as: "http.response.header", options.redaction, into: &attributes)
+            .capture(
+                options.responseHeaderFields,
+                as: "http.response.header",
+                attempt.subject.redaction,
+                into: &attributes
+            )
     }
 }
 

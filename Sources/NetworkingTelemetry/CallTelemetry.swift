@@ -54,9 +54,10 @@ final class CallTelemetry: NetworkEventObserver {
         if let context {
             // What goes out replaces it, and a cache need not look at it.
             request.traceContext = nil
-            request.markAsTraced(context.parent.traceID)
+            // What is done in the background is recorded by nobody, so nobody else should for its sake.
+            request.markAsTraced(context.parent.traceID, sampling: 0)
         } else if !fields.isEmpty {
-            request.markAsTraced(nil)
+            request.markAsTraced(nil, sampling: 0)
         }
         request.addObserver(self)
     }
@@ -75,7 +76,11 @@ final class CallTelemetry: NetworkEventObserver {
             span.attributes = attributes(of: request, subject, resends: resends)
         }
         let attempt = AttemptTelemetry(span: span, subject: subject, start: start)
-        state.withLock { $0.attempts[request.exchangeNumber] = attempt }
+        // The call may have ended since; then nobody would end the span.
+        guard state.withLock({ $0.add(attempt, request.exchangeNumber) }) else {
+            finish(attempt, "cancelled", at: start)
+            return [:]
+        }
         var fields = HTTPFields()
         propagator.inject(span.context, into: &fields, using: FieldCarrier())
         return fields.isEmpty ? trace?.headerFields(forAttempt: request) ?? [:] : fields
@@ -91,17 +96,21 @@ final class CallTelemetry: NetworkEventObserver {
             attributes["http.request.resend_count"] = resends
         }
         if options.recordsUserAgent {
-            attributes["user_agent.original"] = request.headerFields[.userAgent]
+            attributes["user_agent.original"] = request.headerFields[.userAgent].map { subject.redaction.shown($0) }
         }
         request.headerFields.httpFields
-            .capture(options.requestHeaderFields, as: "http.request.header", options.redaction, into: &attributes)
+            .capture(options.requestHeaderFields, as: "http.request.header", subject.redaction, into: &attributes)
         return attributes
     }
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         let number = request.exchangeNumber
         // Whether a limit of the stack's was why an exchange was cancelled is told right after it.
-        settle(event.isTimeout ? "timeout" : "cancelled")
+        // A transport may tell something late of the exchange that was cancelled.
+        switch event {
+        case .headReceived, .connected, .connectionMeasured: break
+        default: settle(event.isTimeout ? "timeout" : "cancelled")
+        }
         switch event {
         case .attemptStarted: start(number)
         case .headReceived(let head) where head.status.kind != .informational:
@@ -170,6 +179,13 @@ final class CallTelemetry: NetworkEventObserver {
             guard !isOver else { return nil }
             defer { count += 1 }
             return count
+        }
+
+        /// Keeps an exchange until it ends; false when the call is over.
+        mutating func add(_ attempt: AttemptTelemetry, _ number: UInt32) -> Bool {
+            guard !isOver else { return false }
+            attempts[number] = attempt
+            return true
         }
 
         mutating func end() -> ([AttemptTelemetry], [NetworkEvent.Wait], Int) {

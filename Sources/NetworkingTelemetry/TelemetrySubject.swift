@@ -13,12 +13,15 @@ struct TelemetrySubject: Sendable {
     private let port: Int
     private let template: String?
     private let acceptedStatuses: StatusSet
+    /// What is hidden, with what the request's maker marked.
+    let redaction: Redaction
 
     init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
         let isKnown = options.knownMethods.contains(request.method)
         method = isKnown ? request.method.rawValue : "_OTHER"
         originalMethod = isKnown ? nil : request.method.rawValue
-        address = request.serverAddress ?? ""
+        redaction = options.redaction.hidingSecrets(of: request)
+        address = redaction.shown(request.serverAddress ?? "")
         port = request.serverPort
         template = request.route
         acceptedStatuses = request.acceptedStatuses

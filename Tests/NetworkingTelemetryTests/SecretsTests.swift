@@ -68,7 +68,8 @@ struct SecretsTests {
     private var options: TelemetryOptions {
         var options = TelemetryOptions()
         // Somebody names them all the same.
-        options.requestHeaderFields = [.authorization, .cookie, .init("X-Api-Key")!, .init("X-Odd")!]
+        options.requestHeaderFields = [.authorization, .cookie, .init("X-Api-Key")!, .init("X-Odd")!, .init("X-Ref")!]
+        options.recordsUserAgent = true
         options.responseHeaderFields = [.setCookie, .location, .contentType]
         options.recordsBodySizes = true
         return options
@@ -94,6 +95,8 @@ struct SecretsTests {
         request.headerFields.append(odd)
         request.query.access_token = "qry-77aa"
         request.markSecret("mrk-0f9a")
+        request.headerFields[.init("X-Ref")!] = "about mrk-0f9a"
+        request.headerFields[.userAgent] = "Shop mrk-0f9a"
         return request
     }
 

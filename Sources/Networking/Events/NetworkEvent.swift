@@ -14,7 +14,7 @@ public enum NetworkEvent: Sendable {
     case callFailed(any Error)
     /// A request waits before it goes on, for so long at most where that is known.
     case waiting(Wait, Duration?)
-    /// It waited, so long, and goes on; a wait that fails or is cancelled ends with what that leads to.
+    /// The wait is over, after so long: it goes on, unless what follows says otherwise.
     case waited(Wait, Duration)
     /// A transport begins an exchange.
     case attemptStarted
@@ -103,7 +103,7 @@ public enum NetworkEvent: Sendable {
     public enum Wait: String, Sendable, Hashable {
         /// `delayed` says so.
         case delay
-        /// `events` waits before it connects again.
+        /// `events` waits before it connects again: between two calls, so that only the request's own observers hear it.
         case reconnection
         /// `retry` waits before the next attempt.
         case backoff

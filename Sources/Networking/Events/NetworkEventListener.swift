@@ -24,7 +24,7 @@ public protocol NetworkEventListener: NetworkEventObserver {
     func callFailed(_ error: any Error, _ request: HTTPRequestData)
     /// The request waits, for so long at most where that is known.
     func waiting(_ wait: NetworkEvent.Wait, upTo limit: Duration?, _ request: HTTPRequestData)
-    /// It waited, so long, and goes on.
+    /// The wait is over, after so long.
     func waited(_ wait: NetworkEvent.Wait, _ duration: Duration, _ request: HTTPRequestData)
     /// A transport begins an exchange.
     func attemptStarted(_ request: HTTPRequestData)

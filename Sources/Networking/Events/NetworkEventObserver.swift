@@ -87,6 +87,9 @@ extension HTTPRequestData {
         guard isObserved else { return }
         exchangeNumber = Self.lastExchange.add(1, ordering: .relaxed).newValue
         let fields = attemptFields
+        guard !fields.isEmpty else { return }
+        // Whoever sends it again has not written them.
+        settings.attemptFieldNames = fields.map(\.name)
         for field in fields {
             headerFields[field.name] = nil
         }

@@ -15,8 +15,8 @@ extension HTTPRequestData {
         let clock = clock()
         emit(.waiting(wait, limit))
         let start = clock.now
-        let value = try await operation()
-        emit(.waited(wait, clock.now - start))
-        return value
+        // However it ends: who counts those that wait must not count one that has left.
+        defer { emit(.waited(wait, clock.now - start)) }
+        return try await operation()
     }
 }

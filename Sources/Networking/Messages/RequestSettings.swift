@@ -37,6 +37,8 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
+    /// The fields that listeners named for the exchange with which it went out.
+    var attemptFieldNames: [HTTPField.Name] = []
     /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the
     /// request with the stack.
     var traceRatio: Double?

@@ -31,7 +31,7 @@ extension Redaction {
                     style: style
                 )
             }
-        return listed(texts, of: parts.count)
+        return Self.cut(listed(texts, of: parts.count), to: style.limit)
     }
 
     /// A body as text for a log: JSON and forms with hidden fields replaced, parts by their names, other text as it is,
@@ -85,9 +85,11 @@ extension Redaction {
     private func events(_ text: String, isPretty: Bool) -> String {
         var lines: [String] = []
         var data: [String] = []
+        // Where the data of an event began among its other fields.
+        var place = 0
         func flush() {
             guard !data.isEmpty else { return }
-            lines.append("data: \(eventData(data.joined(separator: "\n")))")
+            lines.insert("data: \(eventData(data.joined(separator: "\n")))", at: place)
             data = []
         }
         for line in text.replacing("\r\n", with: "\n").utf8
@@ -98,10 +100,11 @@ extension Redaction {
         {
             let line = String(Substring(line))
             guard line.hasPrefix("data:") else {
-                flush()
-                if !line.isEmpty { lines.append(Self.escapedLine(line)) }
+                // Only an empty line ends an event: data may go on after another field.
+                if line.isEmpty { flush() } else { lines.append(Self.escapedLine(line)) }
                 continue
             }
+            if data.isEmpty { place = lines.count }
             data.append(String(line.dropFirst(line.hasPrefix("data: ") ? 6 : 5)))
         }
         flush()
@@ -172,8 +175,10 @@ extension Redaction {
         contentType: String?,
         style: BodyStyle
     ) -> String {
-        let label = name.map { Self.cut(Self.singleLine(hidingValues(in: $0)), to: 256) } ?? "a part"
-        if let name, hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
+        // Without a name nobody knows whether it is a hidden one.
+        guard let name else { return "a part: \(count)\(contentType.map { " of \(described($0))" } ?? "")" }
+        let label = Self.cut(Self.singleLine(hidingValues(in: name)), to: 256)
+        if hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
         if let mask { return "\(label): \(mask) (\(count))" }
         if let fileName {
             let file = Self.cut(Self.singleLine(hidingValues(in: fileName)), to: 256)
@@ -200,10 +205,22 @@ extension Redaction {
             case .jsonLines: sendableLines(data, type)
             case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
             case .multipart: hasHiddenPart(data, type) ? nil : data
-            case .events, .text, .bytes: data
+            case .events: hasHiddenEvent(data, type) ? nil : data
+            // Data that was not said to be JSON may be.
+            case .bytes: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
+            case .text: data
             }
         guard let body, !secretValues.isEmpty else { return body }
         return secretValues.hidden(in: Array(body)).map { Data($0) } ?? body
+    }
+
+    private func hiddenJSON(_ text: String) -> Data? {
+        let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField)
+        return json?.hasHidden == true ? json.map { Data($0.text.utf8) } : nil
+    }
+
+    private func hasHiddenEvent(_ data: Data, _ type: BodyType) -> Bool {
+        type.text(of: data).map { events($0, isPretty: false).contains(Self.placeholder) } ?? false
     }
 
     private func sendableJSON(_ text: String, _ data: Data) -> Data? {
@@ -231,6 +248,12 @@ extension Redaction {
         else {
             return true
         }
-        return parts.contains { $0.name.map { hidesBodyField($0) } ?? false }
+        return parts.contains { part in
+            if let name = part.name, hidesBodyField(name) { return true }
+            // A document in a part has hidden fields as any other, and parts in a part are not looked into.
+            let type = part.contentType ?? "text/plain"
+            guard BodyType(type).shape != .multipart else { return true }
+            return body(Data(part.bytes), contentType: type) != Data(part.bytes)
+        }
     }
 }

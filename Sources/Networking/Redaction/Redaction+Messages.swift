@@ -51,7 +51,9 @@ extension Redaction {
     /// The value of a field that is not hidden itself; a URL in it may have what is.
     func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
-        case "location", "content-location", "referer": hidingValues(in: reference(field.value))
+        case "location", "content-location", "referer", "destination": hidingValues(in: reference(field.value))
+        // A URL, and what is said of it.
+        case "link", "refresh": hidingValues(in: String(pairs(field.value[...], hiding: hidesQueryItem)))
         default: hidingValues(in: field.value)
         }
     }
@@ -90,9 +92,26 @@ extension Redaction {
                 }
                 let name = piece[..<equals]
                 if isHidden(PercentEncoding.decode(name)) { return "\(name)=\(Self.placeholder)" }
-                return mask.map { "\(name)=\($0)" } ?? piece
+                return mask.map { "\(name)=\($0)" } ?? hidingInner(piece, after: equals, isHidden)
             }
             .joined(separator: "&")
+    }
+
+    /// A pair in whose value is a query of its own, or a second pair after a semicolon: what is hidden there is so to its end.
+    private func hidingInner(
+        _ piece: Substring,
+        after equals: Substring.Index,
+        _ isHidden: (String) -> Bool
+    ) -> Substring {
+        var start = equals
+        while let mark = piece.utf8[start...].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") })
+        {
+            start = piece.utf8.index(after: mark)
+            guard let inner = piece.utf8[start...].firstIndex(of: UInt8(ascii: "=")) else { break }
+            let name = piece[start..<inner].drop { $0 == " " }
+            if isHidden(PercentEncoding.decode(name)) { return "\(piece[...inner])\(Self.placeholder)" }
+        }
+        return piece
     }
 
     /// An authority, userinfo replaced.

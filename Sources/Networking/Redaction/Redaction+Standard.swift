@@ -3,9 +3,11 @@ extension Redaction {
     ///
     /// Besides single names, such as `Authorization`, `code` and `session`, these are hidden wherever they stand:
     ///
-    /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*cookie`;
+    /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*cookie`,
+    ///   `*session-id`, `*credential*`, `*passphrase*`, `*passwd*`, `*passcode*`, `*private-key*`, `*auth-key`, `*jwt*`;
     /// - query items and the fields of bodies: `*token`, `*secret*`, `*password*`, `*passwd*`, `*passphrase*`,
-    ///   `*passcode*`, `*credential*`, `*api_key` and `*private_key*` in their spellings, `*session_id`, `*sessionid`, `*jwt`;
+    ///   `*passcode*`, `*credential*`, `*api_key` and `*private_key*` in their spellings, `*session_id`, `*sessionid`, `*jwt`, `*cookie`,
+    ///   `*authorization`, `*access_key*`;
     /// - query items: `*signature`.
     ///
     /// What only sounds like them stays: `max_tokens`, `token_type`, `X-RateLimit-Remaining-Tokens`, `nextPageToken`,
@@ -16,7 +18,9 @@ extension Redaction {
                 "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
                 "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token", "x-goog-api-key",
                 "authentication-info", "proxy-authentication-info", "dpop", "*token", "*secret*", "*password*",
-                "*authorization", "*api-key", "*apikey", "*cookie",
+                "*authorization", "*api-key", "*apikey", "*cookie", "*session-id", "*sessionid", "*jwt*",
+                "*credential*",
+                "*passphrase*", "*passwd*", "*passcode*", "*private-key*", "*auth-key",
             ]
         ),
         queryItems: NameRules(
@@ -34,7 +38,8 @@ extension Redaction {
         "sessionid", "subject_token", "token", "totp",
         "*token", "*secret*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "*credential*",
         "*api_key", "*api-key", "*apikey", "*private_key*", "*private-key*", "*privatekey*",
-        "*session_id", "*session-id", "*sessionid", "*jwt",
+        "*session_id", "*session-id", "*sessionid", "*jwt", "*cookie", "*authorization", "*access_key*", "*accesskey*",
+        "tokens",
     ]
 
     /// What the patterns would hide for its sound.

@@ -129,7 +129,7 @@ public struct Redaction: Sendable {
     }
 
     /// This redaction with what a request knows to be secrets.
-    func hidingSecrets(of request: HTTPRequestData) -> Redaction {
+    package func hidingSecrets(of request: HTTPRequestData) -> Redaction {
         // Field by field: the settings as a whole would be copied.
         guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
             return self

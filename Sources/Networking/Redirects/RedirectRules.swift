@@ -73,6 +73,8 @@ extension HTTPRequestData {
         var next = self
         next.changeMethod(for: head.status.code)
         next.url = url
+        // The template is of the path that it had.
+        if next.route != nil { next.route = nil }
         guard next.scheme == "https" || next.scheme == "http",
             next.authorityInvalidity(Authority(next.authority ?? "")) == nil
         else { return refused(.unusableLocation) }

@@ -48,6 +48,8 @@ extension NetworkingComponent {
                 }
             case let deduplicated as Deduplicated where isInsideRetry:
                 advice.append("\(deduplicated) stands inside retry, so those who share an exchange each try again.")
+            case is Traced where isInsideRetry:
+                advice.append("traced stands inside retry, so each attempt is a trace of its own.")
             case let deadline as Deadline where isInsideRetry:
                 advice.append("\(deadline) stands inside retry, so it covers one attempt; for that there is timeout.")
             default:

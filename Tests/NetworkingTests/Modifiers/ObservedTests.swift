@@ -28,7 +28,7 @@ struct ObservedTests {
         try await clock.waitForSleepers()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(events.names == ["callStarted", "waiting", "callFailed"])
+        #expect(events.names == ["callStarted", "waiting", "waited", "callFailed"])
         guard case .callFailed(let error)? = events.events.last else { return }
         #expect(error is CancellationError)
     }

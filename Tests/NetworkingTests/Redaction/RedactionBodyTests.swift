@@ -135,6 +135,7 @@ struct RedactionBodyTests {
         ("data:[DONE]\n\n", "data: 6 bytes"),
         ("data: hello\ndata: world\n\n: ping\n", #"data: hello\nworld : ping"#),
         ("data: {\"token\": \"hunter2", "data: 18 bytes"),
+        ("data: {\"token\":\nid: 1\ndata: \"hunter2\"}\n\n", #"data: {"token":"<redacted>"} id: 1"#),
     ])
     func showsEventsWithTheirData(body: String, shown: String) {
         #expect(text(body, "text/event-stream") == shown)
@@ -163,7 +164,7 @@ struct RedactionBodyTests {
         #expect(
             shown == """
                 title: Holiday; password: <redacted> (7 bytes); photo "a "b".jpg": 19 bytes of image/jpeg; \
-                meta: {"a":1,"pin":"<redacted>"}; a part: ; nested: 5 bytes of multipart/mixed; boundary=c
+                meta: {"a":1,"pin":"<redacted>"}; a part: 0 bytes; nested: 5 bytes of multipart/mixed; boundary=c
                 """
         )
     }
@@ -251,6 +252,14 @@ struct RedactionBodyTests {
                 "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--"
             ),
             ("multipart/form-data", "token", nil),
+            (
+                "multipart/form-data; boundary=b",
+                "--b\r\nContent-Disposition: form-data; name=a\r\nContent-Type: application/json\r\n\r\n{\"token\":1}\r\n--b--",
+                nil
+            ),
+            ("application/octet-stream", #"{"token":"x","a":1}"#, #"{"token":"<redacted>","a":1}"#),
+            ("application/octet-stream", #"{"a": 1}"#, #"{"a": 1}"#),
+            ("text/event-stream", "data: {\"token\":1}\n\n", nil),
         ] as [(String, String, String?)]
     )
     func aBodyToSendIsReplacedOrLeftOut(contentType: String, body: String, sent: String?) {

@@ -91,6 +91,9 @@ struct RedactionTests {
         ("/a?token=hunter2&token=hunter2", "/a?token=<redacted>&token=<redacted>"),
         ("/a?x=token&y=a+b%20c", "/a?x=token&y=a+b%20c"),
         ("/a?max_tokens=1", "/a?max_tokens=1"),
+        ("/a?next=/b?access_token=hunter2&c=1", "/a?next=/b?access_token=<redacted>&c=1"),
+        ("/a?b=1;token=hunter2;hunter2&c=1", "/a?b=1;token=<redacted>&c=1"),
+        ("/a?b=1;c=?d=;e", "/a?b=1;c=?d=;e"),
         ("/a?mytoken=1&user[password]=2", "/a?mytoken=<redacted>&user[password]=<redacted>"),
         ("/a?X-Amz-Signature=hunter2&X-Amz-Date=1", "/a?X-Amz-Signature=<redacted>&X-Amz-Date=1"),
         (

@@ -127,6 +127,14 @@ extension CallMetrics {
     }
 }
 
+extension CallMetrics.Share: CustomStringConvertible {
+    /// What, how often and how long: `wait (backoff) ×2: 20.4 ms`.
+    public var description: String {
+        let name = kind.isAttempt ? "attempts" : "\(kind)"
+        return "\(name)\(count == 1 ? "" : " ×\(count)"): \(duration.milliseconds)"
+    }
+}
+
 extension CallMetrics.Span.Kind: CustomStringConvertible {
     /// What it was, as a waterfall shows it.
     public var description: String {

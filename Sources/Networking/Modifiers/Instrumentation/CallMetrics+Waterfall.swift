@@ -26,7 +26,7 @@ extension CallMetrics {
 
     private var headline: String {
         var parts = ["\(self)"]
-        if attempts != 1 { parts.append("\(attempts) attempts") }
+        if attempts > 1 { parts.append("\(attempts) attempts") }
         if sentBytes > 0 { parts.append("\(sentBytes) bytes out") }
         if receivedBytes > 0 { parts.append("\(receivedBytes) bytes in") }
         switch cache {
@@ -101,7 +101,8 @@ extension Instrument {
                 let space = String(repeating: " ", count: margin - title.count)
                 return "\(title)\(space)  \(bar)  \(call.duration.milliseconds)  \(call.summary)"
             }
-        return (["\(calls.count) calls in \(whole.milliseconds)"] + lines).joined(separator: "\n")
+        return (["\(calls.count) call\(calls.count == 1 ? "" : "s") in \(whole.milliseconds)"] + lines)
+            .joined(separator: "\n")
     }
 }
 

@@ -9,6 +9,8 @@ struct CallTally: Sendable, Hashable {
     var receivedBytes: Int64 = 0
     /// The cache's last word: what was missing may be there for the next attempt.
     var cache: CallMetrics.Mark?
+    /// How often it spoke.
+    var cacheWords = 0
 
     mutating func add(_ change: CallLog.Change) {
         switch change {
@@ -23,7 +25,9 @@ struct CallTally: Sendable, Hashable {
 
     private mutating func add(_ mark: CallMetrics.Mark) {
         switch mark {
-        case .cacheHit, .cacheMiss, .cacheBypass: cache = mark
+        case .cacheHit, .cacheMiss, .cacheBypass:
+            cache = mark
+            cacheWords += 1
         case .shared: shared += 1
         case .retry: retries += 1
         case .redirect: redirects += 1
@@ -41,6 +45,7 @@ struct CallTally: Sendable, Hashable {
         tally.sentBytes += other.sentBytes
         tally.receivedBytes += other.receivedBytes
         tally.cache = other.cache ?? tally.cache
+        tally.cacheWords += other.cacheWords
     }
 
     static func - (tally: CallTally, earlier: CallTally) -> CallTally {
@@ -52,7 +57,9 @@ struct CallTally: Sendable, Hashable {
         rest.shared -= earlier.shared
         rest.sentBytes -= earlier.sentBytes
         rest.receivedBytes -= earlier.receivedBytes
-        // The cache is either upstream of where the part begins or has not spoken before.
+        rest.cacheWords -= earlier.cacheWords
+        // What was said before is of a cache downstream, or of another attempt.
+        if rest.cacheWords == 0 { rest.cache = nil }
         return rest
     }
 }

@@ -1,4 +1,4 @@
-/// How long things took: how many, and how they are spread, to within 3 %.
+/// How long things took: how many, and how they are spread, to within 2 %.
 ///
 /// It counts in classes that grow with what they hold, so that it stays small however many it has seen.
 public struct DurationDistribution: Sendable {
@@ -14,7 +14,7 @@ public struct DurationDistribution: Sendable {
     private var classes: [UInt32] = []
 
     /// Each doubling has so many classes.
-    private static let steps = 32
+    private static let steps = 64
 
     /// Creates one of nothing.
     public init() {}
@@ -36,7 +36,7 @@ public struct DurationDistribution: Sendable {
     /// What a part of them took at most, by the nearest rank.
     ///
     /// - Parameter percent: The part in percent.
-    /// - Returns: The time, at most 3 % longer than the one at that rank; zero where there is none.
+    /// - Returns: The time, at most 2 % longer than the one at that rank; zero where there is none.
     /// - Precondition: `percent` is from 0 to 100.
     public func percentile(_ percent: Double) -> Duration {
         precondition((0...100).contains(percent), "percent must be from 0 to 100 (is \(percent))")
@@ -90,16 +90,16 @@ public struct DurationDistribution: Sendable {
         let nanoseconds = UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
         guard nanoseconds >= UInt64(steps) else { return Int(nanoseconds) }
         let doubling = 63 - nanoseconds.leadingZeroBitCount
-        let step = Int(nanoseconds >> UInt64(doubling - 5)) - steps
-        return (doubling - 4) * steps + step
+        let step = Int(nanoseconds >> UInt64(doubling - 6)) - steps
+        return (doubling - 5) * steps + step
     }
 
     /// The longest time in a class.
     private static func end(of index: Int) -> Duration {
         guard index >= steps else { return .nanoseconds(Int64(index)) }
-        let doubling = index / steps + 4
+        let doubling = index / steps + 5
         let step = index % steps
-        let end = (UInt64(steps + step + 1) << UInt64(doubling - 5)) - 1
+        let end = (UInt64(steps + step + 1) << UInt64(doubling - 6)) - 1
         return .nanoseconds(Int64(clamping: end))
     }
 }

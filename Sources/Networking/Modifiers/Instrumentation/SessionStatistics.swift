@@ -111,7 +111,7 @@ public struct SessionStatistics: Sendable {
     }
 
     private mutating func index(of request: HTTPRequestData) -> Int {
-        var route = Route(host: request.authority, method: request.method.rawValue, template: request.route)
+        var route = Route(host: request.shownHost, method: request.method.rawValue, template: request.route)
         if let latest, latest.route == route { return latest.index }
         if indices.count >= Self.mostRoutes, indices[route] == nil {
             route = Route(host: nil, method: "*", template: nil)
@@ -123,5 +123,42 @@ public struct SessionStatistics: Sendable {
         }
         latest = (route, index)
         return index
+    }
+}
+
+extension SessionStatistics: CustomStringConvertible, CustomReflectable {
+    /// The most important of it in a line.
+    public var description: String {
+        var parts = ["\(calls) calls", "\(successes) successes"]
+        let failed = failures.values.reduce(otherFailures, +)
+        if failed > 0 { parts.append("\(failed) failures") }
+        if cancellations > 0 { parts.append("\(cancellations) cancelled") }
+        if retries > 0 { parts.append("\(retries) retries") }
+        if let cacheRatio { parts.append("\(Int((cacheRatio * 100).rounded())) % from the cache") }
+        parts.append("p50 \(durations.p50.milliseconds), p95 \(durations.p95.milliseconds)")
+        return parts.joined(separator: ", ")
+    }
+
+    /// What a dump shows: counts and distributions.
+    public var customMirror: Mirror {
+        let kinds = failures.map { "\($0.key.rawValue): \($0.value)" }.sorted().joined(separator: ", ")
+        return Mirror(
+            self,
+            children: [
+                "statistics": description,
+                "failures": kinds,
+                "routes": routes.map { "\($0.key): \($0.value)" }.sorted().joined(separator: "; "),
+                "bytes": "\(sentBytes) sent, \(receivedBytes) received, \(savedBytes) saved",
+            ]
+        )
+    }
+}
+
+extension HTTPRequestData {
+    /// The authority without userinfo: a request that has one is refused, and counted all the same.
+    fileprivate var shownHost: String? {
+        guard var host = authority else { return nil }
+        if let at = host.utf8.lastIndex(of: UInt8(ascii: "@")) { host = String(host[host.utf8.index(after: at)...]) }
+        return hidingMarkedSecrets(in: Redaction.singleLine(host))
     }
 }

@@ -108,7 +108,10 @@ private struct CURLCommand {
         guard data.count <= Self.longestBody,
             let shown = redaction.map({ $0.body(data, contentType: type) }) ?? .some(data)
         else { return ("# The body has \(data.count) bytes: save it in a file named body.\n", elsewhere) }
-        if !shown.contains(0), let text = String(validating: shown, as: UTF8.self) {
+        // What would move the cursor of whoever reads the command is no text either.
+        if !shown.contains(where: { $0 < 32 && $0 != 9 && $0 != 10 || $0 == 127 }),
+            let text = String(validating: shown, as: UTF8.self)
+        {
             return ("", "--data-raw \(quoted(text))")
         }
         let bytes = shown.map { byte in

@@ -78,12 +78,12 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
             break
         case .wait(let place, let duration):
             request.emit(.waiting(.permit, duration))
+            defer { request.emit(.waited(.permit, clock.now - start)) }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
             guard !Task.isCancelled else {
                 limiter.giveBack(place.weight, key, on: clock)
                 throw CancellationError()
             }
-            request.emit(.waited(.permit, clock.now - start))
         case .refused(let wait):
             throw NetworkingError(
                 .rejected,

@@ -134,6 +134,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
             throw tooMany(request)
         }
         request.emit(.waiting(.slot, maximumWait))
+        defer { request.emit(.waited(.slot, clock.now - start)) }
         let alarm = maximumWait.map { limit in
             clock.alarm(at: start + limit) { [slots] in slots.leave(place, host, with: tooLong(request)) }
         }
@@ -144,7 +145,6 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
             slots.giveBack(host)
             throw CancellationError()
         }
-        request.emit(.waited(.slot, clock.now - start))
     }
 
     private func tooLong(_ request: HTTPRequestData) -> NetworkingError {

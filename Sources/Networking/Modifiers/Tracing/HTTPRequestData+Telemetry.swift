@@ -14,7 +14,6 @@ extension HTTPRequestData {
     /// The URL as telemetry writes it: what a redaction hides, and userinfo, is `REDACTED`, names of query items stay.
     package func telemetryURL(hidingWith redaction: Redaction) -> String {
         let target = redaction.hidingSecrets(of: self).target(closedTarget)
-            .replacing("=\(Redaction.placeholder)", with: "=REDACTED")
         let parts = authority.map { Authority($0) }
         let origin = authority.map { authority in
             guard parts?.userinfo != nil, let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else {
@@ -22,7 +21,10 @@ extension HTTPRequestData {
             }
             return "REDACTED:REDACTED\(authority[at...])"
         }
-        return Redaction.singleLine("\(scheme ?? "https")://\(origin ?? "")\(target == "*" ? "" : target)")
+        let shown = redaction.hidingSecrets(of: self).hidingValues(in: origin ?? "")
+        // The convention's word, which is also one that a URL may have in it.
+        let url = "\(scheme ?? "https")://\(shown)\(target == "*" ? "" : target)"
+        return Redaction.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))
     }
 
     /// Whether a listener of a type hears what happens in this stack.
@@ -35,5 +37,10 @@ extension Redaction {
     /// The value of a field that is not hidden itself, without what is hidden in a URL in it.
     package func shownValue(of field: HTTPField) -> String {
         Redaction.singleLine(value(of: field))
+    }
+
+    /// A text without what was marked.
+    package func shown(_ text: String) -> String {
+        Redaction.singleLine(hidingValues(in: text))
     }
 }

@@ -298,6 +298,8 @@ extension URLSessionExchange {
     }
 
     private func tell(_ event: NetworkEvent) {
+        // Its caller has left, and may have begun another exchange, whose event it would seem to be.
+        if case .cancelled = state.withLock({ $0.outcome }) { return }
         // It is the library's own and never blocks, and the time should be right.
         request.recorder?.record(event)
         report { $0.notifyObservers(of: event) }

@@ -264,6 +264,37 @@ struct InstrumentedTests {
         #expect((inner.statistics.attempts, instrument.statistics.attempts) == (1, 1))
     }
 
+    /// What the outer one's cache says is not the inner one's.
+    @Test func aCacheOutsideIsNoneOfTheInnerOnesBusiness() async throws {
+        let inner = Instrument()
+        let network = MockTransport { _ in .ok() }.instrument(inner).cached().instrument(instrument)
+        try await network.data(HTTPRequestData(method: .post, url: URL(string: "https://example.com/")!))
+        try await network.data(.lawful)
+        #expect(inner.recent.map(\.cache) == [nil, nil])
+        #expect(inner.statistics.cacheRatio == nil)
+        #expect(instrument.recent.last?.cache == .cacheMiss)
+    }
+
+    /// Who followed an exchange that failed, and begins another, has that one's parts.
+    @Test func whoTriesAgainAfterASharedFailureHasItsOwnParts() async throws {
+        let transport = MockTransport { request -> MockResponse in
+            .failure(NetworkingError(.connectionLost, request: request)).delayed(by: .seconds(1))
+        }
+        let flights = Flights()
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights).instrument(instrument)
+            .environment(\.clock, .manual(clock))
+        let first = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        let second = Task { try await network.data(.lawful) }
+        while flights.waiting < 2 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        await #expect(throws: NetworkingError.self) { try await first.value }
+        try await clock.advance(by: .seconds(1), afterSleepers: 1)
+        let error = await #expect(throws: NetworkingError.self) { try await second.value }
+        #expect(parts(error?.metrics) == ["wait (sharing)": .seconds(1), "first byte": .seconds(1)])
+        #expect(error?.metrics?.attempts == 1)
+    }
+
     /// A modifier may send several at once: each moment is counted once all the same.
     @Test func whatIsSentAtTheSameTimeAddsUpToo() async throws {
         struct Twice: NetworkingModifier {
@@ -285,7 +316,9 @@ struct InstrumentedTests {
         clock.advance(by: .seconds(2))
         let metrics = try await response.metrics
         #expect(metrics?.duration == .seconds(2))
-        #expect(parts(metrics).values.reduce(.zero, +) == .seconds(2))
+        #expect(parts(metrics) == ["first byte": .seconds(2)])
+        let attempts = metrics?.spans.filter { $0.kind.isAttempt }
+        #expect(attempts?.map(\.duration) == [.seconds(2), .seconds(2)])
         #expect(metrics?.attempts == 2)
     }
 
@@ -347,6 +380,10 @@ struct InstrumentedTests {
         let metrics = try #require(try await metrics(of: request, over: network))
         #expect(!everyPrint(of: metrics).contains("hunter2"))
         #expect(!metrics.waterfall().contains("hunter2"))
+        #expect(!everyPrint(of: instrument.statistics).contains("hunter2"))
+        var refused = request
+        refused.url = URL(string: "https://emily:hunter2@example.com/")!
+        await #expect(throws: NetworkingError.self) { try await network.data(refused) }
         #expect(!everyPrint(of: instrument.statistics).contains("hunter2"))
         #expect(metrics.request.headerFields.isEmpty)
         #expect(metrics.request.body == nil)

@@ -47,6 +47,20 @@ struct TracedTests {
         #expect(transport.requests.allSatisfy { !$0.headerFields.contains(Self.traceState) })
     }
 
+    /// What a stack wrote is not the caller's own, when the request of a response is sent again.
+    @Test func aRequestThatIsSentAgainHasANewTrace() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.traced()
+        let response = try await network.data(.lawful)
+        #expect(response.sentRequest.traceContext != nil)
+        try await network.data(response.sentRequest)
+        try await transport.data(response.sentRequest)
+        let sent = transport.requests
+        let both = try traces(Array(sent.prefix(2)))
+        #expect(both[0].traceID != both[1].traceID)
+        #expect(sent[2].traceContext == nil)
+    }
+
     @Test func idsComeFromTheSecureSource() async throws {
         let transport = MockTransport { _ in .ok() }
         let random = SecureRandomSource { count in (1...count).map { UInt8($0) } }
