@@ -4,14 +4,12 @@
 public struct DurationDistribution: Sendable {
     /// How many there were.
     public private(set) var count = 0
-    /// What they took together.
-    public private(set) var sum = Duration.zero
-    /// The shortest; zero where there is none.
-    public private(set) var minimum = Duration.zero
-    /// The longest; zero where there is none.
-    public private(set) var maximum = Duration.zero
+    // Nanoseconds, since the arithmetic of durations takes longer than all else here; their sum may be more than 292 years.
+    private var total: Int128 = 0
+    private var least: Int64 = 0
+    private var most: Int64 = 0
     /// How many there are in each class.
-    private var classes: [UInt32] = []
+    private var classes: [Int] = []
 
     /// Each doubling has so many classes.
     private static let steps = 64
@@ -19,9 +17,16 @@ public struct DurationDistribution: Sendable {
     /// Creates one of nothing.
     public init() {}
 
+    /// What they took together.
+    public var sum: Duration { .nanoseconds(total) }
+    /// The shortest; zero where there is none.
+    public var minimum: Duration { .nanoseconds(least) }
+    /// The longest; zero where there is none.
+    public var maximum: Duration { .nanoseconds(most) }
+
     /// What they took on average; zero where there is none.
     public var mean: Duration {
-        count == 0 ? .zero : sum / count
+        count == 0 ? .zero : .nanoseconds(total / Int128(count))
     }
 
     /// What half of them took at most.
@@ -43,7 +48,7 @@ public struct DurationDistribution: Sendable {
         let rank = max(1, Int((percent / 100 * Double(count)).rounded(.up)))
         var seen = 0
         for (index, count) in classes.enumerated() {
-            seen += Int(count)
+            seen += count
             if seen >= rank { return min(max(Self.end(of: index), minimum), maximum) }
         }
         return maximum
@@ -51,14 +56,18 @@ public struct DurationDistribution: Sendable {
 
     /// Counts one more.
     ///
-    /// - Parameter duration: How long it took; less than zero is zero.
+    /// - Parameter duration: How long it took; less than zero is zero, and more than 292 years are that.
     public mutating func add(_ duration: Duration) {
-        let duration = max(.zero, duration)
-        minimum = count == 0 ? duration : min(minimum, duration)
-        maximum = max(maximum, duration)
+        add(nanoseconds: duration.nanoseconds)
+    }
+
+    mutating func add(nanoseconds: Int64) {
+        let nanoseconds = max(0, nanoseconds)
+        least = count == 0 ? nanoseconds : min(least, nanoseconds)
+        most = max(most, nanoseconds)
         count += 1
-        sum += duration
-        let index = Self.class(of: duration)
+        total += Int128(nanoseconds)
+        let index = Self.class(of: UInt64(nanoseconds))
         makeRoom(for: index)
         classes[index] += 1
     }
@@ -68,10 +77,10 @@ public struct DurationDistribution: Sendable {
     /// - Parameter other: The other one.
     public mutating func merge(_ other: DurationDistribution) {
         guard other.count > 0 else { return }
-        minimum = count == 0 ? other.minimum : min(minimum, other.minimum)
-        maximum = max(maximum, other.maximum)
+        least = count == 0 ? other.least : min(least, other.least)
+        most = max(most, other.most)
         count += other.count
-        sum += other.sum
+        total += other.total
         makeRoom(for: other.classes.count - 1)
         for (index, count) in other.classes.enumerated() {
             classes[index] += count
@@ -84,10 +93,7 @@ public struct DurationDistribution: Sendable {
     }
 
     /// The class of a time: the doubling of a nanosecond that it is in, and the step in that.
-    private static func `class`(of duration: Duration) -> Int {
-        let (seconds, attoseconds) = duration.components
-        // Beyond centuries nothing need be told apart.
-        let nanoseconds = UInt64(min(seconds, 9_000_000_000)) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    private static func `class`(of nanoseconds: UInt64) -> Int {
         guard nanoseconds >= UInt64(steps) else { return Int(nanoseconds) }
         let doubling = 63 - nanoseconds.leadingZeroBitCount
         let step = Int(nanoseconds >> UInt64(doubling - 6)) - steps

@@ -54,8 +54,8 @@ public struct SessionStatistics: Sendable {
     /// Where the distribution of a route is.
     private var indices: [Route: Int] = [:]
     private var distributions: [DurationDistribution] = []
-    /// Most calls are of the same kind as the one before, which is found without hashing.
-    private var latest: (route: Route, index: Int)?
+    /// Most calls are of the same kind as the one before, which is found without hashing and without making its name.
+    private var latest: (authority: String?, method: String, template: String?, index: Int)?
 
     /// More than that are counted together.
     private static let mostRoutes = 256
@@ -106,13 +106,17 @@ public struct SessionStatistics: Sendable {
             // It says how patient somebody was, and not how long anything takes.
             return
         }
-        durations.add(metrics.duration)
-        distributions[index(of: metrics.request)].add(metrics.duration)
+        let nanoseconds = metrics.log.end - metrics.log.start
+        durations.add(nanoseconds: nanoseconds)
+        distributions[index(of: metrics.request)].add(nanoseconds: nanoseconds)
     }
 
     private mutating func index(of request: HTTPRequestData) -> Int {
-        var route = Route(host: request.shownHost, method: request.method.rawValue, template: request.route)
-        if let latest, latest.route == route { return latest.index }
+        let (authority, method, template) = (request.authority, request.method.rawValue, request.route)
+        if let latest, latest.authority == authority, latest.method == method, latest.template == template {
+            return latest.index
+        }
+        var route = Route(host: request.shownHost, method: method, template: template)
         if indices.count >= Self.mostRoutes, indices[route] == nil {
             route = Route(host: nil, method: "*", template: nil)
         }
@@ -121,7 +125,7 @@ public struct SessionStatistics: Sendable {
             indices[route] = index
             distributions.append(DurationDistribution())
         }
-        latest = (route, index)
+        latest = (authority, method, template, index)
         return index
     }
 }
