@@ -249,7 +249,8 @@ extension Redaction {
             return true
         }
         return parts.contains { part in
-            if let name = part.name, hidesBodyField(name) { return true }
+            // One without a name that can be read may have a hidden one.
+            guard let name = part.name, !hidesBodyField(name) else { return true }
             // A document in a part has hidden fields as any other, and parts in a part are not looked into.
             let type = part.contentType ?? "text/plain"
             guard BodyType(type).shape != .multipart else { return true }
