@@ -16,7 +16,7 @@ import Tracing
 struct SecretsTests {
     private let tracer = W3CTracer()
     private let metrics = TestMetrics()
-    private let instrument = Instrument()
+    private let instrument = SessionInstrument()
     private let texts = CollectedTexts()
     private let clock = ManualClock()
 

@@ -37,7 +37,7 @@ enum Tour {
     }
 
     /// Measures all that the tour sends.
-    static let instrument = Instrument(keeping: 100)
+    static let instrument = SessionInstrument(keeping: 100)
 
     private static func aStack(for server: TestServer) -> some NetworkingComponent {
         Terminal.title("1. A client is a composed value")

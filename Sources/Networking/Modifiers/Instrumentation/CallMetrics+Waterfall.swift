@@ -74,7 +74,7 @@ extension CallMetrics {
     }
 }
 
-extension Instrument {
+extension SessionInstrument {
     /// The last calls as text: a line for each, with a bar from its beginning to its end.
     ///
     /// ```

@@ -5,7 +5,7 @@ extension NetworkingComponent {
     /// took (``HTTPResponseData/metrics``), and so does a ``NetworkingError``; the instrument adds up the session.
     ///
     /// ```swift
-    /// let instrument = Instrument()
+    /// let instrument = SessionInstrument()
     /// let network = URLSession.shared
     ///     .throttled(max: 6)
     ///     .retry()
@@ -27,7 +27,7 @@ extension NetworkingComponent {
     ///   - onEnd: Called with what each call took, however it ended, on whatever thread that is. Keep it short: the caller waits.
     /// - Returns: A component that measures its calls. It throws what upstream does.
     public func instrument(
-        _ instrument: Instrument = Instrument(),
+        _ instrument: SessionInstrument = SessionInstrument(),
         onEnd: (@Sendable (CallMetrics) -> Void)? = nil
     ) -> some NetworkingComponent {
         modified(Instrumented(instrument: instrument, onEnd: onEnd))
@@ -35,7 +35,7 @@ extension NetworkingComponent {
 }
 
 struct Instrumented: NetworkingModifier, CustomStringConvertible {
-    let instrument: Instrument
+    let instrument: SessionInstrument
     let onEnd: (@Sendable (CallMetrics) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct InstrumentedTests {
-    private let instrument = Instrument()
+    private let instrument = SessionInstrument()
     private let clock = ManualClock()
 
     /// The parts of a call by name, those that took no time left out; their sum has to be the whole.
@@ -252,7 +252,7 @@ struct InstrumentedTests {
     // MARK: Within another, and at the same time
 
     @Test func anInstrumentWithinAnotherMeasuresItsPart() async throws {
-        let inner = Instrument()
+        let inner = SessionInstrument()
         let network = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
             .delayed(by: .seconds(2)).instrument(inner)
             .delayed(by: .seconds(4)).instrument(instrument)
@@ -266,7 +266,7 @@ struct InstrumentedTests {
 
     /// What the outer one's cache says is not the inner one's.
     @Test func aCacheOutsideIsNoneOfTheInnerOnesBusiness() async throws {
-        let inner = Instrument()
+        let inner = SessionInstrument()
         let network = MockTransport { _ in .ok() }.instrument(inner).cached().instrument(instrument)
         try await network.data(HTTPRequestData(method: .post, url: URL(string: "https://example.com/")!))
         try await network.data(.lawful)
@@ -346,7 +346,7 @@ struct InstrumentedTests {
     // MARK: What is kept
 
     @Test func theLastCallsAreKeptOldestFirst() async throws {
-        let instrument = Instrument(keeping: 3)
+        let instrument = SessionInstrument(keeping: 3)
         let network = MockTransport { _ in .ok() }.instrument(instrument).server(authority: "example.com")
         for index in 0..<5 {
             try await network.data(HTTPRequestData(path: "\(index)"))

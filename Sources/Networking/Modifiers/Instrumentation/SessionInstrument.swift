@@ -3,7 +3,7 @@ import Synchronization
 /// What the calls of a session took, taken together; for `instrument`, and for several stacks that are one session.
 ///
 /// ```swift
-/// let instrument = Instrument()
+/// let instrument = SessionInstrument()
 /// let network = URLSession.shared.retry().cached().instrument(instrument)
 /// // … later:
 /// let statistics = instrument.statistics
@@ -11,7 +11,7 @@ import Synchronization
 /// ```
 ///
 /// It keeps counts and not calls, but for the last few. So it takes as much memory after a million calls as after a thousand.
-public final class Instrument: Sendable {
+public final class SessionInstrument: Sendable {
     private let state: Mutex<State>
     private let mostRecent: Int
 
