@@ -28,6 +28,13 @@ struct InstrumentedTests {
         try await network.data(request).metrics
     }
 
+    /// A wait is measured from when it is told, which is a little after others can see it.
+    private func untilOneWaits(_ events: CapturedEvents) async {
+        while !events.names.contains("waiting") {
+            await Task.yield()
+        }
+    }
+
     // MARK: Where the time goes
 
     @Test func aDelayIsReportedAsWhatItWas() async throws {
@@ -125,11 +132,13 @@ struct InstrumentedTests {
     @Test func waitsForASlotShow() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
         let slots = Slots(max: 1)
-        let network = transport.throttled(by: slots).instrument().environment(\.clock, .manual(clock))
+        let events = CapturedEvents()
+        let network = transport.throttled(by: slots).observed(by: events).instrument()
+            .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        while slots.waiting < 1 { await Task.yield() }
+        await untilOneWaits(events)
         clock.advance(by: .seconds(5))
         let short = try await first.value.metrics
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
@@ -160,13 +169,14 @@ struct InstrumentedTests {
     @Test func whoSharesAnExchangeWaitsForIt() async throws {
         let transport = HeldTransport()
         let flights = Flights()
-        let network = transport.deduplicated(sharing: flights).instrument(instrument)
+        let events = CapturedEvents()
+        let network = transport.deduplicated(sharing: flights).observed(by: events).instrument(instrument)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.arrived()
         clock.advance(by: .seconds(1))
         let second = Task { try await network.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        await untilOneWaits(events)
         clock.advance(by: .seconds(2))
         transport.answer()
         let (creator, follower) = try await (first.value.metrics, second.value.metrics)
@@ -183,13 +193,14 @@ struct InstrumentedTests {
         let transport = HeldTransport()
         let flights = Flights()
         let ended = Ended()
-        let network = transport.deduplicated(sharing: flights)
+        let events = CapturedEvents()
+        let network = transport.deduplicated(sharing: flights).observed(by: events)
             .instrument { ended.add($0) }
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await transport.arrived()
         let second = Task { try await network.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        await untilOneWaits(events)
         clock.advance(by: .seconds(1))
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -281,12 +292,13 @@ struct InstrumentedTests {
             .failure(NetworkingError(.connectionLost, request: request)).delayed(by: .seconds(1))
         }
         let flights = Flights()
-        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights).instrument(instrument)
-            .environment(\.clock, .manual(clock))
+        let events = CapturedEvents()
+        let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights).observed(by: events)
+            .instrument(instrument).environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        await untilOneWaits(events)
         clock.advance(by: .seconds(1))
         await #expect(throws: NetworkingError.self) { try await first.value }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)
