@@ -89,12 +89,21 @@ extension HTTPRequestData {
         let fields = attemptFields
         guard !fields.isEmpty else { return }
         // Whoever sends it again has not written them.
-        settings.attemptFieldNames = fields.map(\.name)
+        settings.attemptFields = fields
         for field in fields {
             headerFields[field.name] = nil
         }
         for field in fields {
             headerFields.append(field)
+        }
+    }
+
+    /// Takes off what listeners named for the exchange with which it went out before, unless somebody has written something else since.
+    mutating func removeAttemptFields() {
+        guard let fields = box?.value.attemptFields, !fields.isEmpty else { return }
+        settings.attemptFields = [:]
+        for name in Set(fields.map(\.name)) where headerFields.httpFields[values: name] == fields[values: name] {
+            headerFields[name] = nil
         }
     }
 

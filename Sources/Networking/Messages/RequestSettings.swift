@@ -38,7 +38,7 @@ struct RequestSettings: Sendable {
     var stackObservers: [any NetworkEventObserver] = []
     var withheldCredentials: [HTTPField.Name] = []
     /// The fields that listeners named for the exchange with which it went out.
-    var attemptFieldNames: [HTTPField.Name] = []
+    var attemptFields: HTTPFields = [:]
     /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the
     /// request with the stack.
     var traceRatio: Double?

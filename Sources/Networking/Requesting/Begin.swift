@@ -26,12 +26,7 @@ extension NetworkingComponent {
     func departing(_ request: HTTPRequestData) throws -> HTTPRequestData {
         try Task.checkCancellation()
         var underway = request
-        if let names = underway.box?.value.attemptFieldNames, !names.isEmpty {
-            underway.settings.attemptFieldNames = []
-            for name in names {
-                underway.headerFields[name] = nil
-            }
-        }
+        underway.removeAttemptFields()
         if underway.isResolved {
             underway.recognizeServer(of: self)
         } else {

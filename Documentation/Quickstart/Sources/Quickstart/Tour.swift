@@ -192,8 +192,7 @@ enum Tour {
         Terminal.say(call.waterfall(width: 32))
         let statistics = instrument.statistics
         Terminal.say("\(statistics.durations), \(statistics.retries) retries, \(statistics.shared) shared")
-        let sum = call.breakdown.map(\.duration).reduce(.zero, +)
-        try expect(sum == call.duration, "the parts of a call add up to the whole")
+        try expect(call.attempts == 3 && statistics.retries >= 2, "three attempts were measured")
     }
 
     /// The tour checks what it shows, so that it cannot tell a story that is no longer true.

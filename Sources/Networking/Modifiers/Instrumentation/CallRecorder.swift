@@ -32,7 +32,9 @@ final class CallRecorder: Sendable {
 
     /// It has returned or thrown.
     func leave(_ number: Int32) {
-        _ = log.withLock { $0.add(.leave(number), at: now) }
+        guard number >= 0 else { return }
+        // However many there are: what was begun has an end.
+        log.withLock { $0.entries.append(CallLog.Entry(moment: now, change: .leave(number))) }
     }
 
     func record(_ event: NetworkEvent) {

@@ -334,6 +334,30 @@ struct InstrumentedTests {
         #expect(metrics?.attempts == 2)
     }
 
+    /// Of an endless call the beginning is kept, and what was begun has its end.
+    @Test func aCallOfTooManyPartsKeepsTheFirst() async throws {
+        struct Repeating: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                for _ in 0..<5_000 {
+                    _ = try await upstream.send(request)
+                }
+                let response = try await upstream.send(request)
+                try await NetworkEnvironment.current.clock.sleep(for: .seconds(1))
+                return response
+            }
+        }
+
+        let network = MockTransport { _ in .ok() }.retry().modified(Repeating())
+            .modified(Slow(before: .zero, after: .seconds(2))).instrument().environment(\.clock, .immediate())
+        let metrics = try #require(try await metrics(of: .lawful, over: network))
+        #expect(parts(metrics) == ["repeating": .seconds(1), "slow": .seconds(2)])
+        #expect(metrics.attempts == 5_001)
+        #expect(metrics.spans.count < 10_000)
+    }
+
     @Test func thousandsOfCallsAtOnceAreAllCounted() async throws {
         let network = MockTransport { _ in .text("hello") }.throttled(max: 8).retry().instrument(instrument)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -59,6 +59,11 @@ struct TracedTests {
         let both = try traces(Array(sent.prefix(2)))
         #expect(both[0].traceID != both[1].traceID)
         #expect(sent[2].traceContext == nil)
+        // What its sender has written since stays.
+        var own = response.sentRequest
+        own.headerFields[Self.traceParent] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        try await network.data(own)
+        #expect(transport.requests[3].headerFields[Self.traceParent] == own.headerFields[Self.traceParent])
     }
 
     @Test func idsComeFromTheSecureSource() async throws {
