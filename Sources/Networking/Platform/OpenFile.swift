@@ -43,6 +43,53 @@ package final class OpenFile: Sendable {
         try self.init(path: path, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     }
 
+    /// Opens a file to go on with it, or creates one that only this user may read; what is a link is never followed.
+    convenience init(continuing path: String) throws(FileFault) {
+        try self.init(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+        _ = try snapshot()
+    }
+
+    /// Takes the file for itself, and answers whether nobody else has it, in this process or another.
+    ///
+    /// The system lets go of it with the process. A file system that has no locks is taken to be this process's own.
+    func lock() throws(FileFault) -> Bool {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EWOULDBLOCK: return false
+            case ENOTSUP, EOPNOTSUPP, ENOLCK, ENOSYS: return true
+            default: throw FileFault(path: path, code: errno)
+            }
+        }
+        return true
+    }
+
+    func unlock() {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
+    /// Cuts off what is behind a length.
+    func truncate(to length: Int64) throws(FileFault) {
+        while ftruncate(descriptor, off_t(length)) != 0 {
+            guard errno == EINTR else { throw FileFault(path: path, code: errno) }
+        }
+    }
+
+    /// Whether its path leads to it, and no other name does.
+    var isUnderItsNameAlone: Bool {
+        var (own, named) = (stat(), stat())
+        guard fstat(descriptor, &own) == 0, lstat(path, &named) == 0 else { return false }
+        return own.st_nlink == 1 && own.st_ino == named.st_ino && own.st_dev == named.st_dev
+    }
+
+    /// How many bytes this user may still write on the file's volume; nil where the system does not say.
+    var freeBytes: Int64? {
+        var status = statvfs()
+        guard fstatvfs(descriptor, &status) == 0 else { return nil }
+        let (bytes, overflows) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        return overflows ? .max : Int64(clamping: bytes)
+    }
+
     /// What tells one state of the file from another.
     func snapshot() throws(FileFault) -> FileSnapshot {
         var status = stat()
@@ -138,6 +185,11 @@ package struct FileFault: Error, Equatable {
     package init(path: String, code: CInt) {
         self.path = path
         self.code = code
+    }
+
+    /// The fault of a name that somebody has already.
+    static func taken(_ path: String) -> FileFault {
+        FileFault(path: path, code: EEXIST)
     }
 
     /// What is wrong and the way out.

@@ -29,22 +29,64 @@ package enum PrivateFile {
     }
 
     /// Puts a file in place of the one at a path, so that a crash at any moment leaves one of the two, whole.
-    static func replace(_ path: String, with data: Data) throws(FileFault) {
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - data: What it is to hold.
+    ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of the machine,
+    ///     though never after one of the process.
+    static func replace(_ path: String, with data: Data, isDurable: Bool = true) throws(FileFault) {
         let temporary = "\(path).new-\(UUID().uuidString)"
         do {
             let file = try OpenFile(creating: temporary)
             try file.write(data)
-            try file.synchronize()
+            if isDurable {
+                try file.synchronize()
+            }
             try move(temporary, to: path)
         } catch {
             unlink(temporary)
             throw error
         }
-        try synchronizeDirectory(of: path)
+        if isDurable {
+            try synchronizeDirectory(of: path)
+        }
     }
 
     package static func move(_ path: String, to other: String) throws(FileFault) {
         guard rename(path, other) == 0 else { throw FileFault(path: path, code: errno) }
+    }
+
+    /// Gives a file a name that nobody has, and takes the one away that it had; false when somebody has that name.
+    static func moveToNewName(_ path: String, _ other: String) throws(FileFault) -> Bool {
+        if link(path, other) == 0 {
+            // Two names for a moment, and both are of the whole.
+            unlink(path)
+            return true
+        }
+        switch errno {
+        case EEXIST:
+            return false
+        case EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK, EACCES:
+            // A file system, or a sandbox, without such names: what comes between these two calls is overwritten.
+            guard !isTaken(other) else { return false }
+            try move(path, to: other)
+            return true
+        default:
+            throw FileFault(path: other, code: errno)
+        }
+    }
+
+    /// Whether something is at a path, be it a link that leads nowhere.
+    static func isTaken(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    /// Whether a directory is at a path, or what leads to one.
+    static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Removes a file.
@@ -69,7 +111,7 @@ package enum PrivateFile {
     }
 
     /// A name is safe when its directory is on the disk too.
-    private static func synchronizeDirectory(of path: String) throws(FileFault) {
+    static func synchronizeDirectory(of path: String) throws(FileFault) {
         let directory = parent(of: path) ?? "."
         let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileFault(path: directory, code: errno) }
@@ -78,7 +120,7 @@ package enum PrivateFile {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
     }
 
-    private static func parent(of path: String) -> String? {
+    static func parent(of path: String) -> String? {
         guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {
             return nil
         }

@@ -115,12 +115,12 @@ struct CacheRules: Sendable, Hashable {
 
     /// The part that a 206 says it brings.
     static func part(of response: HTTPResponse) -> CachedEntry.Part? {
-        guard response.status.code == 206, let value = response.headerFields[.contentRange] else { return nil }
-        let words = value.split { $0 == " " || $0 == "-" || $0 == "/" }
-        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int(words[1]), let last = Int(words[2]),
-            first <= last, last < .max
-        else { return nil }
-        return CachedEntry.Part(range: first..<last + 1, length: Int(words[3]))
+        response.contentRange.map { content in
+            CachedEntry.Part(
+                range: Int(content.range.lowerBound)..<Int(content.range.upperBound),
+                length: content.length.map { Int($0) }
+            )
+        }
     }
 
     /// What of a representation so many bytes of a response are; nil where the server has counted wrongly.
@@ -204,17 +204,14 @@ struct CacheRules: Sendable, Hashable {
 
     /// An id that entries have in common when they answer the same requests, so that the last takes the place of the others.
     ///
-    /// Two numbers of the kind that Fowler, Noll and Vo have described: where two variants got the same, one would replace the
-    /// other, and neither would answer for it.
+    /// Where two variants got the same, one would replace the other, and neither would answer for it.
     static func id(of varying: [String: String]) -> UUID {
-        var numbers: [UInt64] = [0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142]
+        var digest = StableDigest()
         for (name, value) in varying.sorted(by: { $0.key < $1.key }) {
-            for byte in "\(name)\0\(value)\0".utf8 {
-                for index in numbers.indices {
-                    numbers[index] = (numbers[index] ^ UInt64(byte)) &* 0x100_0000_01b3
-                }
-            }
+            digest.add(name)
+            digest.add(value)
         }
+        let numbers = [digest.numbers.0, digest.numbers.1]
         return numbers.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 

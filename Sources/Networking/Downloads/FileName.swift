@@ -1,0 +1,55 @@
+/// The name of a file, without a directory.
+enum FileName {
+    /// The most bytes that file systems let a name have.
+    static let longest = 255
+
+    /// What is before the extension, and the extension with its dot.
+    static func parts(of name: Substring) -> (stem: Substring, suffix: Substring) {
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return (name, "") }
+        // An extension is short; what is behind a dot in a sentence is none.
+        guard name[dot...].utf8.count <= 16 else { return (name, "") }
+        var stem = name[..<dot]
+        // Not "archive.tar 2.gz".
+        if stem.hasSuffix(".tar"), stem.utf8.count > 4 {
+            stem = stem.dropLast(4)
+        }
+        return (stem, name[stem.endIndex...])
+    }
+
+    /// Cuts a text to so many bytes, between characters.
+    static func shorten(_ text: inout Substring, toFit count: Int) {
+        while text.utf8.count > max(count, 0) {
+            text.removeLast()
+        }
+    }
+
+    /// A name that somebody else has thought up, as one that can do no harm: nil when nothing is left of it.
+    ///
+    /// It has no directory, no character that cannot be seen or that turns the direction of text, and no dot at its start; neither
+    /// a dot nor a blank at its end, and it is not too long.
+    static func safe(_ name: some StringProtocol) -> String? {
+        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? ""
+        var safe = String.UnicodeScalarView()
+        for scalar in last {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: continue
+            default: break
+            }
+            // What some file systems or shells take for more than a character.
+            safe.append(["<", ">", ":", "\"", "|", "?", "*"].contains(scalar) ? "_" : scalar)
+        }
+        var rest = Substring(safe)
+        while let first = rest.first, first == "." || first == "~" || first.isWhitespace { rest.removeFirst() }
+        while let last = rest.last, last == "." || last.isWhitespace { rest.removeLast() }
+        var (stem, suffix) = parts(of: rest)
+        shorten(&stem, toFit: longest - suffix.utf8.count)
+        let name = stem + suffix
+        guard !name.isEmpty else { return nil }
+        // Devices on Windows, whatever their extension; a disk may be shared.
+        let device = name.prefix { $0 != "." }.uppercased()
+        let isDevice =
+            ["CON", "PRN", "AUX", "NUL"].contains(device)
+            || device.count == 4 && (device.hasPrefix("COM") || device.hasPrefix("LPT")) && device.last!.isNumber
+        return isDevice ? "_" + name : String(name)
+    }
+}

@@ -1,0 +1,73 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HTTPResponseData {
+    /// The name that the server suggests for a file with the body; never with a directory, and never one that does harm.
+    ///
+    /// That of `Content-Disposition` (RFC 6266, `filename*` before `filename`), or else the last component of the URL; nil when neither
+    /// leaves anything. Only what can stand in a name is left of it: no directory, no control character, no dot at its start.
+    ///
+    /// ```swift
+    /// // Content-Disposition: attachment; filename="../../etc/passwd"
+    /// response.suggestedFileName   // "passwd"
+    /// ```
+    public var suggestedFileName: String? {
+        for disposition in headerFields[values: .contentDisposition] {
+            if let name = FileName.suggested(by: disposition) { return name }
+        }
+        let path = sentRequest.path ?? ""
+        let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
+        return FileName.safe(FileName.decoded(Substring(last)) ?? String(Substring(last)))
+    }
+}
+
+extension FileName {
+    /// The name that a Content-Disposition suggests.
+    static func suggested(by disposition: String) -> String? {
+        if let value = BodyType.parameter("filename*", in: disposition[...]),
+            let name = extended(value).flatMap({ safe($0) })
+        {
+            return name
+        }
+        guard let value = BodyType.parameter("filename", in: disposition[...]) else { return nil }
+        // Many servers encode here what should be in `filename*`; a percent sign that is meant is followed by two digits rarely.
+        return safe(decoded(value[...]) ?? value)
+    }
+
+    /// A value with its charset and language before it: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
+    private static func extended(_ value: String) -> String? {
+        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = unescaped(parts[2]) else { return nil }
+        switch parts[0].lowercased() {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        default: return nil
+        }
+    }
+
+    /// A text without its percent escapes; nil where they do not make text.
+    fileprivate static func decoded(_ text: Substring) -> String? {
+        unescaped(text).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    private static func unescaped(_ text: Substring) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, let escaped = UInt8(Substring(digits), radix: 16) else { return nil }
+            bytes.append(escaped)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+}
