@@ -28,9 +28,10 @@ enum FileName {
     /// It has no directory, no character that cannot be seen or that turns the direction of text, and no dot at its start; neither
     /// a dot nor a blank at its end, and it is not too long.
     static func safe(_ name: some StringProtocol) -> String? {
-        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? ""
         var safe = String.UnicodeScalarView()
-        for scalar in last {
+        for scalar in String(name).unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last
+            ?? Substring.UnicodeScalarView()
+        {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: continue
             default: break
@@ -38,7 +39,7 @@ enum FileName {
             // What some file systems or shells take for more than a character.
             safe.append(["<", ">", ":", "\"", "|", "?", "*"].contains(scalar) ? "_" : scalar)
         }
-        var rest = Substring(safe)
+        var rest = Substring(String(safe))
         while let first = rest.first, first == "." || first == "~" || first.isWhitespace { rest.removeFirst() }
         while let last = rest.last, last == "." || last.isWhitespace { rest.removeLast() }
         var (stem, suffix) = parts(of: rest)

@@ -22,7 +22,7 @@ extension HTTPResponseData {
         }
         let path = sentRequest.path ?? ""
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
-        return FileName.safe(FileName.decoded(Substring(last)) ?? String(Substring(last)))
+        return FileName.safe(PercentEncoding.decode(Substring(last)))
     }
 }
 
@@ -35,8 +35,8 @@ extension FileName {
             return name
         }
         guard let value = BodyType.parameter("filename", in: disposition[...]) else { return nil }
-        // Many servers encode here what should be in `filename*`; a percent sign that is meant is followed by two digits rarely.
-        return safe(decoded(value[...]) ?? value)
+        // Many servers escape here what belongs in `filename*`, and a percent sign that is meant rarely has two digits behind it.
+        return safe(PercentEncoding.decode(value))
     }
 
     /// A value with its charset and language before it: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
@@ -50,11 +50,6 @@ extension FileName {
         }
     }
 
-    /// A text without its percent escapes; nil where they do not make text.
-    fileprivate static func decoded(_ text: Substring) -> String? {
-        unescaped(text).flatMap { String(validating: $0, as: UTF8.self) }
-    }
-
     private static func unescaped(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -63,10 +58,10 @@ extension FileName {
                 bytes.append(byte)
                 continue
             }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, let escaped = UInt8(Substring(digits), radix: 16) else { return nil }
-            bytes.append(escaped)
-            rest = rest.dropFirst(2)
+            guard let high = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) }),
+                let low = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) })
+            else { return nil }
+            bytes.append(high << 4 | low)
         }
         return bytes
     }

@@ -2,11 +2,20 @@ import Synchronization
 
 /// The last of a row of values, to tell a new one from one that is told again.
 final class LastValue<Value: Equatable & Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
+    private let last: Mutex<Value?>
+
+    init(_ value: Value? = nil) {
+        last = Mutex(value)
+    }
+
+    /// The last; nil when there was none.
+    var value: Value? {
+        last.withLock { $0 }
+    }
 
     /// Takes the next value, and answers whether it differs from the one before.
     func replace(with next: Value) -> Bool {
-        value.withLock { value in
+        last.withLock { value in
             guard value != next else { return false }
             value = next
             return true

@@ -52,6 +52,8 @@ public struct NetworkingError: Error {
         case truncated
         /// The representation changed between the parts of a transfer.
         case representationChanged
+        /// What was downloaded is not what was expected, by its checksum.
+        case checksumMismatch
         /// There were more redirects than the policy follows, or they go round in circles.
         case tooManyRedirects
         /// The status code is not among those the request accepts.
@@ -235,6 +237,8 @@ extension NetworkingError.Kind {
             "The body ended before its announced length. Try again if the request may be repeated."
         case .representationChanged:
             "What the server sends changed during the transfer. Start it anew."
+        case .checksumMismatch:
+            "What was downloaded is not what was expected: its checksum is another."
         case .tooManyRedirects:
             "The server redirects more often than the policy follows, or in circles."
         case .status:

@@ -22,6 +22,10 @@ struct ObservedSink: ResponseSink {
         sink.isReaderPaced
     }
 
+    func prepare(_ request: inout HTTPRequestData) {
+        sink.prepare(&request)
+    }
+
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         let answer = try await sink.offer(head)
         answered(answer)

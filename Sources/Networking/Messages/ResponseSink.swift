@@ -30,6 +30,14 @@ public protocol ResponseSink: Sendable {
     /// False by default.
     var isReaderPaced: Bool { get }
 
+    /// Rewrites a request before it is sent, and before a retry sends it again, so that it asks for what is missing.
+    ///
+    /// Does nothing by default, so that a retry asks for the whole again. A sink that has a part sets `Range` and `If-Range`, and finds out
+    /// from the head that it is offered whether the server has done so.
+    ///
+    /// - Parameter request: The request, as the chain has rewritten it.
+    func prepare(_ request: inout HTTPRequestData)
+
     /// Answers whether it takes the body of a response.
     ///
     /// By default it takes the body of a success (200 to 299) and has the transport collect any other, up to 1 MiB: a
@@ -77,6 +85,9 @@ extension ResponseSink {
     public var isReaderPaced: Bool {
         false
     }
+
+    /// Does nothing.
+    public func prepare(_ request: inout HTTPRequestData) {}
 
     /// Takes the body of a success, and has up to 1 MiB of any other collected.
     public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {

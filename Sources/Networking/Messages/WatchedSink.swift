@@ -50,6 +50,11 @@ public struct WatchedSink: ResponseSink {
         sink.isReaderPaced
     }
 
+    /// Lets the other sink rewrite the request.
+    public func prepare(_ request: inout HTTPRequestData) {
+        sink.prepare(&request)
+    }
+
     /// Offers the head to the other sink.
     public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         try await sink.offer(head)

@@ -75,11 +75,17 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Whether its path leads to it, and no other name does.
-    var isUnderItsNameAlone: Bool {
+    /// Whether its path leads to it, and not to another that has come there since.
+    var isUnderItsName: Bool {
         var (own, named) = (stat(), stat())
         guard fstat(descriptor, &own) == 0, lstat(path, &named) == 0 else { return false }
-        return own.st_nlink == 1 && own.st_ino == named.st_ino && own.st_dev == named.st_dev
+        return own.st_ino == named.st_ino && own.st_dev == named.st_dev
+    }
+
+    /// Whether it has no other name.
+    var hasOneName: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 1
     }
 
     /// How many bytes this user may still write on the file's volume; nil where the system does not say.

@@ -32,6 +32,7 @@ extension NetworkingComponent {
         } else {
             underway.resolve(by: self)
         }
+        underway.sink?.prepare(&underway)
         try underway.check()
         underway.state.insert(.isUnderway)
         return underway

@@ -21,13 +21,17 @@ import Synchronization
 public final class Transfer<Value: Sendable>: Sendable {
     private let work: OwnedTask<Void>
     private let outcome = TransferOutcome<Value>()
+    /// What makes it pause; nil where it cannot.
+    let pauses: TransferPauses?
 
     /// Starts a call, in the caller's environment and priority.
     init(
         of request: HTTPRequestData,
         in group: TransferGroup?,
+        pauses: TransferPauses? = nil,
         _ call: @escaping @Sendable (HTTPRequestData) async throws -> Value
     ) {
+        self.pauses = pauses
         // The work holds neither the handle nor the group: who has them decides how long it may go on.
         let outcome = outcome
         outcome.report(TransferProgress(sent: request.bytesToSend))

@@ -60,6 +60,10 @@ final class CacheTee: ResponseSink {
         sink.isReaderPaced
     }
 
+    func prepare(_ request: inout HTTPRequestData) {
+        sink.prepare(&request)
+    }
+
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         state.withLock { state in
             state.copy = nil

@@ -99,8 +99,8 @@ private struct RetriedCall {
         self.policy = policy
         self.budget = budget
         sinkUse = request.sink.map { SinkUse(of: $0) }
-        if let sink = request.sink, let sinkUse {
-            self.request.sink = sinkUse.observing(sink)
+        if let sinkUse {
+            self.request.sink = sinkUse.observing()
         }
         if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
             self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
@@ -253,6 +253,8 @@ private struct RetriedCall {
             request.headerFields[name] = "attempt=\(attempts.count + 1); max=\(policy.maximumRetries + 1)"
         }
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
+        // What it has need not be sent again.
+        request.sink?.prepare(&request)
     }
 }
 
@@ -350,15 +352,15 @@ extension NetworkingError {
 
 /// Whether a sink has taken a body, in any attempt.
 private final class SinkUse: Sendable {
-    private let canRestart: Bool
+    private let sink: any ResponseSink
     private let hasTaken = Atomic(false)
 
     init(of sink: any ResponseSink) {
-        canRestart = sink.canRestart
+        self.sink = sink
     }
 
     /// The sink as attempts get it.
-    func observing(_ sink: any ResponseSink) -> ObservedSink {
+    func observing() -> ObservedSink {
         ObservedSink(sink: sink) { [self] answer in
             if case .take = answer {
                 hasTaken.store(true, ordering: .releasing)
@@ -368,6 +370,6 @@ private final class SinkUse: Sendable {
 
     /// Whether another attempt may write into it from the start.
     var canStartOver: Bool {
-        canRestart || !hasTaken.load(ordering: .acquiring)
+        sink.canRestart || !hasTaken.load(ordering: .acquiring)
     }
 }
