@@ -23,10 +23,9 @@ public struct DownloadState: Sendable, Hashable {
 
     private let path: String
 
-    /// Looks at what is kept of a download to a file.
+    /// Looks at what is kept of a download to a file; nil when nothing is that could be gone on with.
     ///
     /// - Parameter destination: Where the file will be.
-    /// - Returns: nil when nothing is kept that could be gone on with.
     /// - Throws: A ``DownloadStateError`` when what is kept cannot be read.
     public init?(at destination: URL) throws {
         try self.init(path: KeptPart.path(for: destination.path))

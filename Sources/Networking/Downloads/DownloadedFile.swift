@@ -15,7 +15,9 @@ public struct DownloadedFile: Sendable, Hashable {
     /// How many of them an earlier download had left, and were not fetched again.
     public let resumedByteCount: Int64
 
-    /// The response that brought the last of it; its body went to the file. It is a 206 where a part was gone on with.
+    /// The response that brought the last of it, without the body.
+    ///
+    /// It is a 206 where a part was gone on with.
     public let response: HTTPResponseData
 }
 

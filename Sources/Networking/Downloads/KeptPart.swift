@@ -89,6 +89,7 @@ final class KeptPart: Sendable {
     /// Begins anew: nothing that was kept counts any more.
     ///
     /// - Parameter record: What is known of what comes.
+    /// - Throws: What the system says of the file, or of the one beside it.
     func begin(_ record: DownloadRecord) throws(FileFault) {
         // In this order: what is known must never be of other bytes than those that are there.
         try file.truncate(to: 0)

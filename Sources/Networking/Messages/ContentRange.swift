@@ -7,7 +7,9 @@ struct ContentRange: Sendable, Equatable {
     /// How many bytes the representation has; nil where the server does not know.
     let length: Int64?
 
-    /// Reads `bytes 0-4/10` and `bytes 0-4/*`; nil for anything else. That the part lies within the whole is not looked at.
+    /// Reads `bytes 0-4/10` and `bytes 0-4/*`; nil for anything else.
+    ///
+    /// That the part lies within the whole is not looked at.
     init?(_ field: String) {
         let words = field.split { $0 == " " || $0 == "-" || $0 == "/" }
         guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]), first >= 0,

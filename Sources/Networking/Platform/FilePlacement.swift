@@ -10,6 +10,7 @@ enum FilePlacement {
     ///   - destination: Where it is to be.
     ///   - existingFile: What becomes of a file that is there.
     /// - Returns: Where it is.
+    /// - Throws: What the system says of it; the file is where it was then.
     static func place(
         _ path: String,
         at destination: String,

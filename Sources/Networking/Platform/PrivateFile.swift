@@ -35,6 +35,7 @@ package enum PrivateFile {
     ///   - data: What it is to hold.
     ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of the machine,
     ///     though never after one of the process.
+    /// - Throws: What the system says of the file, or of the directory.
     static func replace(_ path: String, with data: Data, isDurable: Bool = true) throws(FileFault) {
         let temporary = "\(path).new-\(UUID().uuidString)"
         do {

@@ -1,0 +1,462 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Downloads to a file, with a server that keeps to the rules and connections that break.
+@Suite(.timeLimit(.minutes(2)))
+struct DownloadTests {
+    private static let bytes = Data((0..<100).map { UInt8($0) })
+    private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
+
+    /// Does something with a place for a file, and then looks whether there is anything beside the files that are expected.
+    private func withPlace(
+        leaving names: Set<String> = ["film"],
+        _ body: nonisolated(nonsending) (URL) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            try await body(directory.appending(path: "film"))
+            #expect(Set(try FileManager.default.contentsOfDirectory(atPath: directory.path)) == names)
+        }
+    }
+
+    private func expectError(
+        _ kind: NetworkingError.Kind,
+        saying text: String = "",
+        _ call: nonisolated(nonsending) () async throws -> DownloadedFile,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        do {
+            let file = try await call()
+            Issue.record("\(file) arrived", sourceLocation: sourceLocation)
+        } catch let error as NetworkingError {
+            #expect(error.kind == kind, sourceLocation: sourceLocation)
+            #expect(text.isEmpty || error.reason.contains(text), "\(error)", sourceLocation: sourceLocation)
+        } catch {
+            Issue.record(error, sourceLocation: sourceLocation)
+        }
+    }
+
+    // MARK: One exchange
+
+    @Test func aFileArrives() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes)
+            let heard = Mutex<[BytesReceived]>([])
+            let file = try await origin.download(request, to: place) { received in
+                heard.withLock { $0.append(received) }
+            }
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(file.url.path == place.path && file.byteCount == 100 && file.resumedByteCount == 0)
+            #expect(file.response.status == .ok && file.response.body == .delivered(byteCount: 100))
+            #expect(file.response.request == request)
+            let counts = heard.withLock { $0.map(\.count) }
+            #expect(counts == counts.sorted() && counts.first == 0 && counts.last == 100)
+            #expect(heard.withLock { $0.last?.fractionCompleted } == 1)
+            let permissions = try FileManager.default.attributesOfItem(atPath: place.path)[.posixPermissions] as? Int
+            #expect(permissions == 0o600)
+            #expect(origin.requests.first?.headerFields[.acceptEncoding] == "identity")
+            #expect(origin.ranges == [nil])
+        }
+    }
+
+    @Test func anEmptyFileArrives() async throws {
+        try await withPlace { place in
+            let heard = Mutex<[BytesReceived]>([])
+            let file = try await FileOrigin(Data())
+                .download(request, to: place) { received in
+                    heard.withLock { $0.append(received) }
+                }
+            #expect(try Data(contentsOf: place).isEmpty && file.byteCount == 0)
+            #expect(heard.withLock { $0.last } == BytesReceived(count: 0, expected: 0))
+        }
+    }
+
+    @Test func aFileOfUnknownLengthArrives() async throws {
+        try await withPlace { place in
+            let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"1\""])
+            let file = try await FileOrigin(Data(), [:], .answers(head, Self.bytes)).download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes && file.byteCount == 100)
+        }
+    }
+
+    @Test func aPageThatIsNoAnswerIsNoFile() async throws {
+        try await withPlace(leaving: []) { place in
+            let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound), Data("gone".utf8)))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .status && error?.bodyText == "gone")
+        }
+    }
+
+    @Test func aCollectedBodyArrivesToo() async throws {
+        try await withPlace { place in
+            let transport = MockTransport([.ok(Self.bytes, headerFields: [.eTag: "\"1\""])])
+            let network = transport.retry().cached()
+            try await network.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func theWholeStackTakesPart() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(
+                Self.bytes,
+                [:],
+                .answers(HTTPResponse(status: .serviceUnavailable), Data("busy".utf8))
+            )
+            let network = origin.retry(.exponential(base: .zero)).server(authority: "files.example")
+            try await network.download(HTTPRequestData(path: "film.mp4"), to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(
+                origin.requests.map { $0.url?.absoluteString }
+                    == Array(repeating: "https://files.example/film.mp4", count: 2)
+            )
+        }
+    }
+
+    @Test func whatIsSentIsCountedToo() async throws {
+        try await withPlace { place in
+            let heard = Mutex<[TransferProgress]>([])
+            let post = HTTPRequestData(method: .post, url: request.url!, body: .data(Data("which?".utf8)))
+                .with { $0.progressHandler = { progress in heard.withLock { $0.append(progress) } } }
+            let transport = MockTransport([.ok(Self.bytes)])
+            try await transport.download(post, to: place)
+            let last = heard.withLock { $0.last }
+            #expect(
+                last
+                    == TransferProgress(
+                        sent: BytesSent(count: 6, expected: 6),
+                        received: BytesReceived(count: 100, expected: 100)
+                    )
+            )
+        }
+    }
+
+    // MARK: Going on
+
+    @Test func whatHasArrivedIsGoneOnWith() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 37))
+            await expectError(.connectionLost) { try await origin.download(request, to: place) }
+            #expect(!FileManager.default.fileExists(atPath: place.path))
+            try expectKept(37, of: place)
+            #expect(try DownloadState(at: place)?.fractionCompleted == 0.37)
+
+            let heard = Mutex<[Int64]>([])
+            let file = try await origin.download(request, to: place) { received in
+                heard.withLock { $0.append(received.count) }
+            }
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(file.byteCount == 100 && file.resumedByteCount == 37 && file.response.status == .partialContent)
+            #expect(origin.ranges == [nil, "bytes=37-"])
+            #expect(origin.requests.last?.headerFields[.ifRange] == "\"1\"")
+            #expect(heard.withLock { $0.first } == 37 && heard.withLock { $0.last } == 100)
+            #expect(try DownloadState(at: place) == nil)
+        }
+    }
+
+    @Test func aRetryGoesOnToo() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(
+                Self.bytes,
+                [.eTag: "\"1\""],
+                .breaks(after: 30),
+                .fails(.connection),
+                .breaks(after: 33)
+            )
+            let heard = Mutex<[Int64]>([])
+            let file = try await origin.retry(.exponential(base: .zero, maximumRetries: 5))
+                .download(request, to: place) { received in heard.withLock { $0.append(received.count) } }
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(origin.ranges == [nil, "bytes=30-", "bytes=30-", "bytes=63-"])
+            #expect(file.response.attempts.count == 3)
+            // Nothing was fetched in an earlier call.
+            #expect(file.resumedByteCount == 0)
+            let counts = heard.withLock { $0 }
+            #expect(counts == counts.sorted())
+        }
+    }
+
+    @Test func aRetryThroughACacheAndAWatchedSinkGoesOnToo() async throws {
+        struct Watching: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var request = request
+                request.sink = request.sink.map { WatchedSink($0) { _ in } }
+                return try await upstream.send(request)
+            }
+        }
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\"", .cacheControl: "max-age=60"], .breaks(after: 40))
+            let network = origin.retry(.exponential(base: .zero)).modified(Watching())
+                .cached().modified(Watching())
+            try await network.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(origin.ranges == [nil, "bytes=40-"])
+        }
+    }
+
+    @Test func aRetryKeepsToItsBudgetAndDeadline() async throws {
+        try await withPlace(leaving: ["film.download", "film.download-state"]) { place in
+            let origin = FileOrigin(
+                Self.bytes,
+                [.eTag: "\"1\""],
+                .breaks(after: 10),
+                .breaks(after: 10),
+                .breaks(after: 10)
+            )
+            let budget = RetryBudget(.ratio(0, reserve: 1))
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.retry(.exponential(base: .zero), budget: budget).download(request, to: place)
+            }
+            #expect(error?.retryRefusal == .budget && origin.requests.count == 2)
+            try expectKept(20, of: place)
+
+            let clock = ManualClock()
+            let late = await #expect(throws: NetworkingError.self) {
+                try await origin.retry(.exponential(base: .seconds(60), jitter: .none)).deadline(.seconds(30))
+                    .environment(\.clock, .manual(clock)).download(request, to: place)
+            }
+            #expect(late?.retryRefusal == .deadline)
+            try expectKept(30, of: place)
+        }
+    }
+
+    @Test func aFileThatIsThereButForItsNameIsConfirmedByItsLastByte() async throws {
+        try await withPlace(leaving: ["film", "other"]) { place in
+            let origin = FileOrigin(Self.bytes)
+            try Data("x".utf8).write(to: place.deletingLastPathComponent().appending(path: "other"))
+            let other = place.deletingLastPathComponent().appending(path: "other")
+            // All has arrived, and then somebody has taken the name.
+            let network = origin.modified(Taking(place: place))
+            await expectError(.storage, saying: "already") { try await network.download(request, to: place) }
+            #expect(try Data(contentsOf: place) == Data("taken".utf8))
+            try expectKept(100, of: place)
+
+            let file = try await origin.download(request, to: .file(place, ifExists: .replace))
+            #expect(origin.ranges == [nil, "bytes=99-"] && file.resumedByteCount == 100)
+            #expect(try Data(contentsOf: place) == Self.bytes && Data(contentsOf: other) == Data("x".utf8))
+        }
+    }
+
+    /// Puts a file where the download is to be, once it has arrived.
+    private struct Taking: NetworkingModifier {
+        let place: URL
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            let response = try await upstream.send(request)
+            try Data("taken".utf8).write(to: place)
+            return response
+        }
+    }
+
+    @Test func aServerThatSendsLittleAtATimeIsAskedAgain() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 10))
+            origin.sendAtMost(40)
+            try await origin.retry(.exponential(base: .zero)).download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(origin.ranges == [nil, "bytes=10-", "bytes=50-", "bytes=90-"])
+        }
+    }
+
+    // MARK: By what it is gone on with
+
+    /// Header fields, and what the next request asks for.
+    @Test(
+        arguments: [
+            ([.eTag: "\"1\""], "\"1\""),
+            ([.eTag: "\"1\"", .acceptRanges: "bytes"], "\"1\""),
+            ([.eTag: "\"1\"", .acceptRanges: "none"], nil),
+            ([.eTag: "W/\"1\""], nil),
+            (
+                [
+                    .eTag: "W/\"1\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
+                    .date: "Sun, 06 Nov 1994 08:50:00 GMT",
+                ], nil
+            ),
+            ([.eTag: "1"], nil),
+            ([:], nil),
+            (
+                [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .date: "Sun, 06 Nov 1994 08:49:38 GMT"],
+                "Sun, 06 Nov 1994 08:49:37 GMT"
+            ),
+            ([.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .date: "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+            ([.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+            ([.lastModified: "yesterday", .date: "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+            (
+                [
+                    .eTag: "\"1\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
+                    .date: "Sun, 06 Nov 1994 08:50:00 GMT",
+                ], "\"1\""
+            ),
+        ] as [(HTTPFields, String?)]
+    )
+    func theRestIsAskedForByAStrongValidator(fields: HTTPFields, condition: String?) async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, fields, .breaks(after: 37))
+            await expectError(.connectionLost) { try await origin.download(request, to: place) }
+            try expectKept((condition == nil ? nil : 37), of: place)
+            if condition == nil {
+                // What could never be gone on with does not lie about.
+                #expect(!FileManager.default.fileExists(atPath: place.path + ".download"))
+            }
+            try await origin.download(request, to: place)
+            #expect(origin.ranges.last == (condition == nil ? nil : "bytes=37-"))
+            #expect(origin.requests.last?.headerFields[.ifRange] == condition)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func aBodyOfUnknownLengthOrInACodingIsNotGoneOnWith() async throws {
+        for fields: HTTPFields in [[:], [.contentLength: "100", .contentEncoding: "br"]] {
+            try await withPlace { place in
+                let head = HTTPResponse(status: .ok, headerFields: fields)
+                let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""])
+                let broken = BreakingAfterwards(upstream: FileOrigin(Data(), [:], .answers(head, Self.bytes)))
+                await expectError(.connectionLost) { try await broken.download(request, to: place) }
+                try await origin.download(request, to: place)
+                #expect(origin.ranges == [nil])
+            }
+        }
+    }
+
+    /// A transport that fails when all has arrived but the end.
+    private struct BreakingAfterwards<Upstream: NetworkingComponent>: NetworkingComponent {
+        let upstream: Upstream
+
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            guard request.isUnderway else { return try await begin(request) }
+            _ = try await upstream.send(request)
+            throw NetworkingError(.connectionLost, request: request)
+        }
+    }
+
+    @Test func onlyAPlainGETIsGoneOnWith() async throws {
+        let part = request.with { $0.headerFields[.range] = "bytes=10-" }
+        let post = request.with { $0.method = .post }
+        for request in [part, post] {
+            try await withPlace { place in
+                let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20))
+                await expectError(.connectionLost) { try await origin.download(request, to: place) }
+                #expect(try DownloadState(at: place) == nil)
+                try await origin.download(request, to: place)
+                let isPart = request.method == .get
+                #expect(origin.ranges == Array(repeating: isPart ? "bytes=10-" : nil, count: 2))
+                #expect(try Data(contentsOf: place) == (isPart ? Self.bytes[10...] : Self.bytes))
+            }
+        }
+    }
+
+    @Test func anotherFileIsNotGoneOnWith() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20))
+            await expectError(.connectionLost) { try await origin.download(request, to: place) }
+            try await origin.download(request.with { $0.query.version = "2" }, to: place)
+            #expect(origin.ranges == [nil, nil])
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func aSignedURLIsGoneOnWithByItsKey() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20))
+            let options = DownloadOptions(resumptionKey: "film 42")
+            await expectError(.connectionLost) {
+                try await origin.download(request.with { $0.query.signature = "a" }, to: place, options: options)
+            }
+            let state = try String(contentsOfFile: place.path + ".download-state", encoding: .utf8)
+            #expect(!state.contains("signature") && !state.contains("film 42"))
+            try await origin.download(request.with { $0.query.signature = "b" }, to: place, options: options)
+            #expect(origin.ranges == [nil, "bytes=20-"])
+        }
+    }
+
+    @Test func anotherUserBeginsAnew() async throws {
+        struct SignedIn: NetworkingModifier {
+            let user: String
+
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                Principal(id: user)
+            }
+        }
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 20), .breaks(after: 20))
+            for user in ["a", "b", "b"] {
+                _ = try? await origin.modified(SignedIn(user: user)).download(request, to: place)
+            }
+            #expect(origin.ranges == [nil, nil, "bytes=20-"])
+        }
+    }
+
+    // MARK: Checksums
+
+    @Test func aChecksumIsOfTheWholeFile() async throws {
+        try await withPlace { place in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 50))
+            let sum = Checksum(expected: Data([UInt8(truncatingIfNeeded: 4950)])) { Sum() }
+            let options = DownloadOptions(checksum: sum)
+            await expectError(.connectionLost) { try await origin.download(request, to: place, options: options) }
+            try await origin.download(request, to: place, options: options)
+            #expect(origin.ranges == [nil, "bytes=50-"])
+        }
+    }
+
+    @Test func aFileWithAnotherChecksumIsNotKept() async throws {
+        try await withPlace(leaving: []) { place in
+            let options = DownloadOptions(checksum: Checksum(expected: Data([1])) { Sum() })
+            await expectError(.checksumMismatch, saying: "56 and should be 01") {
+                try await FileOrigin(Self.bytes).download(request, to: place, options: options)
+            }
+        }
+    }
+
+    /// All bytes added up.
+    private struct Sum: ChecksumFunction {
+        var sum: UInt8 = 0
+
+        mutating func update(_ bytes: Data) {
+            sum = bytes.reduce(sum, &+)
+        }
+
+        func finish() -> Data {
+            Data([sum])
+        }
+    }
+
+    #if Crypto
+    @Test func checksumsAreThoseThatToolsPrint() async throws {
+        // The vectors of FIPS 180-4 for "abc".
+        let sums: [Checksum] = [
+            .sha256("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            .sha384(
+                "CB00753F45A35E8BB5A03D699AC65007272C32AB0EDED1631A8B605A43FF5BED8086072BA1E7CC2358BAECA134C825A7"
+            ),
+            .sha512(
+                "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+                    + "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
+            ),
+        ]
+        for sum in sums {
+            try await withPlace { place in
+                try await FileOrigin(Data("abc".utf8))
+                    .download(request, to: place, options: DownloadOptions(checksum: sum))
+            }
+        }
+        for wrong in ["", "ba78", String(repeating: "g", count: 64), "é"] {
+            try await withPlace(leaving: []) { place in
+                let origin = FileOrigin(Self.bytes)
+                await expectError(.invalidRequest, saying: "64 hexadecimal digits") {
+                    try await origin.download(request, to: place, options: DownloadOptions(checksum: .sha256(wrong)))
+                }
+                #expect(origin.requests.isEmpty)
+            }
+        }
+    }
+    #endif
+}

@@ -1,0 +1,207 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Handles on downloads: paused, gone on with, ended, counted together.
+@Suite(.timeLimit(.minutes(2)))
+struct DownloadTransferTests {
+    private static let bytes = Data((0..<100).map { UInt8($0) })
+    private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
+
+    @Test func aDownloadPausesAndGoesOn() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40), .hangs(after: 20))
+            let transfer = origin.transfer(downloading: request, to: place)
+            #expect(!transfer.isPaused)
+            await origin.waitUntilSent(40)
+            let kept = await transfer.pause()
+            #expect(kept?.byteCount == 40 && kept?.expectedByteCount == 100 && transfer.isPaused)
+            // It has let go of all that it had.
+            #expect(await transfer.pause() == kept)
+            transfer.resume()
+            #expect(!transfer.isPaused)
+            await origin.waitUntilSent(60)
+            #expect(await transfer.pause()?.byteCount == 60)
+            transfer.resume()
+            let file = try await transfer.value
+            #expect(try Data(contentsOf: place) == Self.bytes && file.resumedByteCount == 60)
+            #expect(origin.ranges == [nil, "bytes=40-", "bytes=60-"])
+            #expect(await transfer.pause() == nil && !transfer.isPaused)
+        }
+    }
+
+    @Test func whatWasPausedIsGoneOnWithByAnother() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            do {
+                let transfer = origin.transfer(downloading: request, to: place)
+                await origin.waitUntilSent(40)
+                await transfer.pause()
+                // The handle goes, as with the process.
+            }
+            try expectKept(40, of: place)
+            try await origin.download(request, to: place)
+            #expect(origin.ranges == [nil, "bytes=40-"])
+        }
+    }
+
+    @Test func aPauseThatIsOverBeforeItsExchangeHasEndedEndsNothingElse() async throws {
+        try await withTemporaryDirectory { directory in
+            for round in 0..<50 {
+                let place = directory.appending(path: "film \(round)")
+                let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 10 + round))
+                let transfer = origin.transfer(downloading: request, to: place)
+                if !round.isMultiple(of: 3) {
+                    await origin.waitUntilSent(10 + round)
+                }
+                async let pause = transfer.pause()
+                transfer.resume()
+                _ = await pause
+                // Whichever came last: it goes on.
+                transfer.resume()
+                if round.isMultiple(of: 3) {
+                    // The pause may have been over before there was anything to end.
+                    await origin.waitUntilSent(10 + round)
+                    await transfer.pause()
+                    transfer.resume()
+                }
+                _ = try await transfer.value
+                #expect(try Data(contentsOf: place) == Self.bytes)
+            }
+        }
+    }
+
+    @Test func aPauseFromTheStartSendsNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 0))
+            let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
+            #expect(await transfer.pause() == nil)
+            let waiting = Task { try await transfer.value }
+            transfer.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+        }
+    }
+
+    @Test func whatWentWrongWhileItPausedIsTriedAgain() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let transfer = origin.modified(Mistaking()).transfer(downloading: request, to: place)
+            await origin.waitUntilSent(40)
+            #expect(await transfer.pause()?.byteCount == 40)
+            transfer.resume()
+            _ = try await transfer.value
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    /// Takes a cancellation for an error of its own.
+    private struct Mistaking: NetworkingModifier {
+        struct Failure: Error {}
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            do {
+                return try await upstream.send(request)
+            } catch {
+                throw Failure()
+            }
+        }
+    }
+
+    @Test func aFailureIsTheValues() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(Self.bytes, [:], .answers(HTTPResponse(status: .notFound)))
+            let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
+            let error = await #expect(throws: NetworkingError.self) { try await transfer.value }
+            #expect(error?.kind == .status)
+        }
+    }
+
+    @Test func progressGoesOnOverAPause() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
+            let progress = transfer.progress
+            await origin.waitUntilSent(40)
+            await transfer.pause()
+            transfer.resume()
+            var counts: [Int64] = []
+            for await step in progress {
+                counts.append(step.received.count)
+            }
+            #expect(counts == counts.sorted() && counts.last == 100)
+        }
+    }
+
+    @Test func manyAreCountedAndEndedTogether() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(
+                Self.bytes,
+                [.eTag: "\"1\""],
+                .hangs(after: 40),
+                .hangs(after: 20),
+                .hangs(after: 30)
+            )
+            let group = TransferGroup()
+            var transfers: [Transfer<DownloadedFile>] = []
+            for (number, sum) in [(1, 40), (2, 60), (3, 90)] {
+                transfers.append(
+                    origin.transfer(downloading: request, to: directory.appending(path: "\(number)"), in: group)
+                )
+                await origin.waitUntilSent(sum)
+            }
+            // The sink has taken it; what it reports comes right after.
+            while group.progress.received.count < 90 { await Task.yield() }
+            #expect(group.count == 3)
+            #expect(group.progress.received == BytesReceived(count: 90, expected: 300))
+
+            await transfers[0].pause()
+            #expect(group.count == 3)
+            group.cancelAll()
+            for transfer in transfers {
+                await #expect(throws: CancellationError.self) { try await transfer.value }
+            }
+            // All of them kept what they had.
+            for (number, count) in [(1, 40), (2, 20), (3, 30)] as [(Int, Int64)] {
+                try expectKept(count, of: directory.appending(path: "\(number)"))
+            }
+            let file = try await origin.transfer(downloading: request, to: directory.appending(path: "2"), in: group)
+                .value
+            #expect(file.resumedByteCount == 20)
+        }
+    }
+
+    @Test func aTrackerAddsUpWhatIsWritten() async throws {
+        try await withTemporaryDirectory { directory in
+            let tracker = ProgressTracker()
+            let origin = FileOrigin(Self.bytes)
+            try await origin.download(request, to: directory.appending(path: "1"), trackedBy: tracker)
+            try await origin.download(request, to: directory.appending(path: "2"), trackedBy: tracker)
+            #expect(tracker.overall == BytesReceived(count: 200, expected: 200))
+        }
+    }
+
+    @Test func theCallersCancellationKeepsWhatHasArrived() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let task = Task { try await origin.download(request, to: place) }
+            await origin.waitUntilSent(40)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            try expectKept(40, of: place)
+
+            let late = Task {
+                while !Task.isCancelled { await Task.yield() }
+                return try await origin.download(request, to: place)
+            }
+            late.cancel()
+            await #expect(throws: CancellationError.self) { try await late.value }
+            #expect(origin.requests.count == 1)
+        }
+    }
+}

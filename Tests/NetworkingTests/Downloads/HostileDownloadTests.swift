@@ -1,0 +1,475 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// Servers that do other than they say, files that change, and a disk on which something is wrong.
+@Suite(.timeLimit(.minutes(2)))
+struct HostileDownloadTests {
+    private static let bytes = Data((0..<100).map { UInt8($0) })
+    private static let changed = Data((0..<80).map { UInt8(200 - $0) })
+    private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
+
+    /// Does something with a place beside which 40 bytes of the file are kept.
+    private func withPart(
+        _ options: DownloadOptions = DownloadOptions(),
+        _ body: nonisolated(nonsending) (URL, FileOrigin) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 40))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            try #require(try DownloadState(at: place)?.byteCount == 40)
+            try await body(place, origin)
+        }
+    }
+
+    private func expectUntouched(_ place: URL, _ count: Int = 40, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let kept = try Data(contentsOf: URL(fileURLWithPath: place.path + ".download"))
+        #expect(kept == Self.bytes.prefix(count), sourceLocation: sourceLocation)
+        try expectKept(Int64(count), of: place, sourceLocation: sourceLocation)
+        #expect(!FileManager.default.fileExists(atPath: place.path), sourceLocation: sourceLocation)
+    }
+
+    private func part(_ contentRange: String?, _ count: Int, _ fields: HTTPFields = [:]) -> FileOrigin.Trouble {
+        var head = HTTPResponse(status: .partialContent, headerFields: fields)
+        head.headerFields[.contentRange] = contentRange
+        return .answers(head, Data(Self.bytes.suffix(count)))
+    }
+
+    // MARK: The file has changed
+
+    @Test func aChangedFileIsDownloadedAnew() async throws {
+        try await withPart { place, origin in
+            origin.change(Self.changed, [.eTag: "\"2\""])
+            let file = try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.changed && file.resumedByteCount == 0)
+            #expect(origin.ranges == [nil, "bytes=40-"])
+        }
+    }
+
+    @Test func aChangedFileIsReportedWhereThatIsWished() async throws {
+        try await withPart { place, origin in
+            origin.change(Self.changed, [.eTag: "\"2\""])
+            let options = DownloadOptions(changedFile: .fail)
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: place, options: options)
+            }
+            #expect(error?.kind == .representationChanged && error?.response?.headerFields[.eTag] == "\"2\"")
+            try expectUntouched(place)
+        }
+    }
+
+    @Test func aFileThatChangesBetweenAttemptsIsDownloadedAnew() async throws {
+        try await withPart { place, origin in
+            origin.add(.breaks(after: 20))
+            let network = origin.modified(Changing(origin: origin)).retry(.exponential(base: .zero))
+            try await network.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.changed)
+            #expect(origin.ranges == [nil, "bytes=40-", "bytes=60-"])
+        }
+    }
+
+    /// Changes the file when an attempt has failed.
+    private struct Changing: NetworkingModifier {
+        let origin: FileOrigin
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            do {
+                return try await upstream.send(request)
+            } catch {
+                origin.change(HostileDownloadTests.changed, [.eTag: "\"2\""])
+                throw error
+            }
+        }
+    }
+
+    @Test func aPartOfAnotherFileIsNeverAdded() async throws {
+        // The server does not know If-Range, and says in the part which file it is of.
+        for (fields, range) in [
+            ([.eTag: "\"2\""], "bytes 40-99/100"), ([.eTag: "W/\"1\""], "bytes 40-99/100"), ([:], "bytes 40-99/120"),
+        ] as [(HTTPFields, String)] {
+            try await withPart { place, origin in
+                origin.add(part(range, 60, fields))
+                let options = DownloadOptions(changedFile: .fail)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await origin.download(request, to: place, options: options)
+                }
+                #expect(error?.kind == .representationChanged)
+                try expectUntouched(place)
+
+                origin.add(part(range, 60, fields))
+                try await origin.download(request, to: place)
+                #expect(try Data(contentsOf: place) == Self.bytes)
+                #expect(origin.ranges == [nil, "bytes=40-", "bytes=40-", nil])
+            }
+        }
+    }
+
+    // MARK: The server does not send what it was asked for
+
+    @Test func aServerThatIgnoresRangesSendsAllAgain() async throws {
+        try await withPart { place, origin in
+            origin.ignoreRanges()
+            origin.add(.breaks(after: 20))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            // It is the same file, so that what was there is there still.
+            try expectUntouched(place)
+            let file = try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes && file.resumedByteCount == 0)
+        }
+    }
+
+    @Test func aRefusedRangeBeginsAnew() async throws {
+        try await withPart { place, origin in
+            let head = HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */100"])
+            origin.add(.answers(head))
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(origin.ranges == [nil, "bytes=40-", nil])
+        }
+        try await withPart { place, origin in
+            origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)))
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: place, options: DownloadOptions(changedFile: .fail))
+            }
+            #expect(error?.kind == .representationChanged)
+            try expectUntouched(place)
+        }
+    }
+
+    @Test func aRefusedRangeOfSomebodyElsesIsAnError() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(Self.bytes)
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(
+                    request.with { $0.headerFields[.range] = "bytes=200-" },
+                    to: directory.appending(path: "film")
+                )
+            }
+            #expect(error?.kind == .status && origin.requests.count == 1)
+        }
+    }
+
+    /// Content-Range, the bytes that are sent, and header fields.
+    @Test(
+        arguments: [
+            ("bytes 50-99/100", 50, [:]),  // a gap
+            ("bytes 40-100/100", 60, [:]),  // beyond the end
+            ("bytes 99-40/100", 60, [:]),
+            ("bytes 40-99", 60, [:]),
+            ("lines 40-99/100", 60, [:]),
+            ("40-99/100", 60, [:]),
+            ("bytes 40-99/100", 60, [.contentLength: "59"]),
+            ("bytes 40-59/100", 60, [:]),  // too much data
+            (nil, 60, [:]),
+            (nil, 60, [.contentType: "multipart/byteranges; boundary=x"]),
+        ] as [(String?, Int, HTTPFields)]
+    )
+    func aServerThatLiesIsNotBelieved(contentRange: String?, count: Int, fields: HTTPFields) async throws {
+        try await withPart { place, origin in
+            origin.add(part(contentRange, count, fields))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .invalidResponse)
+            #expect(error?.reason.contains("still there") == true)
+            try expectUntouched(place)
+            // The way out that the error names.
+            try await origin.download(request, to: place, options: DownloadOptions(keptPart: .discard))
+            #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges == [nil, "bytes=40-", nil])
+        }
+    }
+
+    @Test func aPartThatBeginsBeforeWhatWasAskedForIsFine() async throws {
+        try await withPart { place, origin in
+            origin.add(part("bytes 30-99/100", 70, [.eTag: "\"1\""]))
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func aPartThatNobodyAskedForIsAnError() async throws {
+        try await withTemporaryDirectory { directory in
+            let origin = FileOrigin(Self.bytes, [:], part("bytes 40-99/100", 60))
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: directory.appending(path: "film"))
+            }
+            #expect(error?.kind == .invalidResponse)
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            #expect(names == [])
+        }
+    }
+
+    @Test func aServerThatBringsItNoFurtherIsNotAskedForEver() async throws {
+        try await withPart { place, origin in
+            // It sends a little of what is there, again and again.
+            for _ in 0..<3 {
+                let head = HTTPResponse(
+                    status: .partialContent,
+                    headerFields: [.contentRange: "bytes 0-9/100", .eTag: "\"1\""]
+                )
+                origin.add(.answers(head, Self.bytes.prefix(10)))
+            }
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .truncated && origin.requests.count == 2)
+            try expectUntouched(place)
+        }
+    }
+
+    // MARK: The state
+
+    @Test(arguments: ["{", "[]", "{\"version\":1}", "{\"version\":\"1\"}", "\u{0}\u{0}"])
+    func aDamagedStateIsAnErrorAndLosesNothing(text: String) async throws {
+        try await expectStateError(text, saying: "damaged")
+    }
+
+    @Test(arguments: ["{\"version\":0}", "{\"version\":2,\"more\":[]}"])
+    func aStateOfAnotherFormatIsAnErrorAndLosesNothing(text: String) async throws {
+        try await expectStateError(text, saying: "another version")
+    }
+
+    @Test func aStateThatCannotBeTrueIsAnError() async throws {
+        for (name, value) in [
+            ("length", "-5"), ("synchronizedCount", "101"), ("eTag", "{\"_0\":\"\\\"1\\r\\nX: y\\\"\"}"),
+        ] {
+            try await withPart { place, origin in
+                let path = place.path + ".download-state"
+                var state = try #require(
+                    try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
+                        as? [String: Any]
+                )
+                let json = try JSONSerialization.jsonObject(with: Data(value.utf8), options: .fragmentsAllowed)
+                if name == "eTag" {
+                    state["validator"] = ["eTag": json]
+                } else {
+                    state[name] = json
+                }
+                try JSONSerialization.data(withJSONObject: state).write(to: URL(fileURLWithPath: path))
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await origin.download(request, to: place)
+                }
+                #expect(error?.kind == .storage && error?.reason.contains("damaged") == true, "\(name)")
+            }
+        }
+    }
+
+    private func expectStateError(_ text: String, saying words: String) async throws {
+        try await withPart { place, origin in
+            try Data(text.utf8).write(to: URL(fileURLWithPath: place.path + ".download-state"))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .storage && error?.reason.contains(words) == true)
+            #expect(origin.requests.count == 1)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: place.path + ".download")).count == 40)
+            #expect(throws: DownloadStateError.self) { try DownloadState(at: place) }
+
+            try await origin.download(request, to: place, options: DownloadOptions(keptPart: .discard))
+            #expect(try Data(contentsOf: place) == Self.bytes)
+        }
+    }
+
+    @Test func anEmptyStateIsThatOfAMachineThatWentDown() async throws {
+        try await withPart { place, origin in
+            try Data().write(to: URL(fileURLWithPath: place.path + ".download-state"))
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges == [nil, nil])
+        }
+    }
+
+    @Test func whatWasNotOnTheDiskWhenTheMachineWentDownIsFetchedAgain() async throws {
+        try await withPart { place, origin in
+            var record = try #require(try DownloadRecord.read(beside: place.path + ".download"))
+            #expect(record.bootSession != nil && record.bootSession == BootSession.current)
+            record.bootSession = "an earlier one"
+            record.synchronizedCount = 25
+            try record.write(beside: place.path + ".download", isDurable: true)
+            // As after the crash of a file system: as long as it was, and zeros at its end.
+            let bytes = Self.bytes.prefix(25) + Data(count: 15)
+            try bytes.write(to: URL(fileURLWithPath: place.path + ".download"))
+            let file = try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes && file.resumedByteCount == 25)
+            #expect(origin.ranges == [nil, "bytes=25-"])
+        }
+    }
+
+    @Test func aFileOfSomebodyElsesIsLeftAlone() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let other = URL(fileURLWithPath: place.path + ".download")
+            try Data("mine".utf8).write(to: other)
+            for policy: DownloadOptions.KeptPart in [.resume, .discard] {
+                let origin = FileOrigin(Self.bytes)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await origin.download(request, to: place, options: DownloadOptions(keptPart: policy))
+                }
+                #expect(error?.kind == .storage && error?.reason.contains("no such part") == true)
+                #expect(try Data(contentsOf: other) == Data("mine".utf8) && origin.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test func aKillBetweenTheTwoNamesHarmsNothing() async throws {
+        try await withPart { place, origin in
+            let part = place.path + ".download"
+            try Self.bytes.write(to: URL(fileURLWithPath: part))
+            try #require(link(part, place.path) == 0)
+            origin.change(Self.changed, [.eTag: "\"2\""])
+            let file = try await origin.download(request, to: .file(place, ifExists: .number))
+            // Not one byte was written into the file that had its name.
+            #expect(try Data(contentsOf: place) == Self.bytes)
+            #expect(file.url.lastPathComponent == "film 2" && origin.ranges == [nil, nil])
+            #expect(try Data(contentsOf: file.url) == Self.changed)
+        }
+    }
+
+    @Test func aPartIsDiscarded() async throws {
+        try await withPart { place, origin in
+            let state = try #require(try DownloadState(at: place))
+            #expect(state.expectedByteCount == 100)
+            try state.discard()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path) == [])
+        }
+    }
+
+    // MARK: Two at once
+
+    @Test func aSecondDownloadToTheSamePlaceIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let first = origin.transfer(downloading: request, to: place)
+            await origin.waitUntilSent(40)
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .storage && error?.reason.contains("under way") == true)
+            #expect(origin.requests.count == 1)
+            let state = try #require(try DownloadState(at: place))
+            #expect(state.byteCount == 40)
+            #expect(throws: DownloadStateError.self) { try state.discard() }
+
+            first.cancel()
+            await #expect(throws: CancellationError.self) { try await first.value }
+            try await origin.download(request, to: place)
+            #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges.last == "bytes=40-")
+        }
+    }
+
+    // MARK: The place
+
+    @Test func aPlaceThatCannotBeIsToldBeforeAnythingIsSent() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "file")
+            try Data("x".utf8).write(to: file)
+            let cases: [(DownloadDestination, String)] = [
+                (.file(directory), "is a directory"),
+                (.file(directory.appending(path: "no/film")), "There is no directory"),
+                (.file(file.appending(path: "film")), "There is no directory"),
+                (.file(file), "already"),
+                (.file(URL(string: "https://files.example/film")!), "names none"),
+                (.directory(file), "There is no directory"),
+                (.directory(directory.appending(path: "no")), "There is no directory"),
+                (.file(URL(fileURLWithPath: "/proc/self/film"), ifExists: .replace), "/proc/self/film"),
+            ]
+            for (destination, words) in cases {
+                let origin = FileOrigin(Self.bytes)
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await origin.download(request, to: destination)
+                }
+                #expect(error?.kind == .storage && error?.reason.contains(words) == true, "\(error?.reason ?? "none")")
+                #expect(origin.requests.isEmpty)
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["file"])
+        }
+    }
+
+    @Test func whatIsThereStaysOrGoesAsWished() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film.tar.gz")
+            try Data("old".utf8).write(to: place)
+            let origin = FileOrigin(Self.bytes)
+            let numbers = try await [
+                origin.download(request, to: .file(place, ifExists: .number)),
+                origin.download(request, to: .file(place, ifExists: .number)),
+            ]
+            #expect(numbers.map(\.url.lastPathComponent) == ["film 2.tar.gz", "film 3.tar.gz"])
+            #expect(try Data(contentsOf: place) == Data("old".utf8))
+            try await origin.download(request, to: .file(place, ifExists: .replace))
+            #expect(try Data(contentsOf: place) == Self.bytes)
+
+            // A link is replaced, and what it leads to stays.
+            let other = directory.appending(path: "other")
+            try Data("other".utf8).write(to: other)
+            let link = directory.appending(path: "link")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: other)
+            try await origin.download(request, to: .file(link, ifExists: .replace))
+            #expect(try Data(contentsOf: other) == Data("other".utf8) && Data(contentsOf: link) == Self.bytes)
+        }
+    }
+
+    @Test func aLinkWhereThePartWouldBeIsNotFollowed() async throws {
+        try await withTemporaryDirectory { directory in
+            let other = directory.appending(path: "other")
+            try Data("other".utf8).write(to: other)
+            let place = directory.appending(path: "film")
+            try FileManager.default.createSymbolicLink(
+                atPath: place.path + ".download",
+                withDestinationPath: other.path
+            )
+            let error = await #expect(throws: NetworkingError.self) {
+                try await FileOrigin(Self.bytes).download(request, to: place)
+            }
+            #expect(error?.kind == .storage)
+            #expect(try Data(contentsOf: other) == Data("other".utf8))
+        }
+    }
+
+    @Test func theLongestNameHasRoomForItsPart() async throws {
+        try await withTemporaryDirectory { directory in
+            let name = String(repeating: "é", count: 120) + ".mp4"
+            let place = directory.appending(path: name)
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .breaks(after: 40))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            try await origin.download(request, to: place)
+            #expect(origin.ranges == [nil, "bytes=40-"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [name])
+            try await origin.download(request, to: .file(place, ifExists: .number))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 2)
+        }
+    }
+
+    @Test func aFileForWhichThereIsNoSpaceIsToldBeforeItIsWritten() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let head = HTTPResponse(
+                status: .ok,
+                headerFields: [.contentLength: "9000000000000000000", .eTag: "\"1\""]
+            )
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .answers(head, Self.bytes))
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .storage && error?.reason.contains("space left") == true)
+            #expect(origin.sent == 0)
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            #expect(names == [])
+        }
+    }
+
+    // MARK: Names
+
+    @Test func theServerNamesTheFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let fields: HTTPFields = [.eTag: "\"1\"", .contentDisposition: "attachment; filename=\"../../etc/passwd\""]
+            let origin = FileOrigin(Self.bytes, fields, .breaks(after: 40))
+            await #expect(throws: NetworkingError.self) {
+                try await origin.download(request, to: .directory(directory))
+            }
+            let first = try await origin.download(request, to: .directory(directory))
+            #expect(first.url.path == directory.appending(path: "passwd").path && first.resumedByteCount == 40)
+            let second = try await origin.download(request, to: .directory(directory))
+            #expect(second.url.lastPathComponent == "passwd 2")
+            origin.change(Self.bytes, [:])
+            let third = try await origin.download(request, to: .directory(directory))
+            #expect(third.url.lastPathComponent == "film.mp4")
+            let names = Set(try FileManager.default.contentsOfDirectory(atPath: directory.path))
+            #expect(names == ["passwd", "passwd 2", "film.mp4"])
+        }
+    }
+}
