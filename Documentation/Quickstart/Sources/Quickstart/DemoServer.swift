@@ -1,8 +1,9 @@
+import Foundation
 import Networking
 import NetworkingTestServer
 import Synchronization
 
-/// The server of the tour: users with a login, a route that fails now and then, and one that takes its time.
+/// The server of the tour: users with a login, a route that fails now and then, a film, and a route that takes its time.
 enum DemoServer {
     static let token = "s3cr3t-token"
 
@@ -38,10 +39,45 @@ enum DemoServer {
             default: return .status(.noContent)
             }
         }
+        let showings = Calls()
+        server.route(.get, "/film.mp4") { request in show(film, to: request, isFirst: showings.next() == 1) }
         server.route(.get, "/slow") { _ in
             TestResponse(body: .data(.init("at last".utf8)), delay: .seconds(30))
         }
     }
+
+    /// 4 MiB, of which no stretch looks like the one that follows it.
+    static let film = (0..<1_024)
+        .reduce(into: Data()) { film, page in
+            film.append(Data(repeating: UInt8(page % 251), count: 4_096))
+        }
+
+    /// Sends the rest of the film to who asks for it.
+    ///
+    /// Who wants it from the start gets half: then the connection breaks, and later on it stands still.
+    private static func show(_ film: Data, to request: RecordedRequest, isFirst: Bool) -> TestResponse {
+        let entityTag = "\"first-cut\""
+        if let range = request.headerFields[.range], request.headerFields[.ifRange] == entityTag,
+            let start = Int(range.dropFirst("bytes=".count).dropLast()), film.indices.contains(start)
+        {
+            let pieces = stride(from: start, to: film.count, by: piece)
+                .map { position in
+                    TestResponse.Chunk(film[position...].prefix(piece), delay: pace)
+                }
+            return TestResponse(
+                status: .partialContent,
+                headerFields: [.eTag: entityTag, .contentRange: "bytes \(start)-\(film.count - 1)/\(film.count)"],
+                body: .sized(pieces)
+            )
+        }
+        let head = "HTTP/1.1 200 OK\r\nETag: \(entityTag)\r\nContent-Length: \(film.count)\r\n\r\n"
+        let half = TestResponse.RawStep.drip(film.prefix(film.count / 2), by: piece, every: pace)
+        return .raw(.text(head), half, isFirst ? .reset : .stall)
+    }
+
+    /// So much of the film at a time, so that there is something to see.
+    private static let piece = 128 << 10
+    private static let pace = Duration.milliseconds(12)
 }
 
 /// Counts the calls of a route.

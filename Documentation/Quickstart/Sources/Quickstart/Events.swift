@@ -5,7 +5,7 @@ import NetworkingTestServer
 /// A stream of events whose connection breaks.
 enum Events {
     static func show(_ server: TestServer) async throws {
-        Terminal.title("13. A stream of events goes on when its connection breaks")
+        Terminal.title("14. A stream of events goes on when its connection breaks")
         Terminal.code(
             """
             for try await event in try await network.events(HTTPRequestData(path: "news")) {

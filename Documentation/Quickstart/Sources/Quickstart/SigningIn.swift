@@ -8,7 +8,7 @@ enum SigningIn {
     static func show(_ server: TestServer) async throws {
         let accounts = Accounts()
         accounts.script(server)
-        Terminal.title("14. Signed in, and staying so")
+        Terminal.title("15. Signed in, and staying so")
         Terminal.code(
             """
             let tokens = TokenStore(nil, in: InMemorySessionStorage(), delegate: Renewal(url: server.url))

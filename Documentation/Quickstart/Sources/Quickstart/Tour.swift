@@ -18,6 +18,7 @@ enum Tour {
             try await aCancellation(on: network)
             try await UnderFire.show(server)
             try await Uploads.show(server)
+            try await Downloads.show(server)
             try await Events.show(server)
             try await SigningIn.show(server)
         }
@@ -159,7 +160,7 @@ enum Tour {
     }
 
     private static func aMock() async throws {
-        Terminal.title("15. The same stack without a network")
+        Terminal.title("16. The same stack without a network")
         Terminal.code(
             """
             let transport = MockTransport()
@@ -176,7 +177,7 @@ enum Tour {
     }
 
     private static func aWaterfall() throws {
-        Terminal.title("16. Where the time went")
+        Terminal.title("17. Where the time went")
         Terminal.code(
             """
             print(instrument.waterfall())

@@ -1,0 +1,94 @@
+import Foundation
+import Networking
+import NetworkingTestServer
+
+/// A download that its server interrupts, and one that is paused.
+enum Downloads {
+    static func show(_ server: TestServer) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "quickstart-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let network = URLSession.shared
+            .timeout(head: .seconds(5), idle: .seconds(5))
+            .retry(.exponential(base: .milliseconds(20)))
+            .instrument(Tour.instrument).server(baseURL: server.url)
+        try await aBreak(over: network, server, in: directory)
+        try await aPause(over: network, server, in: directory)
+    }
+
+    private static func aBreak(
+        over network: some NetworkingComponent,
+        _ server: TestServer,
+        in directory: URL
+    ) async throws {
+        Terminal.title("13. A download goes on where its connection broke")
+        Terminal.code(
+            """
+            let network = URLSession.shared
+                .timeout(head: .seconds(5), idle: .seconds(5))
+                .retry(.exponential(base: .milliseconds(20)))
+                .server(baseURL: server.url)
+            let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
+                bar(received.fractionCompleted ?? 0)
+            }
+            """
+        )
+        let url = directory.appending(path: "film.mp4")
+        let bar = Terminal.bar("film.mp4")
+        let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
+            bar(received.fractionCompleted ?? 0)
+        }
+        let ranges = server.requests(for: .get, path: "/film.mp4").map { $0.headerFields[.range] }
+        for attempt in film.response.attempts {
+            Terminal.say("    attempt \(attempt)")
+        }
+        Terminal.say("Then the server was asked for the rest (\(ranges.last.flatMap(\.self) ?? "nothing")): \(film).")
+        try Tour.expect(
+            ranges.count == 2 && ranges[0] == nil && ranges[1] != nil && film.response.status == .partialContent,
+            "the second request asks for the rest alone"
+        )
+        try Tour.expect(try Data(contentsOf: url) == DemoServer.film, "the file is the server's, byte by byte")
+    }
+
+    private static func aPause(
+        over network: some NetworkingComponent,
+        _ server: TestServer,
+        in directory: URL
+    ) async throws {
+        Terminal.say("A person may interrupt it, too:")
+        Terminal.code(
+            """
+            let transfer = network.transfer(downloading: HTTPRequestData(path: "film.mp4"), to: copy)
+            await transfer.pause()
+            let kept = try DownloadState(at: copy)      // by this process, or by the next
+            transfer.resume()
+            let film = try await transfer.value
+            """
+        )
+        let copy = directory.appending(path: "copy.mp4")
+        let transfer = network.transfer(downloading: HTTPRequestData(path: "film.mp4"), to: copy)
+        for await progress in transfer.progress where progress.received.fractionCompleted ?? 0 >= 0.5 { break }
+        await transfer.pause()
+        let kept = try DownloadState(at: copy)
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            .filter { $0.hasPrefix("copy") }.sorted()
+        Terminal.say(
+            "Paused. Kept are \(kept?.byteCount ?? 0) of \(kept?.expectedByteCount ?? 0) bytes: "
+                + names.joined(separator: ", ")
+        )
+        try Tour.expect(
+            transfer.isPaused && kept?.fractionCompleted == 0.5 && !names.contains("copy.mp4"),
+            "a pause keeps what has arrived, and not under the final name"
+        )
+
+        transfer.resume()
+        let film = try await transfer.value
+        let range = server.requests(for: .get, path: "/film.mp4").last?.headerFields[.range] ?? "nothing"
+        Terminal.say("Resumed with \(range): \(film), of which \(film.resumedByteCount) were here.")
+        try Tour.expect(
+            film.resumedByteCount == kept?.byteCount && range == "bytes=\(film.resumedByteCount)-",
+            "what was kept is not fetched again"
+        )
+        try Tour.expect(try Data(contentsOf: copy) == DemoServer.film, "the copy is the server's file, byte by byte")
+    }
+}
