@@ -128,6 +128,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
         var request = request
         request.sink = sink
+        // It says that what is kept is not of the file, and then the file is asked for as a whole: nobody in the stack may throw for it.
+        request.acceptedStatuses = request.acceptedStatuses.union([416])
         if request.body != nil, let handler {
             request.progressHandler = { transfer in
                 // What is received counts when it is written.
@@ -162,7 +164,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             var response = try await network.begin(request)
             response.request = original
             if try sink.refusesRest(response) { continue }
-            guard request.acceptedStatuses.contains(response.status) else {
+            guard self.request.acceptedStatuses.contains(response.status) else {
                 throw NetworkingError.refusedStatus(of: response)
             }
             guard let hasProgressed = sink.progressed(from: count) else { return response }
