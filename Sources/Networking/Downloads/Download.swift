@@ -145,7 +145,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             return try finish(part, sink, response)
         } catch {
             sink.close()
-            part.close(isKept: sink.isResumable && (error as? NetworkingError)?.kind != .checksumMismatch)
+            part.close(isKept: sink.isKept && (error as? NetworkingError)?.kind != .checksumMismatch)
             throw error
         }
     }

@@ -31,6 +31,8 @@ final class DownloadSink: ResponseSink {
         var start: Int64 = 0
         var end: Int64?
         var isComplete = false
+        /// Whether a body has been taken from its first byte on: then nothing is there but what came since.
+        var hasBegun = false
         /// Whether the server has shown that what is kept is not of what it has.
         var hasChanged = false
         var isClosed = false
@@ -84,9 +86,9 @@ final class DownloadSink: ResponseSink {
         state.withLock { $0.isComplete }
     }
 
-    /// Whether what is there can be gone on with.
-    var isResumable: Bool {
-        state.withLock { mayResume && $0.isResumable }
+    /// Whether what is there stays when the download ends early: what can be gone on with, and what it has not touched.
+    var isKept: Bool {
+        state.withLock { $0.hasBegun ? mayResume && $0.isResumable : part.wasThere }
     }
 
     /// Whether a response says that what was asked for is not there, though it was kept; then it is not gone on with.
@@ -203,6 +205,7 @@ extension DownloadSink {
         }
         state.withLock { state in
             state.record = record
+            state.hasBegun = true
             state.hasChanged = false
             state.resumedCount = 0
             state.count = isSame ? count : 0

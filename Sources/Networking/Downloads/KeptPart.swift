@@ -16,6 +16,8 @@ final class KeptPart: Sendable {
     let record: DownloadRecord?
     /// How many bytes of it are kept.
     let count: Int64
+    /// Whether anything was there, be it of another download.
+    let wasThere: Bool
     private let file: OpenFile
 
     /// Takes the file for a download, or creates it.
@@ -29,6 +31,7 @@ final class KeptPart: Sendable {
         self.path = path
         file = try Self.open(path)
         let size = try file.snapshot().size
+        wasThere = size > 0
         var record: DownloadRecord?
         if policy == .resume || size > 0 {
             do {
