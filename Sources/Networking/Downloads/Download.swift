@@ -121,9 +121,10 @@ struct Download<Network: NetworkingComponent>: Sendable {
         try checkDestination()
         let part = try storing { try KeptPart(at: partPath, for: resource, options.keptPart) }
         let handler = request.progressHandler
-        let sent = LastValue(BytesSent())
+        let toSend = request.bytesToSend
+        let sent = LastValue(toSend)
         let sink = DownloadSink(into: part, for: request, resource, options.changedFile) { received in
-            handler?(TransferProgress(sent: sent.value ?? BytesSent(), received: received))
+            handler?(TransferProgress(sent: sent.value ?? toSend, received: received))
             progress?(received)
         }
         var request = request
