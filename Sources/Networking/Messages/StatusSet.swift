@@ -8,7 +8,7 @@ public import HTTPTypes
 /// ```
 public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// In order and apart, so that equal sets are equal however they were made.
-    private let ranges: [ClosedRange<Int>]
+    let ranges: [ClosedRange<Int>]
 
     /// 200 to 299.
     public static let successful = StatusSet(200...299)
@@ -23,7 +23,7 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
         self.init(merging: ranges)
     }
 
-    private init(merging ranges: [ClosedRange<Int>]) {
+    init(merging ranges: [ClosedRange<Int>]) {
         var merged: [ClosedRange<Int>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
             if let last = merged.last, last.upperBound >= range.lowerBound || last.upperBound + 1 == range.lowerBound {

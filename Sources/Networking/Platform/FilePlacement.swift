@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// How a file that is complete gets its name: in one step, so that nobody ever sees a half one under it.
 enum FilePlacement {
     /// The most names that are tried before it is given up.
@@ -32,6 +38,48 @@ enum FilePlacement {
         }
         try PrivateFile.synchronizeDirectory(of: place)
         return place
+    }
+
+    /// Moves a file to a path of any volume.
+    ///
+    /// Over the border of a volume it is copied first, next to where it is to be, so that it gets its name in one step there, too.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - destination: Where it is to be.
+    ///   - existingFile: What becomes of a file that is there.
+    /// - Returns: Where it is.
+    /// - Throws: What kept it from its place; it is still where it was.
+    static func bring(
+        _ path: String,
+        to destination: String,
+        ifExists existingFile: ExistingFilePolicy
+    ) throws(FileFault) -> String {
+        do {
+            return try place(path, at: destination, ifExists: existingFile)
+        } catch {
+            guard error.isOnAnotherVolume else { throw error }
+        }
+        let copy = "\(PrivateFile.parent(of: destination) ?? "")/.networking-\(UUID().uuidString)"
+        do {
+            try self.copy(path, to: copy)
+            let place = try place(copy, at: destination, ifExists: existingFile)
+            _ = try? PrivateFile.remove(path)
+            return place
+        } catch {
+            _ = try? PrivateFile.remove(copy)
+            throw error
+        }
+    }
+
+    private static func copy(_ path: String, to other: String) throws(FileFault) {
+        let (source, copy) = (try OpenFile(reading: path), try OpenFile(creating: other))
+        while true {
+            let portion = try source.read(upTo: 1 << 20)
+            if portion.isEmpty { break }
+            try copy.write(portion)
+        }
+        try copy.synchronize()
     }
 
     /// `report 2.pdf` for `report.pdf`.

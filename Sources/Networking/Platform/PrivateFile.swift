@@ -134,4 +134,9 @@ extension FileFault {
     var isAbsence: Bool {
         code == ENOENT
     }
+
+    /// Whether a file was to be moved to another volume, which a name alone cannot do.
+    var isOnAnotherVolume: Bool {
+        code == EXDEV
+    }
 }

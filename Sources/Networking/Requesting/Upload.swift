@@ -86,7 +86,7 @@ extension NetworkingComponent {
 
 extension HTTPRequestData {
     /// The request with a body, and with a method for it.
-    fileprivate func uploading(_ body: RequestBody) -> HTTPRequestData {
+    func uploading(_ body: RequestBody) -> HTTPRequestData {
         var request = self
         request.body = body
         if method == .get {

@@ -14,3 +14,14 @@ extension stat {
 public func clock_gettime_nsec_np(_ clock: clockid_t) -> UInt64 {
     0
 }
+
+/// What the system says of itself by a name.
+public func sysctlbyname(
+    _ name: UnsafePointer<CChar>,
+    _ oldp: UnsafeMutableRawPointer?,
+    _ oldlenp: UnsafeMutablePointer<Int>?,
+    _ newp: UnsafeMutableRawPointer?,
+    _ newlen: Int
+) -> CInt {
+    -1
+}

@@ -122,6 +122,9 @@ extension NetworkingError.Kind {
             self = .invalidRequest
         case .httpTooManyRedirects, .redirectToNonExistentLocation:
             self = .tooManyRedirects
+        case .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile,
+            .cannotMoveFile, .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile:
+            self = .storage
         case .networkConnectionLost:
             self = .connectionLost
         default:
