@@ -35,6 +35,7 @@ final class DownloadSink: ResponseSink {
         var hasBegun = false
         /// Whether the server has shown that what is kept is not of what it has.
         var hasChanged = false
+        var isAskedForAnew = false
         var isClosed = false
         /// How much of what was kept when the download began has been used.
         var resumedCount: Int64 = 0
@@ -102,7 +103,9 @@ final class DownloadSink: ResponseSink {
     func progressed(from count: Int64) -> Bool? {
         state.withLock { state in
             if state.isComplete { return nil }
-            return state.hasChanged || state.count > count
+            // It is asked for as a whole once; an answer that begins nothing brings it no further.
+            defer { state.isAskedForAnew = state.hasChanged }
+            return state.hasChanged ? !state.isAskedForAnew : state.count > count
         }
     }
 
@@ -154,7 +157,8 @@ final class DownloadSink: ResponseSink {
             state.withLock { $0.count = min($0.count, start) }
             throw failure(
                 .invalidResponse,
-                "The server sent more than it had announced. What was kept before is still there."
+                "The server sent more than it had announced."
+                    + (start > 0 ? " What was kept before is still there." : "")
             )
         }
         try storing { () throws(FileFault) in try part.write(chunk, at: position) }
@@ -187,7 +191,14 @@ final class DownloadSink: ResponseSink {
 extension DownloadSink {
     /// Takes a body from its first byte on.
     private func begin(with head: HTTPResponse) throws {
-        let (old, count) = state.withLock { ($0.hasChanged ? nil : $0.record, $0.count) }
+        let (old, count, asked) = state.withLock { ($0.hasChanged ? nil : $0.record, $0.count, $0.asked) }
+        guard asked == nil || head.hasBody(inAnswerTo: request.method) else {
+            throw failure(
+                .invalidResponse,
+                "The server was asked for the rest of a file, and answered \(head.status.text). \(Self.wayOut)",
+                head
+            )
+        }
         var record = DownloadRecord(
             resource: resource,
             validator: mayResume ? DownloadRecord.Validator(head) : nil,
@@ -196,11 +207,13 @@ extension DownloadSink {
         // A server that cannot send parts sends the same bytes again, and those that are there stay until they are written over.
         let isSame = old?.validator != nil && old?.validator == record.validator && old?.length == record.length
         if isSame {
-            record.synchronizedCount = old?.synchronizedCount ?? 0
-        } else {
-            if count > 0, old?.validator != nil {
-                try checkChange(head)
-            }
+            record.synchronizedCount = min(old?.synchronizedCount ?? 0, count)
+        } else if count > 0, old?.validator != nil {
+            try checkChange(head)
+        }
+        // What was kept makes room.
+        try checkSpace(for: (record.length ?? 0) - count)
+        if !isSame {
             try storing { () throws(FileFault) in try part.begin(record) }
         }
         state.withLock { state in
@@ -211,14 +224,13 @@ extension DownloadSink {
             state.count = isSame ? count : 0
             (state.start, state.position, state.end) = (0, 0, record.length)
         }
-        try checkSpace()
         report(BytesReceived(count: 0, expected: record.length))
     }
 
     /// Takes the rest of what is there, and answers whether it is that.
     private func goOn(with head: HTTPResponse) throws -> Bool {
-        let (record, count, asked) = state.withLock { ($0.record, $0.count, $0.asked) }
-        guard let content = head.contentRange, asked != nil, let record, let length = record.length else {
+        let (known, count, asked) = state.withLock { ($0.record, $0.count, $0.asked) }
+        guard let content = head.contentRange, asked != nil, var record = known, let length = record.length else {
             throw failure(
                 .invalidResponse,
                 asked == nil
@@ -240,11 +252,15 @@ extension DownloadSink {
                     + "\(head.bodyLength.map { "\($0)" } ?? "unknown") bytes. \(Self.wayOut)"
             )
         }
+        try checkSpace(for: length - count)
+        // What is behind was not received, or is not known to be what was.
+        try storing { () throws(FileFault) in try part.goOn(with: &record, after: count) }
         state.withLock { state in
+            state.record = record
+            state.resumedCount = min(state.resumedCount, content.range.lowerBound)
             (state.start, state.end) = (content.range.lowerBound, content.range.upperBound)
             state.position = state.start
         }
-        try checkSpace()
         return true
     }
 
@@ -268,8 +284,7 @@ extension DownloadSink {
     }
 
     /// Fails before anything is written where the rest would not fit.
-    private func checkSpace() throws {
-        let missing = state.withLock { state in (state.record?.length ?? 0) - state.count }
+    private func checkSpace(for missing: Int64) throws {
         guard missing > 0, let free = part.freeBytes, free < missing else { return }
         throw failure(
             .storage,

@@ -96,8 +96,18 @@ final class KeptPart: Sendable {
     func begin(_ record: DownloadRecord) throws(FileFault) {
         // In this order: what is known must never be of other bytes than those that are there.
         try file.truncate(to: 0)
-        // A short one is over before the machine goes down, as good as always, and does not wait for the disk.
-        try record.write(beside: path, isDurable: record.length.map { $0 >= Self.longestUndurable } ?? true)
+        // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless an older record would
+        // come back then.
+        let isShort = record.length.map { $0 < Self.longestUndurable } ?? false
+        try record.write(beside: path, isDurable: !isShort || wasThere)
+    }
+
+    /// Prepares for what follows the bytes that are kept.
+    func goOn(with record: inout DownloadRecord, after count: Int64) throws(FileFault) {
+        try file.truncate(to: count)
+        guard record.bootSession != BootSession.current else { return }
+        record.bootSession = BootSession.current
+        try record.write(beside: path, isDurable: true)
     }
 
     func write(_ data: Data, at position: Int64) throws(FileFault) {

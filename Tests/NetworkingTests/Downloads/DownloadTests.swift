@@ -219,7 +219,7 @@ struct DownloadTests {
 
             let clock = ManualClock()
             let late = await #expect(throws: NetworkingError.self) {
-                try await origin.retry(.exponential(base: .seconds(60), jitter: .none)).deadline(.seconds(30))
+                try await origin.retry(.exponential(base: .seconds(60), cap: .seconds(60), jitter: .none)).deadline(.seconds(30))
                     .environment(\.clock, .manual(clock)).download(request, to: place)
             }
             #expect(late?.retryRefusal == .deadline)
@@ -239,7 +239,7 @@ struct DownloadTests {
             try expectKept(100, of: place)
 
             let file = try await origin.download(request, to: .file(place, ifExists: .replace))
-            #expect(origin.ranges == [nil, "bytes=99-"] && file.resumedByteCount == 100)
+            #expect(origin.ranges == [nil, "bytes=99-"] && file.resumedByteCount == 99)
             #expect(try Data(contentsOf: place) == Self.bytes && Data(contentsOf: other) == Data("x".utf8))
         }
     }
@@ -307,7 +307,7 @@ struct DownloadTests {
                 #expect(!FileManager.default.fileExists(atPath: place.path + ".download"))
             }
             try await origin.download(request, to: place)
-            #expect(origin.ranges.last == (condition == nil ? nil : "bytes=37-"))
+            #expect(origin.ranges == [nil, condition == nil ? nil : "bytes=37-"])
             #expect(origin.requests.last?.headerFields[.ifRange] == condition)
             #expect(try Data(contentsOf: place) == Self.bytes)
         }

@@ -26,7 +26,11 @@ struct HostileDownloadTests {
         }
     }
 
-    private func expectUntouched(_ place: URL, _ count: Int = 40, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    private func expectUntouched(
+        _ place: URL,
+        _ count: Int = 40,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
         let kept = try Data(contentsOf: URL(fileURLWithPath: place.path + ".download"))
         #expect(kept == Self.bytes.prefix(count), sourceLocation: sourceLocation)
         try expectKept(Int64(count), of: place, sourceLocation: sourceLocation)
