@@ -171,9 +171,15 @@ let package = Package(
                 .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
             ]
         ),
+        .executableTarget(
+            name: "Downloader",
+            dependencies: ["Networking", "NetworkingAsyncHTTPClient"],
+            path: "Tests/Downloader"
+        ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
+                "Downloader",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
                 "NetworkingTesting",
@@ -184,6 +190,7 @@ let package = Package(
                     package: "async-http-client",
                     condition: .when(traits: ["AsyncHTTPClient"])
                 ),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
