@@ -1,0 +1,395 @@
+#if URLSession && AsyncHTTPClient && TestServer
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import Synchronization
+import Testing
+
+extension Loopback {
+    /// Files that come over real sockets, from servers that lose them on the way or do not say the truth.
+    @Suite(.timeLimit(.minutes(5)))
+    struct DownloadTests {
+        private static let served = ServedFile(byteCount: 3_000_000)
+        private static let half = 1_500_000
+
+        /// Downloads half of the file, until the server loses the connection.
+        @discardableResult
+        private static func keepHalf(
+            of served: ServedFile,
+            in file: URL,
+            _ network: any NetworkingComponent,
+            _ server: TestServer,
+            adding fields: HTTPFields = [:]
+        ) async -> NetworkingError? {
+            let gate = Gate()
+            server.enqueue(served.lost(after: half, for: gate, adding: fields))
+            let error = await #expect(throws: NetworkingError.self) {
+                try await network.download(HTTPRequestData(url: server.url), to: file) { received in
+                    if received.count == half {
+                        gate.open()
+                    }
+                }
+            }
+            #expect(gate.isOpen)
+            return error
+        }
+
+        private static func names(in directory: URL) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        }
+
+        private static func firstBytes(of server: TestServer) -> [Int?] {
+            server.requests.map(\.firstByte)
+        }
+
+        // MARK: Lost connections
+
+        @Test(arguments: Client.allCases)
+        func aLostConnectionIsGoneOnWithWithinARetry(client: Client) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    let gates = [Gate(), Gate()]
+                    server.enqueue(served.lost(after: Self.half, for: gates[0]))
+                    server.route(.get, "/") { request in served.answer(to: request) }
+                    let network = client.makeTransport().retry(.immediate())
+                    let file = directory.appending(path: "film.bin")
+                    let counts = Mutex<[Int64]>([])
+                    let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file) {
+                        received in
+                        counts.withLock { $0.append(received.count) }
+                        if received.count == Self.half {
+                            gates[0].open()
+                        }
+                    }
+                    #expect(try Data(contentsOf: file) == served.bytes)
+                    #expect(Self.firstBytes(of: server) == [nil, Self.half])
+                    #expect(server.requests.map { $0.headerFields[.ifRange] } == [nil, served.eTag])
+                    #expect(server.requests.allSatisfy { $0.headerFields[.acceptEncoding] == "identity" })
+                    #expect(downloaded.byteCount == Int64(served.count))
+                    #expect(downloaded.response.status == .partialContent)
+                    let told = counts.withLock { $0 }
+                    #expect(zip(told, told.dropFirst()).allSatisfy { $0 <= $1 } && told.last == Int64(served.count))
+                    #expect(try Self.names(in: directory) == ["film.bin"])
+                }
+            }
+        }
+
+        @Test(arguments: Client.allCases)
+        func withoutARetryTheNextCallGoesOn(client: Client) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    server.route(.get, "/") { request in served.answer(to: request) }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    let error = await Self.keepHalf(of: served, in: file, network, server)
+                    #expect(error?.kind == .connectionLost)
+                    #expect(try Self.names(in: directory) == ["film.bin.download", "film.bin.download-state"])
+                    let kept = try #require(try DownloadState(at: file))
+                    #expect(kept.byteCount == Int64(Self.half))
+                    #expect(kept.expectedByteCount == Int64(served.count))
+                    // As another process would.
+                    let downloaded = try await client.makeTransport()
+                        .download(HTTPRequestData(url: server.url), to: file)
+                    #expect(downloaded.resumedByteCount == Int64(Self.half))
+                    #expect(try Data(contentsOf: file) == served.bytes)
+                    #expect(Self.firstBytes(of: server) == [nil, Self.half])
+                    #expect(try Self.names(in: directory) == ["film.bin"])
+                }
+            }
+        }
+
+        // MARK: Servers that do not do as asked
+
+        /// What the second answer is, and what becomes of the download then.
+        enum Answer: CaseIterable, Sendable {
+            case theWhole
+            case theWholeOfAnother
+            case notSatisfiable
+            case aPartOfAnother
+            case aPartOfAnotherLength
+            case compressed
+            case aCompressedPart
+
+            func response(to request: RecordedRequest, _ served: ServedFile, _ another: ServedFile) -> TestResponse {
+                let part = served.answer(to: request)
+                // After the answer in question, as a server should.
+                guard let start = request.firstByte else { return served.answer(to: request) }
+                switch self {
+                case .theWhole:
+                    return TestResponse(headerFields: served.headerFields, body: .data(served.bytes))
+                case .theWholeOfAnother:
+                    return TestResponse(headerFields: another.headerFields, body: .data(another.bytes))
+                case .notSatisfiable:
+                    return TestResponse(
+                        status: .rangeNotSatisfiable,
+                        headerFields: [.contentRange: "bytes */\(served.count)"]
+                    )
+                case .aPartOfAnother:
+                    var part = part
+                    part.headerFields[.eTag] = another.eTag
+                    part.body = .data(another.bytes[start...])
+                    return part
+                case .aPartOfAnotherLength:
+                    var part = part
+                    part.headerFields[.contentRange] = "bytes \(start)-\(served.count - 1)/\(served.count + 1)"
+                    return part
+                case .compressed:
+                    return TestResponse(
+                        headerFields: served.headerFields + [.contentEncoding: "gzip"],
+                        body: .data(served.bytes.storedAsGzip)
+                    )
+                case .aCompressedPart:
+                    var part = part
+                    part.headerFields[.contentEncoding] = "gzip"
+                    part.body = .data(served.bytes[start...].storedAsGzip)
+                    return part
+                }
+            }
+
+            var isOfAnother: Bool {
+                self == .theWholeOfAnother
+            }
+
+            /// The first bytes that are asked for, one request after the other.
+            var firstBytes: [Int?] {
+                switch self {
+                case .theWhole, .theWholeOfAnother, .compressed, .aCompressedPart: [nil, DownloadTests.half]
+                case .notSatisfiable, .aPartOfAnother, .aPartOfAnotherLength: [nil, DownloadTests.half, nil]
+                }
+            }
+        }
+
+        @Test(arguments: Client.allCases, Answer.allCases)
+        func theFileIsWholeWhateverTheServerAnswers(client: Client, answer: Answer) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    // Shorter, so that what is left of the one behind the other is noticed.
+                    let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
+                    server.route(.get, "/") { request in answer.response(to: request, served, another) }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    await Self.keepHalf(of: served, in: file, network, server)
+                    let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file)
+                    #expect(try Data(contentsOf: file) == (answer.isOfAnother ? another : served).bytes)
+                    #expect(Self.firstBytes(of: server) == answer.firstBytes)
+                    #expect(downloaded.resumedByteCount == (answer == .aCompressedPart ? Int64(Self.half) : 0))
+                    #expect(try Self.names(in: directory) == ["film.bin"])
+                }
+            }
+        }
+
+        @Test(arguments: Client.allCases, [Answer.theWholeOfAnother, .notSatisfiable, .aPartOfAnother])
+        func aChangedFileIsReportedWhereThatIsWished(client: Client, answer: Answer) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    let another = ServedFile(byteCount: 2_900_000, eTag: "\"2\"", salt: 1)
+                    server.route(.get, "/") { request in answer.response(to: request, served, another) }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    await Self.keepHalf(of: served, in: file, network, server)
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.download(
+                            HTTPRequestData(url: server.url),
+                            to: file,
+                            options: DownloadOptions(changedFile: .fail)
+                        )
+                    }
+                    #expect(error?.kind == .representationChanged)
+                    #expect(try DownloadState(at: file)?.byteCount == Int64(Self.half))
+                    let part = try Data(contentsOf: directory.appending(path: "film.bin.download"))
+                    #expect(part == served.bytes.prefix(Self.half))
+                }
+            }
+        }
+
+        /// What does not fit together is an error, and costs nothing that was kept.
+        @Test(
+            arguments: Client.allCases,
+            [
+                // Behind what was asked for, before it, of a shorter body, backwards, beyond the end, and of something else.
+                "bytes 1500010-2999999/3000000", "bytes 1499990-2999999/3000000", "bytes 1500000-2000000/3000000",
+                "bytes 2999999-1500000/3000000", "bytes 1500000-3000000/3000000", "lines 1-2/3",
+            ]
+        )
+        func aRangeThatIsNotTrueIsAnError(client: Client, range: String) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    server.route(.get, "/") { request in served.answer(to: request) }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    await Self.keepHalf(of: served, in: file, network, server)
+                    var lie = TestResponse(
+                        status: .partialContent,
+                        headerFields: served.headerFields,
+                        body: .data(served.bytes[Self.half...])
+                    )
+                    lie.headerFields[.contentRange] = range
+                    server.enqueue(lie)
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.download(HTTPRequestData(url: server.url), to: file)
+                    }
+                    #expect(error?.kind == .invalidResponse)
+                    #expect(error?.reason.contains("What was kept is still there.") == true)
+                    try await network.download(HTTPRequestData(url: server.url), to: file)
+                    #expect(try Data(contentsOf: file) == served.bytes)
+                    #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
+                }
+            }
+        }
+
+        /// The length is not announced, so that only the bytes show it.
+        @Test(arguments: Client.allCases)
+        func moreThanWasAnnouncedIsAnError(client: Client) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    server.route(.get, "/") { request in served.answer(to: request) }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    await Self.keepHalf(of: served, in: file, network, server)
+                    var fields = served.headerFields
+                    fields[.contentRange] = "bytes \(Self.half)-\(served.count - 1)/\(served.count)"
+                    let tooMuch = Data(repeating: 1, count: served.count)
+                    server.enqueue(
+                        TestResponse(
+                            status: .partialContent,
+                            headerFields: fields,
+                            body: .chunks([TestResponse.Chunk(tooMuch)])
+                        )
+                    )
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.download(HTTPRequestData(url: server.url), to: file)
+                    }
+                    #expect(error?.kind == .invalidResponse)
+                    try await network.download(HTTPRequestData(url: server.url), to: file)
+                    #expect(try Data(contentsOf: file) == served.bytes)
+                    #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])
+                }
+            }
+        }
+
+        /// Nothing tells for certain that what comes later belongs to what is there.
+        @Test(arguments: Client.allCases, ["a weak ETag", "a compressed body", "no ranges"])
+        func whatCannotBeGoneOnWithIsNotKept(client: Client, flaw: String) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = ServedFile(byteCount: 3_000_000, eTag: flaw == "a weak ETag" ? "W/\"1\"" : "\"1\"")
+                    var fields: HTTPFields = [:]
+                    if flaw == "no ranges" {
+                        fields[.acceptRanges] = "none"
+                    }
+                    let network = client.makeTransport()
+                    let file = directory.appending(path: "film.bin")
+                    if flaw == "a compressed body" {
+                        let bytes = served.bytes.storedAsGzip
+                        server.enqueue(
+                            TestResponse(
+                                headerFields: served.headerFields + [
+                                    .contentEncoding: "gzip", .contentLength: "\(bytes.count)",
+                                ],
+                                body: .data(bytes.prefix(Self.half))
+                            )
+                        )
+                        await #expect(throws: NetworkingError.self) {
+                            try await network.download(HTTPRequestData(url: server.url), to: file)
+                        }
+                    } else {
+                        await Self.keepHalf(of: served, in: file, network, server, adding: fields)
+                    }
+                    #expect(try Self.names(in: directory) == [])
+                    server.route(.get, "/") { request in served.answer(to: request) }
+                    try await network.download(HTTPRequestData(url: server.url), to: file)
+                    #expect(try Data(contentsOf: file) == served.bytes)
+                    #expect(Self.firstBytes(of: server) == [nil, nil])
+                }
+            }
+        }
+
+        // MARK: Several
+
+        @Test(arguments: Client.allCases)
+        func cancellingAGroupClosesItsConnections(client: Client) async throws {
+            try await withTemporaryDirectory { directory in
+                try await withTestServer { server in
+                    let served = Self.served
+                    let isHeld = Mutex(true)
+                    server.route(.get, "/:name") { request in
+                        served.answer(to: request, stoppingAt: isHeld.withLock { $0 } ? Self.half : nil)
+                    }
+                    let network = client.makeTransport()
+                    let group = TransferGroup()
+                    let files = (0..<4).map { directory.appending(path: "\($0).bin") }
+                    let transfers = files.map { file in
+                        network.transfer(
+                            downloading: HTTPRequestData(url: server.url.appending(path: file.lastPathComponent)),
+                            to: file,
+                            in: group
+                        )
+                    }
+                    for transfer in transfers {
+                        for await progress in transfer.progress where progress.received.count == Self.half { break }
+                    }
+                    #expect(group.count == 4 && server.openConnections == 4)
+                    #expect(group.progress.received == BytesReceived(count: 6_000_000, expected: 12_000_000))
+                    group.cancelAll()
+                    for transfer in transfers {
+                        await #expect(throws: CancellationError.self) { try await transfer.value }
+                    }
+                    try await server.waitForOpenConnections(0)
+                    #expect(group.count == 0)
+                    isHeld.withLock { $0 = false }
+                    for file in files {
+                        #expect(try DownloadState(at: file)?.byteCount == Int64(Self.half))
+                        let request = HTTPRequestData(url: server.url.appending(path: file.lastPathComponent))
+                        #expect(try await network.download(request, to: file).resumedByteCount == Int64(Self.half))
+                        #expect(try Data(contentsOf: file) == served.bytes)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension Data {
+    /// The bytes in the gzip format, without being made smaller (RFC 1951 section 3.2.4, RFC 1952).
+    fileprivate var storedAsGzip: Data {
+        var result = Data([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+        var rest = self[...]
+        repeat {
+            let block = rest.prefix(65_535)
+            rest = rest.dropFirst(block.count)
+            let length = UInt16(block.count)
+            result.append(rest.isEmpty ? 1 : 0)
+            for number in [length, ~length] {
+                result.append(contentsOf: [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)])
+            }
+            result.append(block)
+        } while !rest.isEmpty
+        for number in [crc32, UInt32(truncatingIfNeeded: count)] {
+            result.append(contentsOf: (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
+        }
+        return result
+    }
+
+    private var crc32: UInt32 {
+        let table = (0..<256)
+            .map { (index: UInt32) in
+                (0..<8).reduce(index) { value, _ in value & 1 == 0 ? value >> 1 : value >> 1 ^ 0xedb8_8320 }
+            }
+        return withUnsafeBytes { bytes in
+            var value = ~UInt32(0)
+            for byte in bytes {
+                value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ byte)]
+            }
+            return ~value
+        }
+    }
+}
+#endif

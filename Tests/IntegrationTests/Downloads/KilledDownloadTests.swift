@@ -1,0 +1,184 @@
+#if URLSession && AsyncHTTPClient && TestServer && os(Linux)
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import Synchronization
+import Testing
+
+#if Crypto
+import Crypto
+#endif
+
+extension Loopback {
+    /// Downloads in processes of their own: such as end at any moment, such whose disk fills up, and how much memory they take.
+    @Suite(.timeLimit(.minutes(5)))
+    struct KilledDownloadTests {
+        // MARK: Kills
+
+        /// As far as the server may go until the kill, so that the process cannot be done before.
+        private struct Stop {
+            var byte: Int?
+            var gate = Gate()
+        }
+
+        /// The most bytes that may have come from the transport and not be in the file.
+        ///
+        /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession reads on
+        /// meanwhile: what came while the last portion was written waits in memory, up to 4 MiB, and that portion has as many.
+        private static func oneBuffer(of client: Client) -> Int {
+            switch client {
+            case .urlSession: 8 << 20
+            case .asyncHTTPClient: 256 << 10
+            }
+        }
+
+        @Test(arguments: Client.allCases)
+        func tenKillsCostLessThanOneBufferEach(client: Client) async throws {
+            let seed =
+                ProcessInfo.processInfo.environment["DOWNLOAD_SEED"].flatMap { UInt64($0) }
+                ?? .random(in: 0...UInt64(UInt32.max))
+            var random = RandomSource.seeded(seed)
+            try await withTemporaryDirectory { outputs in
+                try await withTemporaryDirectory { directory in
+                    try await withTestServer { server in
+                        let served = ServedFile(byteCount: 64 << 20)
+                        let stop = Mutex(Stop())
+                        server.route(.get, "/film") { request in
+                            let stop = stop.withLock { $0 }
+                            return served.answer(to: request, stoppingAt: stop.byte, for: stop.gate)
+                        }
+                        let url = server.url.appending(path: "film")
+                        let file = directory.appending(path: "film.bin")
+                        let part = directory.appending(path: "film.bin.download")
+                        var kept = 0
+                        var firstBytes: [Int?] = []
+                        for round in 0..<10 {
+                            let moment = kept + .random(in: 0...(served.count - kept) / 6, using: &random)
+                            let end = moment + .random(in: 1...(served.count - moment) / 8, using: &random)
+                            let about: Comment =
+                                "round \(round) of \(client), killed at \(moment), stopped at \(end), DOWNLOAD_SEED=\(seed)"
+                            stop.withLock { $0 = Stop(byte: end) }
+                            firstBytes.append(kept > 0 ? kept : nil)
+                            let process = try DownloaderProcess(
+                                over: client,
+                                url,
+                                to: file,
+                                output: outputs.appending(path: "\(round)")
+                            )
+                            let report = try await process.killed { report in
+                                report.kept ?? -1 >= moment && server.requests.count > round
+                            }
+                            let size = try? FileManager.default.attributesOfItem(atPath: part.path)[.size] as? Int
+                            let start = kept
+                            kept = size ?? 0
+                            #expect(report.status == SIGKILL, about)
+                            // What it has said to be there is there, and no more than the server has sent.
+                            #expect(report.kept ?? 0 <= kept && kept <= end, about)
+                            let lost = start + (report.arrived ?? 0) - kept
+                            #expect(lost < Self.oneBuffer(of: client), about)
+                            #expect(server.requests.map(\.firstByte) == firstBytes, about)
+                            guard kept < served.count else { break }
+                        }
+                        stop.withLock { $0 = Stop() }
+                        firstBytes.append(kept > 0 ? kept : nil)
+                        let process = try DownloaderProcess(
+                            over: client,
+                            url,
+                            to: file,
+                            output: outputs.appending(path: "last")
+                        )
+                        let report = try await process.end()
+                        #expect(report.status == 0)
+                        #expect(report.done?.count == served.count && report.done?.resumed == kept)
+                        #expect(server.requests.map(\.firstByte) == firstBytes, "DOWNLOAD_SEED=\(seed)")
+                        let bytes = try Data(contentsOf: file)
+                        #if Crypto
+                        #expect(SHA256.hash(data: bytes) == SHA256.hash(data: served.bytes), "DOWNLOAD_SEED=\(seed)")
+                        #endif
+                        #expect(bytes == served.bytes, "DOWNLOAD_SEED=\(seed)")
+                        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["film.bin"])
+                    }
+                }
+            }
+        }
+
+        // MARK: Space
+
+        /// A limit on the size of files stands for a full disk: both fail the write.
+        @Test(arguments: Client.allCases)
+        func aFullDiskIsSaidAndCostsNothing(client: Client) async throws {
+            try await withTemporaryDirectory { outputs in
+                try await withTemporaryDirectory { directory in
+                    try await withTestServer { server in
+                        let served = ServedFile(byteCount: 8 << 20)
+                        server.route(.get, "/film") { request in served.answer(to: request) }
+                        let url = server.url.appending(path: "film")
+                        let file = directory.appending(path: "film.bin")
+                        let part = directory.appending(path: "film.bin.download")
+                        for (limit, start) in [(3_000_000, nil), (3_000_000, 3_000_000), (5_000_000, 3_000_000)] {
+                            let process = try DownloaderProcess(
+                                over: client,
+                                url,
+                                to: file,
+                                "\(limit)",
+                                output: outputs.appending(path: "\(server.requests.count)")
+                            )
+                            let report = try await process.end()
+                            #expect(report.status == 1)
+                            #expect(report.failure?.hasPrefix("storage ") == true)
+                            #expect(report.failure?.contains("There is no space left for \(part.path)") == true)
+                            #expect(try Data(contentsOf: part) == served.bytes.prefix(limit))
+                            #expect(try DownloadState(at: file)?.byteCount == Int64(limit))
+                            #expect(server.requests.last?.firstByte == start)
+                        }
+                        let process = try DownloaderProcess(
+                            over: client,
+                            url,
+                            to: file,
+                            output: outputs.appending(path: "last")
+                        )
+                        let report = try await process.end()
+                        #expect(report.done?.resumed == 5_000_000)
+                        #expect(try Data(contentsOf: file) == served.bytes)
+                        #expect(server.requests.last?.firstByte == 5_000_000)
+                        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["film.bin"])
+                    }
+                }
+            }
+        }
+
+        // MARK: Memory
+
+        @Test(arguments: Client.allCases)
+        func aGibibyteTakesNoMemory(client: Client) async throws {
+            try await withTemporaryDirectory { outputs in
+                try await withTemporaryDirectory { directory in
+                    try await withTestServer { server in
+                        let piece = TestResponse.Chunk(Data(repeating: 1, count: 1 << 20))
+                        server.route("/film") { _ in
+                            TestResponse(
+                                headerFields: [.eTag: "\"1\""],
+                                body: .sized(Array(repeating: piece, count: 1_024))
+                            )
+                        }
+                        let file = directory.appending(path: "film.bin")
+                        let process = try DownloaderProcess(
+                            over: client,
+                            server.url.appending(path: "film"),
+                            to: file,
+                            "quiet",
+                            output: outputs.appending(path: "output")
+                        )
+                        let report = try await process.end()
+                        #expect(report.done?.count == 1 << 30)
+                        #expect(report.failure == nil)
+                        let peak = try #require(report.peakMemory)
+                        #expect(peak < 64 << 20, "\(peak) bytes")
+                    }
+                }
+            }
+        }
+    }
+}
+#endif
