@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|caches|transport|asynchttpclient|streams]`.
+/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|caches|transport|asynchttpclient|downloads|streams]`.
 ///
 /// It ends with an exit code of 1 when a gate is missed. Times are of this machine; ratios hold on others too.
 @main
@@ -22,6 +22,10 @@ struct Benchmarks {
         }
         if choice == nil || choice == "asynchttpclient" {
             report.rows += try await Task.detached { try await TransportRatio.measureAsyncHTTPClient() }.value
+        }
+        if choice == nil || choice == "downloads" {
+            report.rows += try await Task.detached { try await Downloads.measureURLSession() }.value
+            report.rows += try await Task.detached { try await Downloads.measureAsyncHTTPClient() }.value
         }
         if choice == nil || choice == "streams" {
             report.rows += try await Task.detached { try Streams.measure() }.value
