@@ -8,6 +8,7 @@ import Foundation
 final class KeptPart: Sendable {
     /// So many bytes are written between two waits for the disk: what a crash of the machine may cost at most.
     private static let synchronizedEvery: Int64 = 64 << 20
+    private static let begunEvery: Int64 = 4 << 20
 
     private static let longestUndurable: Int64 = 1 << 20
 
@@ -112,6 +113,12 @@ final class KeptPart: Sendable {
 
     func write(_ data: Data, at position: Int64) throws(FileFault) {
         try file.write(data, at: position)
+        // The disk works while the network does, so that little is left to wait for.
+        let end = position + Int64(data.count)
+        if end / Self.begunEvery > position / Self.begunEvery {
+            let begun = end / Self.begunEvery * Self.begunEvery
+            file.beginSynchronizing(max(0, begun - Self.begunEvery)..<begun)
+        }
     }
 
     /// Cuts off what is behind a length.

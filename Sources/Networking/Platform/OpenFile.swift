@@ -146,6 +146,14 @@ package final class OpenFile: Sendable {
         guard code == 0 else { throw FileFault(path: path, code: code) }
     }
 
+    /// Has the system begin to bring bytes to the disk, and does not wait for that.
+    func beginSynchronizing(_ range: Range<Int64>) {
+        #if !canImport(Darwin)
+        // Linux does that with dirty pages that nobody needs; what fails here fails in `synchronize()` again, which tells.
+        _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
+        #endif
+    }
+
     /// Waits until what was written is on the disk.
     func synchronize() throws(FileFault) {
         guard fsync(descriptor) == 0 else { throw FileFault(path: path, code: errno) }

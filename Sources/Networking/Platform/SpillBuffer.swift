@@ -10,7 +10,7 @@ import Foundation
 /// as the reader was ever behind, and not as long as all that has passed.
 struct SpillBuffer: Sendable {
     /// The most bytes that wait in memory.
-    private let longestInMemory: Int
+    let longestInMemory: Int
     private var memory = Data()
     private var read = Part()
     private var written = Part()

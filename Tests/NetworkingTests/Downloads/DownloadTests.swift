@@ -219,7 +219,8 @@ struct DownloadTests {
 
             let clock = ManualClock()
             let late = await #expect(throws: NetworkingError.self) {
-                try await origin.retry(.exponential(base: .seconds(60), cap: .seconds(60), jitter: .none)).deadline(.seconds(30))
+                try await origin.retry(.exponential(base: .seconds(60), cap: .seconds(60), jitter: .none))
+                    .deadline(.seconds(30))
                     .environment(\.clock, .manual(clock)).download(request, to: place)
             }
             #expect(late?.retryRefusal == .deadline)

@@ -514,7 +514,7 @@ extension URLSessionExchange {
         mutating func receive(_ response: URLResponse) {
             self.response = response
             // What a server claims is believed up to a bound.
-            let expected = min(response.expectedContentLength, limit, 64 << 20)
+            let expected = min(response.expectedContentLength, limit, Int64(min(body.longestInMemory, 64 << 20)))
             if expected > 16_384 {
                 body.reserveCapacity(Int(expected))
             }
