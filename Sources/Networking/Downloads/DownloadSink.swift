@@ -94,7 +94,15 @@ final class DownloadSink: ResponseSink {
 
     /// Whether a response says that what was asked for is not there, though it was kept; then it is not gone on with.
     func refusesRest(_ response: HTTPResponseData) throws -> Bool {
-        guard response.status == .rangeNotSatisfiable, state.withLock({ $0.asked != nil }) else { return false }
+        // Once: what is asked for as a whole, and breaks, may be refused again.
+        let isRefused = state.withLock { state in
+            guard response.status == .rangeNotSatisfiable, state.asked != nil, !state.isAskedForAnew else {
+                return false
+            }
+            state.isAskedForAnew = true
+            return true
+        }
+        guard isRefused else { return false }
         try giveUpWhatIsKept(after: response.http)
         return true
     }
@@ -104,8 +112,9 @@ final class DownloadSink: ResponseSink {
         state.withLock { state in
             if state.isComplete { return nil }
             // It is asked for as a whole once; an answer that begins nothing brings it no further.
-            defer { state.isAskedForAnew = state.hasChanged }
-            return state.hasChanged ? !state.isAskedForAnew : state.count > count
+            guard state.hasChanged else { return state.count > count }
+            defer { state.isAskedForAnew = true }
+            return !state.isAskedForAnew
         }
     }
 
@@ -153,13 +162,14 @@ final class DownloadSink: ResponseSink {
         guard !isClosed else { throw CancellationError() }
         if let end, Int64(chunk.count) > end - position {
             // Who miscounts may have sent anything: what was there before is all that is trusted.
-            try storing { () throws(FileFault) in try part.truncate(to: start) }
-            state.withLock { $0.count = min($0.count, start) }
-            throw failure(
-                .invalidResponse,
-                "The server sent more than it had announced."
-                    + (start > 0 ? " What was kept before is still there." : "")
-            )
+            var record = state.withLock { $0.record }
+            try storing { () throws(FileFault) in try part.giveUp(behind: start, &record) }
+            state.withLock { state in
+                state.record = record
+                state.count = min(state.count, start)
+            }
+            let rest = start > 0 ? " The \(start) bytes before that are still there." : ""
+            throw failure(.invalidResponse, "The server sent more than it had announced.\(rest)")
         }
         try storing { () throws(FileFault) in try part.write(chunk, at: position) }
         let (received, record) = state.withLock { state in
@@ -206,14 +216,16 @@ extension DownloadSink {
         )
         // A server that cannot send parts sends the same bytes again, and those that are there stay until they are written over.
         let isSame = old?.validator != nil && old?.validator == record.validator && old?.length == record.length
-        if isSame {
-            record.synchronizedCount = min(old?.synchronizedCount ?? 0, count)
+        if isSame, let old {
+            record = old
         } else if count > 0, old?.validator != nil {
             try checkChange(head)
         }
         // What was kept makes room.
         try checkSpace(for: (record.length ?? 0) - count)
-        if !isSame {
+        if isSame {
+            try storing { () throws(FileFault) in try part.goOn(with: &record, after: count) }
+        } else {
             try storing { () throws(FileFault) in try part.begin(record) }
         }
         state.withLock { state in
@@ -243,7 +255,7 @@ extension DownloadSink {
             return false
         }
         guard content.range.lowerBound <= count, content.range.upperBound <= length,
-            head.bodyLength.map({ $0 == Int64(content.range.count) }) ?? true
+            head.bodyLength.map({ $0 == content.range.upperBound - content.range.lowerBound }) ?? true
         else {
             throw failure(
                 .invalidResponse,

@@ -51,7 +51,21 @@ public struct DownloadState: Sendable, Hashable {
     ///
     /// - Throws: A ``DownloadStateError`` while a download goes on with it, and when it cannot be removed.
     public func discard() throws {
+        try Self.discard(path: path)
+    }
+
+    /// Removes what is kept of a download to a file, also where it is damaged; does nothing where nothing is kept.
+    ///
+    /// - Parameter destination: Where the file would be.
+    /// - Throws: A ``DownloadStateError`` while a download goes on with it, and when it cannot be removed.
+    public static func discard(at destination: URL) throws {
+        try discard(path: KeptPart.path(for: destination.path))
+    }
+
+    private static func discard(path: String) throws {
         do {
+            // Without a state beside it, it is somebody else's.
+            guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { return }
             let file = try OpenFile(continuing: path)
             guard try file.lock(), file.isUnderItsName else {
                 throw DownloadStateError(reason: KeptPart.inUse(path))
@@ -159,7 +173,14 @@ struct DownloadRecord: Codable, Equatable {
     func write(beside path: String, isDurable: Bool) throws(FileFault) {
         // Strings and numbers alone, so that it cannot fail.
         guard let data = try? JSONEncoder().encode(self) else { return }
-        try PrivateFile.replace(Self.path(beside: path), with: data, isDurable: isDurable)
+        let path = Self.path(beside: path)
+        try PrivateFile.replace(path, with: data, isDurable: isDurable, via: "\(path).new")
+    }
+
+    static func remove(beside path: String) throws(FileFault) {
+        let path = Self.path(beside: path)
+        try PrivateFile.remove("\(path).new")
+        try PrivateFile.remove(path)
     }
 
     private var isPlausible: Bool {

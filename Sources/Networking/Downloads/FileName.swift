@@ -16,10 +16,10 @@ enum FileName {
         return (stem, name[stem.endIndex...])
     }
 
-    /// Cuts a text to so many bytes, between characters.
+    /// Cuts a text to so many bytes, between scalars: one character may be as long as a name.
     static func shorten(_ text: inout Substring, toFit count: Int) {
         while text.utf8.count > max(count, 0) {
-            text.removeLast()
+            text.unicodeScalars.removeLast()
         }
     }
 
@@ -40,17 +40,35 @@ enum FileName {
             safe.append(["<", ">", ":", "\"", "|", "?", "*"].contains(scalar) ? "_" : scalar)
         }
         var rest = Substring(String(safe))
-        while let first = rest.first, first == "." || first == "~" || first.isWhitespace { rest.removeFirst() }
-        while let last = rest.last, last == "." || last.isWhitespace { rest.removeLast() }
+        while let first = rest.unicodeScalars.first, first.mayNotBegin { rest.unicodeScalars.removeFirst() }
+        while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
+            rest.unicodeScalars.removeLast()
+        }
+        // Else a server could leave what looks like the kept part of another download.
+        let isReserved = [".download", ".download-state", ".download-state.new"]
+            .contains { rest.lowercased().hasSuffix($0) }
+        if isReserved {
+            rest += "_"
+        }
         var (stem, suffix) = parts(of: rest)
         shorten(&stem, toFit: longest - suffix.utf8.count)
+        guard !stem.isEmpty else { return nil }
         let name = stem + suffix
-        guard !name.isEmpty else { return nil }
         // Devices on Windows, whatever their extension; a disk may be shared.
         let device = name.prefix { $0 != "." }.uppercased()
         let isDevice =
             ["CON", "PRN", "AUX", "NUL"].contains(device)
             || device.count == 4 && (device.hasPrefix("COM") || device.hasPrefix("LPT")) && device.last!.isNumber
         return isDevice ? "_" + name : String(name)
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether a name that begins with it is hidden, is taken for a home, or begins with half a character.
+    fileprivate var mayNotBegin: Bool {
+        switch properties.generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: true
+        default: self == "." || self == "~" || properties.isWhitespace
+        }
     }
 }

@@ -40,13 +40,7 @@ final class KeptPart: Sendable {
             } catch  where policy == .discard || size == 0 {}
         }
         let isOurs = size == 0 || PrivateFile.isTaken(DownloadRecord.path(beside: path))
-        guard isOurs else {
-            throw DownloadStateError(
-                reason:
-                    "There is a file at \(Redaction.singleLine(path)), where the part of the download is to be kept, and it is no such "
-                    + "part. Move it, or download to somewhere else."
-            )
-        }
+        guard isOurs else { throw Self.foreign(path) }
         if policy == .discard || record?.resource != resource {
             record = nil
         }
@@ -74,18 +68,40 @@ final class KeptPart: Sendable {
             + "somewhere else."
     }
 
+    private static func foreign(_ path: String) -> DownloadStateError {
+        DownloadStateError(
+            reason:
+                "There is a file at \(Redaction.singleLine(path)), where the part of the download is to be kept, and it is no such "
+                + "part. Move it, or download to somewhere else."
+        )
+    }
+
     /// Opens the file and locks it: the one that is at the path then, and no other name's.
     private static func open(_ path: String) throws -> OpenFile {
         // Each round that fails is one in which somebody else got done.
         for _ in 0..<100 {
-            let file = try OpenFile(continuing: path)
+            let file = try openFile(path)
             guard try file.lock() else { throw DownloadStateError(reason: inUse(path)) }
             guard file.isUnderItsName else { continue }
             if file.hasOneName { return file }
+            guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { throw foreign(path) }
             // A process that was killed while it gave the file its name has left both: this one goes, that one stays.
             try PrivateFile.remove(path)
         }
         throw DownloadStateError(reason: inUse(path))
+    }
+
+    private static func openFile(_ path: String) throws -> OpenFile {
+        do {
+            return try OpenFile(continuing: path)
+        } catch {
+            guard error.isAbsence else { throw error }
+            throw DownloadStateError(
+                reason:
+                    "No file can be made at \(Redaction.singleLine(path)), where the part of the download is to be kept. Download to "
+                    + "somewhere else."
+            )
+        }
     }
 
     // MARK: Writing
@@ -100,7 +116,8 @@ final class KeptPart: Sendable {
         // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless an older record would
         // come back then.
         let isShort = record.length.map { $0 < Self.longestUndurable } ?? false
-        try record.write(beside: path, isDurable: !isShort || wasThere)
+        let isFirst = !PrivateFile.isTaken(DownloadRecord.path(beside: path))
+        try record.write(beside: path, isDurable: !isShort || !isFirst)
     }
 
     /// Prepares for what follows the bytes that are kept.
@@ -121,8 +138,13 @@ final class KeptPart: Sendable {
         }
     }
 
-    /// Cuts off what is behind a length.
-    func truncate(to length: Int64) throws(FileFault) {
+    /// Cuts off what is behind a length, which is not to be trusted.
+    func giveUp(behind length: Int64, _ record: inout DownloadRecord?) throws(FileFault) {
+        if var known = record, known.synchronizedCount > length {
+            known.synchronizedCount = length
+            try known.write(beside: path, isDurable: true)
+            record = known
+        }
         try file.truncate(to: length)
     }
 
@@ -158,6 +180,8 @@ final class KeptPart: Sendable {
 
     /// Gives the file, which is complete, its name; returns where it is.
     func place(at destination: String, ifExists existingFile: ExistingFilePolicy) throws(FileFault) -> String {
+        // Whoever has removed it, and began another, has that one's bytes there.
+        guard file.isUnderItsName else { throw FileFault.absent(path) }
         try file.synchronize()
         let place = try FilePlacement.place(path, at: destination, ifExists: existingFile)
         removeRecord()
@@ -183,12 +207,19 @@ final class KeptPart: Sendable {
         file.unlock()
     }
 
-    /// Removes a part that one has locked.
+    /// Removes a part that one has locked, unless it is one no more: under its last name a file is whole.
     ///
     /// Empty it is anybody's, so that it does not matter where this ends early. Its name goes last: with it goes the lock.
     static func remove(_ file: OpenFile, at path: String) throws(FileFault) {
-        try file.truncate(to: 0)
-        try PrivateFile.remove(DownloadRecord.path(beside: path))
-        try PrivateFile.remove(path)
+        guard file.isUnderItsName else { return }
+        if file.hasOneName {
+            try file.truncate(to: 0)
+            try DownloadRecord.remove(beside: path)
+            try PrivateFile.remove(path)
+        } else {
+            // It was about to get its place when the process was killed.
+            try PrivateFile.remove(path)
+            try DownloadRecord.remove(beside: path)
+        }
     }
 }

@@ -34,11 +34,11 @@ final class TransferPauses: Sendable {
         while true {
             try await start()
             let run = OwnedTask.immediate { try await call() }
-            let isPaused = state.withLock { state in
+            let isInterrupted = state.withLock { state in
                 state.cancel = { run.cancel() }
-                return state.isPaused
+                return state.isInterrupted
             }
-            if isPaused {
+            if isInterrupted {
                 run.cancel()
             }
             do {

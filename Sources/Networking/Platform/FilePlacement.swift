@@ -36,7 +36,8 @@ enum FilePlacement {
                 place = numbered(destination, number)
             }
         }
-        try PrivateFile.synchronizeDirectory(of: place)
+        // It has its name now; that the machine may forget that is no reason to say that it has none.
+        try? PrivateFile.synchronizeDirectory(of: place)
         return place
     }
 

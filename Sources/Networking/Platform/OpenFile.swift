@@ -156,6 +156,10 @@ package final class OpenFile: Sendable {
 
     /// Waits until what was written is on the disk.
     func synchronize() throws(FileFault) {
+        #if canImport(Darwin)
+        // There, fsync(2) leaves it in the memory of the device. Some file systems know nothing else.
+        if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
         guard fsync(descriptor) == 0 else { throw FileFault(path: path, code: errno) }
     }
 }
@@ -204,6 +208,11 @@ package struct FileFault: Error, Equatable {
     /// The fault of a name that somebody has already.
     static func taken(_ path: String) -> FileFault {
         FileFault(path: path, code: EEXIST)
+    }
+
+    /// The fault of a file that is gone.
+    static func absent(_ path: String) -> FileFault {
+        FileFault(path: path, code: ENOENT)
     }
 
     /// What is wrong and the way out.

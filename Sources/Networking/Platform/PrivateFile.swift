@@ -35,9 +35,17 @@ package enum PrivateFile {
     ///   - data: What it is to hold.
     ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of the machine,
     ///     though never after one of the process.
+    ///   - temporary: Where it is written first, where nobody else writes; a name of its own by default.
     /// - Throws: What the system says of the file, or of the directory.
-    static func replace(_ path: String, with data: Data, isDurable: Bool = true) throws(FileFault) {
-        let temporary = "\(path).new-\(UUID().uuidString)"
+    static func replace(
+        _ path: String,
+        with data: Data,
+        isDurable: Bool = true,
+        via temporary: String? = nil
+    ) throws(FileFault) {
+        // One that a process has left which was killed goes; who writes one file at a time names it so.
+        let temporary = temporary ?? "\(path).new-\(UUID().uuidString)"
+        unlink(temporary)
         do {
             let file = try OpenFile(creating: temporary)
             try file.write(data)

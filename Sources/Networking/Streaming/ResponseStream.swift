@@ -18,7 +18,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader is held
-    /// back where the transport can do that, and URLSession keeps what is ahead in a private file from 4 MiB on, up to
+    /// back where the transport can do that, and URLSession keeps what is ahead in a private file from 1 MiB on, up to
     /// ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and its `timeout`
     /// counts the time to the head and then the times in which nothing comes, not those in which a portion waits for the reader; a
     /// `deadline` is for all of it.
@@ -71,7 +71,7 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// The most bytes of a body that may wait for their reader where a server cannot be held back.
     ///
-    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 4 MiB waits
+    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1 MiB waits
     /// in a private file. Less than zero is zero.
     public var maximumBufferedBytes: Int64 {
         get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }

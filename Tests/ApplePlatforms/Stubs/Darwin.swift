@@ -25,3 +25,7 @@ public func sysctlbyname(
 ) -> CInt {
     -1
 }
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// What has the device write what it holds in memory.
+public let F_FULLFSYNC: CInt = 51

@@ -25,10 +25,10 @@ extension Loopback {
         /// The most bytes that may have come from the transport and not be in the file.
         ///
         /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession reads on
-        /// meanwhile: what came while the last portion was written waits in memory, up to 4 MiB, and that portion has as many.
+        /// meanwhile: what came while the last portion was written waits in memory, up to 1 MiB, and that portion has as many.
         private static func oneBuffer(of client: Client) -> Int {
             switch client {
-            case .urlSession: 8 << 20
+            case .urlSession: 4 << 20
             case .asyncHTTPClient: 256 << 10
             }
         }

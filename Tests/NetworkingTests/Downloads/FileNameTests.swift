@@ -33,6 +33,9 @@ import Testing
             ("attachment; filename=\"a:b*c?.txt. \"", "a_b_c_.txt"),
             ("attachment; filename=\"NUL.txt\"", "_NUL.txt"),
             ("attachment; filename=\"com1\"", "_com1"),
+            ("attachment; filename=z.mp4.download", "z.mp4.download_"),
+            ("attachment; filename=Z.Download-State", "Z.Download-State_"),
+            ("attachment; filename=\"\u{301}.bashrc\"", "bashrc"),
             ("attachment", nil),
             ("", nil),
         ] as [(String, String?)]
@@ -59,6 +62,8 @@ import Testing
     @Test func aLongNameKeepsItsExtension() throws {
         let name = try #require(FileName.safe(String(repeating: "é", count: 300) + ".tar.gz"))
         #expect(name.utf8.count <= 255 && name.hasSuffix("é.tar.gz"))
+        let marks = try #require(FileName.safe("a" + String(repeating: "\u{301}", count: 130) + ".bashrc"))
+        #expect(marks.hasPrefix("a") && marks.hasSuffix(".bashrc") && marks.utf8.count <= 255)
         let plain = try #require(FileName.safe(String(repeating: "x", count: 300)))
         #expect(plain.utf8.count == 255)
         let dotted = try #require(FileName.safe("a." + String(repeating: "x", count: 300)))

@@ -326,6 +326,42 @@ struct HostileDownloadTests {
         }
     }
 
+    @Test func discardingAfterAKillBetweenTheTwoNamesHarmsNothing() async throws {
+        try await withPart { place, _ in
+            try #require(link(place.path + ".download", place.path) == 0)
+            try DownloadState.discard(at: place)
+            #expect(try Data(contentsOf: place) == Self.bytes.prefix(40))
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path) == ["film"]
+            )
+        }
+    }
+
+    @Test func aServerThatRefusesTheRestAgainAndAgainIsNotAskedForEver() async throws {
+        try await withPart { place, origin in
+            for _ in 0..<5 {
+                origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .breaks(after: 10))
+            }
+            let error = await #expect(throws: NetworkingError.self) {
+                try await origin.retry(.exponential(base: .zero)).download(request, to: place)
+            }
+            #expect(error?.kind == .status && origin.ranges == [nil, "bytes=40-", nil, "bytes=10-"])
+        }
+    }
+
+    @Test func whatCameWholeAfterTheMachineWentDownHasNoOldEnd() async throws {
+        try await withPart { place, origin in
+            var record = try #require(try DownloadRecord.read(beside: place.path + ".download"))
+            record.bootSession = "an earlier one"
+            record.synchronizedCount = 25
+            try record.write(beside: place.path + ".download", isDurable: true)
+            origin.ignoreRanges()
+            origin.add(.breaks(after: 10))
+            await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            try expectUntouched(place, 25)
+        }
+    }
+
     @Test func aPartIsDiscarded() async throws {
         try await withPart { place, origin in
             let state = try #require(try DownloadState(at: place))

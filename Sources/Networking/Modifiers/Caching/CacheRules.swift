@@ -115,12 +115,10 @@ struct CacheRules: Sendable, Hashable {
 
     /// The part that a 206 says it brings.
     static func part(of response: HTTPResponse) -> CachedEntry.Part? {
-        response.contentRange.map { content in
-            CachedEntry.Part(
-                range: Int(content.range.lowerBound)..<Int(content.range.upperBound),
-                length: content.length.map { Int($0) }
-            )
-        }
+        guard let content = response.contentRange, let first = Int(exactly: content.range.lowerBound),
+            let end = Int(exactly: content.range.upperBound)
+        else { return nil }
+        return CachedEntry.Part(range: first..<end, length: content.length.flatMap { Int(exactly: $0) })
     }
 
     /// What of a representation so many bytes of a response are; nil where the server has counted wrongly.

@@ -16,7 +16,7 @@ import Synchronization
 /// reading header fields, finding the right error.
 final class URLSessionExchange: NSObject, Sendable {
     /// The most bytes that wait for a sink in memory.
-    private static let longestInMemory = 4 << 20
+    private static let longestInMemory = 1 << 20
 
     private let request: HTTPRequestData
     private let cookies: URLSessionCookies?
