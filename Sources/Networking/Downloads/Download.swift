@@ -160,8 +160,13 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     /// Makes exchanges until all of it is there: one, unless the server has changed its mind about parts.
     private func fetch(_ request: HTTPRequestData, into sink: DownloadSink) async throws -> HTTPResponseData {
+        let clock = NetworkEnvironment.current.clock
+        let start = clock.now
         while true {
             let count = sink.received.count
+            var request = request
+            // It is for all exchanges together.
+            request.deadline = request.deadline.map { $0 - (clock.now - start) }
             var response = try await network.begin(request)
             response.request = original
             if try sink.refusesRest(response) { continue }

@@ -349,6 +349,33 @@ struct HostileDownloadTests {
         }
     }
 
+    @Test func aDeadlineIsForAllExchangesTogether() async throws {
+        struct Slow: NetworkingModifier {
+            let clock: ManualClock
+
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                let response = try await upstream.send(request)
+                clock.advance(by: .seconds(20))
+                return response
+            }
+        }
+        try await withPart { place, origin in
+            let clock = ManualClock()
+            origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .hangs(after: 10))
+            let network = origin.modified(Slow(clock: clock)).deadline(.seconds(60))
+                .environment(\.clock, .manual(clock))
+            let download = Task { [request] in
+                try await network.download(request.with { $0.deadline = .seconds(30) }, to: place)
+            }
+            await origin.waitUntilSent(50)
+            // 20 of the 30 seconds are over.
+            try await clock.waitForSleepers(1)
+            clock.advance(by: .seconds(10))
+            let error = await #expect(throws: NetworkingError.self) { try await download.value }
+            #expect(error?.kind == .deadline)
+        }
+    }
+
     @Test func whatCameWholeAfterTheMachineWentDownHasNoOldEnd() async throws {
         try await withPart { place, origin in
             var record = try #require(try DownloadRecord.read(beside: place.path + ".download"))
