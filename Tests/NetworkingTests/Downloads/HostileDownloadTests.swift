@@ -361,11 +361,15 @@ struct HostileDownloadTests {
         }
         try await withPart { place, origin in
             let clock = ManualClock()
+            var environment = NetworkEnvironment.current
+            environment.clock = .manual(clock)
             origin.add(.answers(HTTPResponse(status: .rangeNotSatisfiable)), .hangs(after: 10))
             let network = origin.modified(Slow(clock: clock)).deadline(.seconds(60))
-                .environment(\.clock, .manual(clock))
-            let download = Task { [request] in
-                try await network.download(request.with { $0.deadline = .seconds(30) }, to: place)
+            // It runs in the environment in which it begins.
+            let download = await withEnvironment(environment) {
+                Task { [request] in
+                    try await network.download(request.with { $0.deadline = .seconds(30) }, to: place)
+                }
             }
             await origin.waitUntilSent(50)
             // 20 of the 30 seconds are over.
