@@ -82,11 +82,6 @@ final class DownloadSink: ResponseSink {
         state.withLock { $0.resumedCount }
     }
 
-    /// Whether the whole file is there.
-    var isComplete: Bool {
-        state.withLock { $0.isComplete }
-    }
-
     /// Whether what is there stays when the download ends early: what can be gone on with, and what it has not touched.
     var isKept: Bool {
         state.withLock { $0.hasBegun ? mayResume && $0.isResumable : part.wasThere }

@@ -50,16 +50,19 @@ enum FileName {
         if isReserved {
             rest += "_"
         }
+        if isDevice(rest) {
+            rest = "_" + rest
+        }
         var (stem, suffix) = parts(of: rest)
         shorten(&stem, toFit: longest - suffix.utf8.count)
-        guard !stem.isEmpty else { return nil }
-        let name = stem + suffix
-        // Devices on Windows, whatever their extension; a disk may be shared.
+        return stem.isEmpty ? nil : String(stem + suffix)
+    }
+
+    /// Whether it names a device on Windows, whatever its extension; a disk may be shared.
+    private static func isDevice(_ name: Substring) -> Bool {
         let device = name.prefix { $0 != "." }.uppercased()
-        let isDevice =
-            ["CON", "PRN", "AUX", "NUL"].contains(device)
-            || device.count == 4 && (device.hasPrefix("COM") || device.hasPrefix("LPT")) && device.last!.isNumber
-        return isDevice ? "_" + name : String(name)
+        if ["CON", "PRN", "AUX", "NUL"].contains(device) { return true }
+        return device.count == 4 && ["COM", "LPT"].contains(device.prefix(3)) && device.last?.isNumber == true
     }
 }
 

@@ -8,8 +8,9 @@ import Foundation
 final class KeptPart: Sendable {
     /// So many bytes are written between two waits for the disk: what a crash of the machine may cost at most.
     private static let synchronizedEvery: Int64 = 64 << 20
+    /// So many bytes are given to the disk at a time.
     private static let begunEvery: Int64 = 4 << 20
-
+    /// A file that is no longer does not wait for its record to be on the disk.
     private static let longestUndurable: Int64 = 1 << 20
 
     let path: String
@@ -56,7 +57,7 @@ final class KeptPart: Sendable {
                 ?? destination.startIndex)...
         ]
         // Room for the longest name that is made from it, that of the state while it is written.
-        let longest = FileName.longest - suffix.utf8.count - "-state.new-".utf8.count - 36
+        let longest = FileName.longest - suffix.utf8.count - "-state.new".utf8.count
         guard name.utf8.count > longest else { return destination + suffix }
         var start = name
         FileName.shorten(&start, toFit: longest - 33)

@@ -87,6 +87,25 @@ struct DownloadTransferTests {
         }
     }
 
+    @Test func whoeverIsCancelledWhileItPausesHasPausedItAllTheSame() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let transfer = origin.transfer(downloading: request, to: place)
+            await origin.waitUntilSent(40)
+            let pause = Task {
+                while !Task.isCancelled { await Task.yield() }
+                await transfer.pause()
+            }
+            pause.cancel()
+            await pause.value
+            #expect(transfer.isPaused)
+            transfer.resume()
+            let file = try await transfer.value
+            #expect(file.byteCount == 100)
+        }
+    }
+
     @Test func whatWentWrongWhileItPausedIsTriedAgain() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")

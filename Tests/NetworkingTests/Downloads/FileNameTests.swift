@@ -67,6 +67,8 @@ import Testing
         #expect(marks.unicodeScalars.suffix(7).elementsEqual(".bashrc".unicodeScalars))
         let plain = try #require(FileName.safe(String(repeating: "x", count: 300)))
         #expect(plain.utf8.count == 255)
+        let device = try #require(FileName.safe("con." + String(repeating: "x", count: 300)))
+        #expect(device.hasPrefix("_con.") && device.utf8.count == 255)
         let dotted = try #require(FileName.safe("a." + String(repeating: "x", count: 300)))
         #expect(dotted.utf8.count == 255)
     }
