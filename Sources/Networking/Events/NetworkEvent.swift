@@ -34,6 +34,8 @@ public enum NetworkEvent: Sendable {
     case redirectRefused(RedirectRefusal)
     /// A transport tells what it knows of the connection that an exchange had.
     case connectionMeasured(ConnectionMetrics)
+    /// A transport has the whole response of an exchange, just before it says that the exchange ended.
+    case responseReceived(HTTPResponseData)
     /// A transport ended an exchange, with so many bytes of body each way.
     case attemptEnded(sent: Int64, received: Int64)
     /// A transport's exchange failed, or its caller was cancelled.
@@ -147,6 +149,7 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .redirected(let next): "redirected(to: \(next))"
         case .redirectRefused(let reason): "redirectRefused(\(reason))"
         case .connectionMeasured(let metrics): "connectionMeasured(\(metrics))"
+        case .responseReceived(let response): "responseReceived(\(response))"
         case .attemptEnded(let sent, let received): "attemptEnded(sent: \(sent), received: \(received))"
         case .attemptFailed(let error): "attemptFailed(\(type(of: error)))"
         case .timedOut(let limit): "timedOut(after: \(limit))"

@@ -40,6 +40,8 @@ public protocol NetworkEventListener: NetworkEventObserver {
     func headReceived(_ head: HTTPResponse, _ request: HTTPRequestData)
     /// A transport tells what it knows of the connection.
     func connectionMeasured(_ metrics: ConnectionMetrics, _ request: HTTPRequestData)
+    /// A transport has the whole response of an exchange.
+    func responseReceived(_ response: HTTPResponseData, _ request: HTTPRequestData)
     /// A transport ended an exchange, with so many bytes of body each way.
     func attemptEnded(sent: Int64, received: Int64, _ request: HTTPRequestData)
     /// A transport's exchange failed, or its caller was cancelled.
@@ -108,6 +110,8 @@ extension NetworkEventListener {
     /// Does nothing.
     public func connectionMeasured(_ metrics: ConnectionMetrics, _ request: HTTPRequestData) {}
     /// Does nothing.
+    public func responseReceived(_ response: HTTPResponseData, _ request: HTTPRequestData) {}
+    /// Does nothing.
     public func attemptEnded(sent: Int64, received: Int64, _ request: HTTPRequestData) {}
     /// Does nothing.
     public func attemptFailed(_ error: any Error, _ request: HTTPRequestData) {}
@@ -163,6 +167,7 @@ extension NetworkEventListener {
         case .connected: connected(request)
         case .headReceived(let head): headReceived(head, request)
         case .connectionMeasured(let metrics): connectionMeasured(metrics, request)
+        case .responseReceived(let response): responseReceived(response, request)
         case .attemptEnded(let sent, let received): attemptEnded(sent: sent, received: received, request)
         case .attemptFailed(let error): attemptFailed(error, request)
         case .redirected(let next): redirected(to: next, request)

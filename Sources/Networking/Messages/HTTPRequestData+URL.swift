@@ -85,7 +85,7 @@ extension HTTPRequestData {
     }
 
     /// Path and query as they go out.
-    var closedTarget: String {
+    package var closedTarget: String {
         guard let target, let first = target.utf8.first else { return "/" }
         return first == UInt8(ascii: "?") ? "/" + target : target
     }

@@ -281,7 +281,7 @@ extension HTTPRequestData {
     }
 
     /// Method, URL, route, number and label, for who keeps many.
-    var named: HTTPRequestData {
+    package var named: HTTPRequestData {
         var request = HTTPRequestData(naming: self)
         guard let box else { return request }
         let (route, number, secrets) = (box.value.route, box.value.number, box.value.secretQueryItems)
@@ -290,6 +290,21 @@ extension HTTPRequestData {
         if number != nil { request.number = number }
         if !secrets.isEmpty { request.settings.secretQueryItems = secrets }
         return request
+    }
+
+    /// Becomes the message of another request, with what that knows to be secrets, and keeps its own label and options.
+    mutating func takeMessage(of other: HTTPRequestData) {
+        line = other.line
+        headerFields = other.headerFields
+        body = other.body
+        exchangeNumber = other.exchangeNumber
+        guard let box = other.box else { return }
+        if !box.value.secretQueryItems.isEmpty {
+            settings.secretQueryItems.formUnion(box.value.secretQueryItems)
+        }
+        if !box.value.secretValues.isEmpty {
+            settings.secretValues.formUnion(box.value.secretValues)
+        }
     }
 
     /// The request as nobody listens to it, for what is done in the background on its account.

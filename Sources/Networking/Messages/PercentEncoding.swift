@@ -1,5 +1,5 @@
 /// Percent-encoding as RFC 3986 section 2.1 has it, over sets of ASCII bytes.
-struct PercentEncoding: Sendable, Hashable {
+package struct PercentEncoding: Sendable, Hashable {
     /// The bytes that stand for themselves, one bit for each ASCII code.
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -50,7 +50,7 @@ struct PercentEncoding: Sendable, Hashable {
     }
 
     /// Decodes each `%` and two hex digits; a `%` that is not followed by two digits stands for itself.
-    static func decode(_ string: some StringProtocol) -> String {
+    package static func decode(_ string: some StringProtocol) -> String {
         guard string.utf8.contains(UInt8(ascii: "%")) else { return String(string) }
         let source = Array(string.utf8)
         var bytes: [UInt8] = []

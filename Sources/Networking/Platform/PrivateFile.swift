@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 #if canImport(Darwin)
@@ -37,7 +37,7 @@ package enum PrivateFile {
     ///     though never after one of the process.
     ///   - temporary: Where it is written first, where nobody else writes; a name of its own by default.
     /// - Throws: What the system says of the file, or of the directory.
-    static func replace(
+    package static func replace(
         _ path: String,
         with data: Data,
         isDurable: Bool = true,

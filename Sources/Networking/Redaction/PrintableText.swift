@@ -4,7 +4,7 @@ extension Redaction {
     /// Those are the control characters (C0 and C1, among them the escape that begins a terminal's commands), the line
     /// and paragraph separators, the marks that turn the direction of text, and spaces without a width. The joiners that
     /// emoji and some scripts need stay.
-    static func singleLine(_ text: String) -> String {
+    package static func singleLine(_ text: String) -> String {
         guard text.utf8.contains(where: { mayBeginUnprintable($0) }),
             text.unicodeScalars.contains(where: { isUnprintable($0) })
         else { return text }

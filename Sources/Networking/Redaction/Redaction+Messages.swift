@@ -49,7 +49,7 @@ extension Redaction {
     }
 
     /// The value of a field that is not hidden itself; a URL in it may have what is.
-    func value(of field: HTTPField) -> String {
+    package func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
         case "location", "content-location", "referer", "destination": hidingValues(in: reference(field.value))
         // A URL, and what is said of it.
@@ -58,8 +58,16 @@ extension Redaction {
         }
     }
 
+    /// Why something failed.
+    ///
+    /// Other people's errors may print anything, so only this library's speak for themselves.
+    package func reason(of error: any Error) -> String {
+        let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
+        return Self.cut(Self.singleLine(hidingValues(in: reason)), to: Self.longestValue)
+    }
+
     /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.
-    private func reference(_ text: String) -> String {
+    package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
         var reference = target(String(text[..<hash]))
@@ -73,7 +81,7 @@ extension Redaction {
     }
 
     /// Path and query, hidden values replaced and everything else to the byte.
-    func target(_ target: String) -> String {
+    package func target(_ target: String) -> String {
         let (path, query) = HTTPRequestData.split(target)
         guard let query else { return hidingValues(in: target) }
         return hidingValues(in: "\(path)?\(pairs(query, hiding: hidesQueryItem))")
@@ -115,7 +123,7 @@ extension Redaction {
     }
 
     /// An authority, userinfo replaced.
-    func authority(_ authority: String) -> String {
+    package func authority(_ authority: String) -> String {
         guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return hidingValues(in: authority) }
         return hidingValues(in: "\(Self.placeholder)\(authority[at...])")
     }

@@ -98,17 +98,17 @@ public struct Redaction: Sendable {
         field.indexingStrategy == .disallow || credentials.contains(field.name.canonicalName)
     }
 
-    func hidesQueryItem(_ name: String) -> Bool {
+    package func hidesQueryItem(_ name: String) -> Bool {
         let rules = rules.value
         return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
     }
 
-    func hidesBodyField(_ name: String) -> Bool {
+    package func hidesBodyField(_ name: String) -> Bool {
         rules.value.bodyFields.hides(name)
     }
 
     /// A text without the values that are secrets of the request.
-    func hidingValues(in text: String) -> String {
+    package func hidingValues(in text: String) -> String {
         let values = rules.value.secretValues
         return values.isEmpty ? text : values.hidden(in: text)
     }

@@ -14,6 +14,11 @@ struct SecretValues: Sendable, Hashable {
         values.sort { $0.count > $1.count }
     }
 
+    mutating func formUnion(_ other: SecretValues) {
+        guard self != other else { return }
+        values = Array(Set(values + other.values)).sorted { $0.count > $1.count }
+    }
+
     /// A text with the placeholder for each of the values.
     func hidden(in text: String) -> String {
         guard !isEmpty, let bytes = hidden(in: Array(text.utf8)) else { return text }

@@ -48,6 +48,7 @@ extension NetworkingTransport {
         request.emit(.attemptStarted)
         do {
             let response = try await exchange(request)
+            request.emit(.responseReceived(response))
             request.emit(
                 .attemptEnded(sent: response.sentBodyLength ?? request.body?.length ?? 0, received: response.body.count)
             )

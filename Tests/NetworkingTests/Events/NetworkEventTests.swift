@@ -12,7 +12,7 @@ struct NetworkEventTests {
         var request = HTTPRequestData(authority: "example.com")
         request.addObserver(story)
         try await MockTransport { _ in .text("12345") }.data(request)
-        #expect(story.lines == ["started GET https://example.com/", "head 200", "ended 5"])
+        #expect(story.lines == ["started GET https://example.com/", "head 200", "all of 5", "ended 5"])
     }
 
     @Test func tellsEachHopOfARedirect() async throws {
@@ -22,8 +22,9 @@ struct NetworkEventTests {
         try await MockTransport([.redirect(to: "/b"), .text("12345")]).data(request)
         #expect(
             story.lines == [
-                "started GET https://example.com/a", "head 302", "ended 0", "redirected GET https://example.com/b",
-                "started GET https://example.com/b", "head 200", "ended 5",
+                "started GET https://example.com/a", "head 302", "all of 0", "ended 0",
+                "redirected GET https://example.com/b", "started GET https://example.com/b", "head 200", "all of 5",
+                "ended 5",
             ]
         )
     }
@@ -90,6 +91,7 @@ private final class Story: NetworkEventObserver {
             switch event {
             case .attemptStarted: "started \(request)"
             case .headReceived(let head): "head \(head.status.code)"
+            case .responseReceived(let response): "all of \(response.body.count)"
             case .attemptEnded(_, let received): "ended \(received)"
             case .attemptFailed: "failed"
             case .redirected(let next): "redirected \(next)"

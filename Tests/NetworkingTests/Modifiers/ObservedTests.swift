@@ -14,10 +14,16 @@ struct ObservedTests {
         try await network.data(.lawful)
         #expect(
             outer.names == [
-                "callStarted", "waiting", "waited", "attemptStarted", "headReceived", "attemptEnded", "callEnded",
+                "callStarted", "waiting", "waited", "attemptStarted", "headReceived", "responseReceived",
+                "attemptEnded",
+                "callEnded",
             ]
         )
-        #expect(inner.names == ["callStarted", "attemptStarted", "headReceived", "attemptEnded", "callEnded"])
+        #expect(
+            inner.names == [
+                "callStarted", "attemptStarted", "headReceived", "responseReceived", "attemptEnded", "callEnded",
+            ]
+        )
     }
 
     @Test func failuresAndCancellationsAreHeard() async throws {

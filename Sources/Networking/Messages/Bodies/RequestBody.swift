@@ -190,7 +190,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Its parts, for one that has them and is not in memory.
-    var parts: [MultipartPart]? {
+    package var parts: [MultipartPart]? {
         guard case .source(let source as MultipartBody) = storage.content else { return nil }
         return source.parts
     }

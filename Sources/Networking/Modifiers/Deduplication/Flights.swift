@@ -97,8 +97,9 @@ final class Audience: NetworkEventObserver {
         }
 
         private func heard(_ shared: HTTPRequestData) -> HTTPRequestData {
+            // What went out is the exchange's, and who hears of it is this listener.
             var request = request
-            request.exchangeNumber = shared.exchangeNumber
+            request.takeMessage(of: shared)
             return request
         }
 

@@ -89,7 +89,7 @@ extension CallMetrics {
     }
 
     /// What each span took itself.
-    static func ownDurations(of spans: [Span]) -> [Duration] {
+    package static func ownDurations(of spans: [Span]) -> [Duration] {
         let changes =
             spans.flatMap { span in
                 [

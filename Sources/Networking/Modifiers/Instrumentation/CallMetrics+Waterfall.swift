@@ -16,12 +16,7 @@ extension CallMetrics {
     public func waterfall(width: Int = 48) -> String {
         precondition(width > 0, "width must be greater than zero (is \(width))")
         let rows = rows
-        let margin = rows.map { $0.title.count }.max() ?? 0
-        let lines = rows.map { row in
-            let title = row.title + String(repeating: " ", count: margin - row.title.count)
-            return "\(title)  \(bar(of: row.span, width))  \(row.span.duration.milliseconds)"
-        }
-        return ([headline] + lines).joined(separator: "\n")
+        return ([headline] + TextWaterfall.lines(for: rows, of: duration, width: width)).joined(separator: "\n")
     }
 
     private var headline: String {
@@ -38,22 +33,18 @@ extension CallMetrics {
         return parts.joined(separator: ", ")
     }
 
-    private struct Row {
-        let title: String
-        let span: Span
-    }
-
-    private var rows: [Row] {
+    private var rows: [TextWaterfall.Row] {
         let spans = spans
         let own = Self.ownDurations(of: spans)
         var depths = [Int](repeating: 0, count: spans.count)
-        var rows: [Row] = []
+        var rows: [TextWaterfall.Row] = []
         for span in spans.dropFirst() {
             let depth = depths[span.parent ?? 0]
             let isShown = isWorthARow(span, own: own[span.id], in: spans)
             depths[span.id] = isShown ? depth + 1 : depth
             guard isShown else { continue }
-            rows.append(Row(title: String(repeating: "  ", count: depth + 1) + span.kind.description, span: span))
+            let title = String(repeating: "  ", count: depth + 1) + span.kind.description
+            rows.append(TextWaterfall.Row(title: title, offset: span.offset, duration: span.duration))
         }
         return rows
     }
@@ -67,10 +58,6 @@ extension CallMetrics {
         case .readingBody, .connecting, .firstByte, .body:
             spans.count { $0.parent == span.parent && $0.kind.isPhase && $0.duration > .zero } > 1
         }
-    }
-
-    private func bar(of span: Span, _ width: Int) -> String {
-        String(bar: span.offset, span.duration, of: duration, width: width)
     }
 }
 
@@ -93,16 +80,15 @@ extension SessionInstrument {
         let calls = recent.sorted { $0.log.start < $1.log.start }
         guard let start = calls.first?.log.start, let end = calls.map(\.log.end).max() else { return "no calls" }
         let whole = Duration.nanoseconds(end - start)
-        let titles = calls.map { "  \($0.request.method) \($0.shownPath)" }
-        let margin = titles.map(\.count).max() ?? 0
-        let lines = zip(calls, titles)
-            .map { call, title in
-                let bar = String(bar: .nanoseconds(call.log.start - start), call.duration, of: whole, width: width)
-                let space = String(repeating: " ", count: margin - title.count)
-                return "\(title)\(space)  \(bar)  \(call.duration.milliseconds)  \(call.summary)"
-            }
-        return (["\(calls.count) call\(calls.count == 1 ? "" : "s") in \(whole.milliseconds)"] + lines)
-            .joined(separator: "\n")
+        let rows = calls.map { call in
+            TextWaterfall.Row(
+                title: "  \(call.request.method) \(call.shownPath)",
+                offset: .nanoseconds(call.log.start - start),
+                duration: call.duration,
+                note: call.summary
+            )
+        }
+        return TextWaterfall.text(for: rows, of: whole, width: width)
     }
 }
 
@@ -118,21 +104,5 @@ extension CallMetrics {
         if case .cacheHit? = cache { parts.append("cached") }
         if isShared { parts.append("shared") }
         return parts.joined(separator: ", ")
-    }
-}
-
-extension String {
-    /// A bar as wide as a part's share of the whole, at least one column.
-    fileprivate init(bar offset: Duration, _ duration: Duration, of whole: Duration, width: Int) {
-        guard whole > .zero else {
-            self = String(repeating: " ", count: width)
-            return
-        }
-        let start = Swift.min(width - 1, Int((offset / whole * Double(width)).rounded(.down)))
-        let end = Int(((offset + duration) / whole * Double(width)).rounded())
-        let length = Swift.max(1, Swift.min(width, end) - start)
-        self =
-            String(repeating: " ", count: start) + String(repeating: "█", count: length)
-            + String(repeating: " ", count: width - start - length)
     }
 }

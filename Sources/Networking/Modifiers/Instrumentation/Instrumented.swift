@@ -39,28 +39,15 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
     let onEnd: (@Sendable (CallMetrics) -> Void)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let recorder = request.recorder ?? CallRecorder(on: NetworkEnvironment.current.clock)
-        // Within another's call it reads that one's log, of which its own is a part.
-        let position = request.recorder?.position
-        let date = recorder.clock.date
-        var measured = request
-        measured.recorder = recorder
-        measured.state.insert(.isMeasured)
+        let measurement = CallMeasurement(of: request)
         do {
-            var response = try await upstream.send(measured)
-            let metrics = CallMetrics(
-                position.map { recorder.finish(from: $0) } ?? recorder.finish(),
-                of: request,
-                at: date,
-                outcome: .response(response.status.code),
-                bodyLength: response.body.count
-            )
+            var response = try await upstream.send(measurement.measured(request))
+            let metrics = measurement.end(of: request, with: response)
             report(metrics)
             response.metrics = metrics
             return response
         } catch {
-            let log = position.map { recorder.finish(from: $0) } ?? recorder.finish()
-            let metrics = CallMetrics(log, of: request, at: date, outcome: error.outcome, bodyLength: 0)
+            let metrics = measurement.end(of: request, with: error)
             report(metrics)
             guard var failure = error as? NetworkingError else { throw error }
             failure.metrics = metrics
@@ -75,11 +62,5 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
 
     var description: String {
         "instrument"
-    }
-}
-
-extension Error {
-    fileprivate var outcome: CallMetrics.Outcome {
-        self is CancellationError ? .cancelled : .failure((self as? NetworkingError)?.kind)
     }
 }

@@ -92,7 +92,7 @@ struct LogLines: Sendable {
         let outcome =
             isCancelled
             ? " was cancelled after \(elapsed().milliseconds)"
-            : " failed after \(elapsed().milliseconds): \(reason(of: error, redaction))"
+            : " failed after \(elapsed().milliseconds): \(redaction.reason(of: error))"
         write(.failure, level, [LogRecord.Segment("✗ ")] + target + [LogRecord.Segment(outcome)], of: request)
     }
 
@@ -112,12 +112,6 @@ struct LogLines: Sendable {
 
     private func headers(_ fields: HTTPFields, _ redaction: Redaction) -> [String]? {
         detail.showsHeaders ? redaction.boundedLines(for: fields) : nil
-    }
-
-    /// Other people's errors may print anything, so only this library's speak for themselves.
-    private func reason(of error: any Error, _ redaction: Redaction) -> String {
-        let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
-        return Redaction.cut(Redaction.singleLine(redaction.hidingValues(in: reason)), to: Redaction.longestValue)
     }
 
     // MARK: Where they go
@@ -173,7 +167,7 @@ extension HTTPRequestData {
 
 extension Duration {
     /// In milliseconds, with one decimal.
-    var milliseconds: String {
+    package var milliseconds: String {
         let (seconds, attoseconds) = components
         // Beyond that, nobody reads milliseconds, and they may not fit.
         guard seconds.magnitude < 1_000_000_000 else { return "\(seconds) s" }

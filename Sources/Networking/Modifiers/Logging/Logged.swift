@@ -277,7 +277,7 @@ private struct EventLog: NetworkEventObserver {
             case .note(let text): Redaction.singleLine(text)
             case .callStarted, .callEnded, .callFailed: nil
             case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
-            case .connectionMeasured: nil
+            case .connectionMeasured, .responseReceived: nil
             }
         guard let text else { return }
         lines.event(text, of: request)
