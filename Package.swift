@@ -8,6 +8,7 @@ let package = Package(
     products: [
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
+        .library(name: "NetworkingInspector", targets: ["NetworkingInspector"]),
         .library(name: "NetworkingSQLite", targets: ["NetworkingSQLite"]),
         .library(name: "NetworkingTelemetry", targets: ["NetworkingTelemetry"]),
         .library(name: "NetworkingTesting", targets: ["NetworkingTesting"]),
@@ -17,6 +18,7 @@ let package = Package(
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
         .trait(name: "Crypto", description: "Checksums of downloads: SHA-256, SHA-384, SHA-512."),
+        .trait(name: "Inspector", description: "NetworkingInspector's live page: a server on loopback."),
         .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
@@ -72,6 +74,29 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
+        // What archives and cassettes have in common; no product, since its types are nobody else's.
+        .target(
+            name: "NetworkingHAR",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingInspector",
+            dependencies: [
+                "Networking",
+                "NetworkingHAR",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+            ],
+            resources: [
+                .embedInCode("Page/inspector.css"),
+                .embedInCode("Page/inspector.html"),
+                .embedInCode("Page/inspector.js"),
+            ]
+        ),
         .target(
             name: "NetworkingSQLite",
             dependencies: [
@@ -116,6 +141,17 @@ let package = Package(
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "NetworkingInspectorTests",
+            dependencies: [
+                "Networking",
+                "NetworkingHAR",
+                "NetworkingInspector",
+                "NetworkingTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
             ]
         ),
         .testTarget(
@@ -182,6 +218,7 @@ let package = Package(
                 "Downloader",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
+                "NetworkingInspector",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

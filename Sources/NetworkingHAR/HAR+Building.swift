@@ -1,0 +1,199 @@
+package import HTTPTypes
+package import Networking
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+extension HAR.Request {
+    /// A request as an archive shows it.
+    ///
+    /// - Parameters:
+    ///   - request: The request, complete.
+    ///   - redaction: What is hidden, with what the request itself knows to be secrets.
+    package init(_ request: HTTPRequestData, redaction: Redaction) {
+        // One that names no server is an error, whose URL is what there is of it.
+        self.init(method: request.method.rawValue, url: request.absoluteString ?? "https:\(request.closedTarget)")
+        headers = request.headerFields.httpFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
+        // A field that says so itself is hidden, whatever it is called; a name and a value cannot tell.
+        for (index, field) in request.headerFields.httpFields.enumerated() where redaction.hides(field) {
+            headers[index].value = Redaction.placeholder
+        }
+        bodySize = request.body.map { $0.length ?? -1 } ?? 0
+        postData = request.body.map { body in
+            HAR.PostData(body, mimeType: request.headerFields[.contentType] ?? body.contentType, redaction)
+        }
+        hide(redaction)
+    }
+}
+
+extension HAR.Response {
+    /// A response as an archive shows it.
+    ///
+    /// - Parameters:
+    ///   - head: Its head.
+    ///   - content: Its body.
+    ///   - redaction: What is hidden, with what the request knows to be secrets.
+    package init(_ head: HTTPResponse, content: HAR.Content, redaction: Redaction) {
+        self.init()
+        status = Int64(head.status.code)
+        statusText = head.status.reasonPhrase
+        headers = head.headerFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
+        for (index, field) in head.headerFields.enumerated() where redaction.hides(field) {
+            headers[index].value = Redaction.placeholder
+        }
+        cookies = head.headerFields[values: .setCookie].compactMap { HAR.Cookie(setCookie: $0) }
+        redirectURL = head.status.kind == .redirection ? head.headerFields[.location] ?? "" : ""
+        self.content = content
+        // How long it was on the way is known of one that was not encoded.
+        bodySize = head.headerFields.contains(.contentEncoding) ? -1 : content.size
+        hide(redaction)
+    }
+}
+
+extension HAR.Content {
+    /// A body with what is hidden in it replaced.
+    package init(_ data: Data, mimeType: String?, _ redaction: Redaction) {
+        self.init()
+        size = Int64(data.count)
+        self.mimeType = mimeType ?? ""
+        guard !data.isEmpty else { return }
+        guard let shown = redaction.body(data, contentType: mimeType) else {
+            comment = HAR.hiddenBody
+            return
+        }
+        (text, encoding) = HAR.encoded(shown)
+    }
+
+    /// A body that is not kept.
+    package init(size: Int64, mimeType: String?, because reason: String) {
+        self.init()
+        self.size = size
+        self.mimeType = mimeType ?? ""
+        comment = reason
+    }
+
+    /// The bytes; nil where they are not here.
+    package var data: Data? {
+        HAR.decoded(text, encoding)
+    }
+}
+
+extension HAR.PostData {
+    /// A body that is not kept.
+    package init(mimeType: String, because reason: String) {
+        self.init()
+        self.mimeType = mimeType
+        comment = reason
+    }
+
+    /// A body with what is hidden in it replaced later, by ``HAR/Request``.
+    package init(_ body: RequestBody, mimeType: String?, _ redaction: Redaction) {
+        self.init()
+        self.mimeType = mimeType ?? ""
+        if let data = body.data {
+            set(data, redaction)
+        } else if let parts = body.parts {
+            params = parts.map { part in
+                let text = part.fileName == nil ? part.body.data.flatMap { String(validating: $0, as: UTF8.self) } : nil
+                return HAR.Part(
+                    name: part.name,
+                    value: text,
+                    fileName: part.fileName,
+                    contentType: part.contentType
+                )
+            }
+        } else {
+            comment = "not kept: \(Redaction.singleLine(redaction.hidingValues(in: body.description)))"
+        }
+    }
+
+    mutating func set(_ data: Data, _ redaction: Redaction) {
+        guard !data.isEmpty else { return }
+        guard let shown = redaction.body(data, contentType: mimeType) else {
+            (text, encoding, comment) = (nil, nil, HAR.hiddenBody)
+            return
+        }
+        (text, encoding) = HAR.encoded(shown)
+    }
+
+    /// The bytes; nil where they are not here.
+    package var data: Data? {
+        HAR.decoded(text, encoding)
+    }
+}
+
+extension HAR.Cookie {
+    /// A cookie as `Set-Cookie` has it (RFC 6265 section 5.2); nil for what is none.
+    init?(setCookie text: String) {
+        let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        guard let first = pieces.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
+        self.init(name: name, value: value)
+        for piece in pieces.dropFirst() {
+            let (name, value) = Self.pair(piece) ?? (String(Substring(piece)).trimmed, "")
+            switch name.lowercased() {
+            case "path": path = value
+            case "domain": domain = value
+            case "expires": expires = Date(httpDate: value).map(HAR.timestamp)
+            case "httponly": httpOnly = true
+            case "secure": secure = true
+            default: break
+            }
+        }
+    }
+
+    /// The cookies of a `Cookie` field.
+    static func cookies(of field: String) -> [HAR.Cookie] {
+        field.utf8.split(separator: UInt8(ascii: ";"))
+            .compactMap { piece in
+                pair(piece).map { HAR.Cookie(name: $0, value: $1) }
+            }
+    }
+
+    private static func pair(_ piece: Substring.UTF8View.SubSequence) -> (String, String)? {
+        guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+        return (
+            String(Substring(piece[..<equals])).trimmed, String(Substring(piece[equals...].dropFirst())).trimmed
+        )
+    }
+}
+
+extension String {
+    /// Without the white space of HTTP around it.
+    fileprivate var trimmed: String {
+        String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}
+
+extension HAR {
+    static let hiddenBody =
+        "not shown: it has, or may have, what is hidden, and is of a form that cannot be shown without that"
+
+    /// A body as text; in base64 where it is none.
+    static func encoded(_ data: Data) -> (text: String, encoding: String?) {
+        if !data.contains(0), let text = String(validating: data, as: UTF8.self) { return (text, nil) }
+        return (data.base64EncodedString(), "base64")
+    }
+
+    static func decoded(_ text: String?, _ encoding: String?) -> Data? {
+        guard let text else { return nil }
+        guard encoding == "base64" else { return Data(text.utf8) }
+        return Data(base64Encoded: text, options: .ignoreUnknownCharacters)
+    }
+
+    /// A date as HAR writes it: in UTC, to the millisecond.
+    package static func timestamp(_ date: Date) -> String {
+        // The style cuts what is finer off, and a millisecond that a Double cannot hold would be the one before.
+        let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+        return Date(timeIntervalSince1970: milliseconds / 1_000 + 0.000_1)
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+
+    /// The date that a timestamp tells, with or without fractions and in any zone; nil for none.
+    package static func date(of timestamp: String) -> Date? {
+        (try? Date(timestamp, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+            ?? (try? Date(timestamp, strategy: .iso8601))
+    }
+}

@@ -1,0 +1,181 @@
+extension HAR {
+    /// What this library knows of a call: the first entry of each has it whole, the others its id alone.
+    package struct Call: Sendable, Hashable {
+        /// Unique in its archive.
+        package var id: Int64
+        /// Nil in all entries of a call but the first.
+        package var summary: Summary?
+
+        package init(id: Int64, summary: Summary? = nil) {
+            self.id = id
+            self.summary = summary
+        }
+    }
+
+    package struct Summary: Sendable, Hashable {
+        /// The request's label, which logs have too.
+        package var label: String
+        /// The request's number, from `numbered`.
+        package var number: Int64?
+        /// The request's route, or another name that tells what it is.
+        package var title: String?
+        package var method: String
+        package var url: String
+        package var startedDateTime: String
+        /// In milliseconds; nil while it is under way.
+        package var time: Double?
+        package var state: State
+        package var status: Int64?
+        package var error: Failure?
+        package var cache: String?
+        package var cacheReason: String?
+        package var isShared: Bool?
+        package var attempts: Int64 = 0
+        package var retries: Int64 = 0
+        package var redirects: Int64 = 0
+        package var sentBytes: Int64 = 0
+        package var receivedBytes: Int64 = 0
+        package var savedBytes: Int64 = 0
+        package var spans: [Span] = []
+        package var marks: [Mark] = []
+        /// What the caller got, where no exchange brought that.
+        package var response: Response?
+
+        package init(label: String, method: String, url: String, startedDateTime: String, state: State) {
+            self.label = label
+            self.method = method
+            self.url = url
+            self.startedDateTime = startedDateTime
+            self.state = state
+        }
+    }
+
+    package enum State: String, Sendable, Hashable, Codable {
+        case pending, response, failure, cancelled
+    }
+
+    /// A part of a call; times in milliseconds since the call began.
+    package struct Span: Sendable, Hashable {
+        package var id: Int64
+        package var parent: Int64?
+        package var kind: String
+        package var name: String
+        package var start: Double
+        package var time: Double
+        /// What no inner part accounts for.
+        package var own: Double
+
+        package init(
+            id: Int64,
+            parent: Int64?,
+            kind: String,
+            name: String,
+            start: Double,
+            time: Double,
+            own: Double
+        ) {
+            self.id = id
+            self.parent = parent
+            self.kind = kind
+            self.name = name
+            self.start = start
+            self.time = time
+            self.own = own
+        }
+    }
+
+    package struct Mark: Sendable, Hashable {
+        package var name: String
+        package var at: Double
+
+        package init(name: String, at: Double) {
+            self.name = name
+            self.at = at
+        }
+    }
+}
+
+extension HAR.Call: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case id
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(id: try container.decode(Int64.self, forKey: .id), summary: try? HAR.Summary(from: decoder))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        // Side by side in one object.
+        try summary?.encode(to: encoder)
+    }
+}
+
+extension HAR.Summary: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case label, number, title, method, url, startedDateTime, time, state, status, error, cache, cacheReason
+        case isShared = "shared"
+        case attempts, retries, redirects, sentBytes, receivedBytes, savedBytes, spans, marks, response
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            label: container.text(.label) ?? "",
+            method: container.text(.method) ?? "",
+            url: container.text(.url) ?? "",
+            startedDateTime: container.text(.startedDateTime) ?? "",
+            // Without it, it is no summary.
+            state: try container.decode(HAR.State.self, forKey: .state)
+        )
+        number = container.integer(.number)
+        title = container.text(.title)
+        time = container.number(.time)
+        status = container.integer(.status)
+        error = container.object(.error)
+        cache = container.text(.cache)
+        cacheReason = container.text(.cacheReason)
+        isShared = container.flag(.isShared)
+        attempts = container.integer(.attempts) ?? 0
+        retries = container.integer(.retries) ?? 0
+        redirects = container.integer(.redirects) ?? 0
+        sentBytes = container.integer(.sentBytes) ?? 0
+        receivedBytes = container.integer(.receivedBytes) ?? 0
+        savedBytes = container.integer(.savedBytes) ?? 0
+        spans = container.list(.spans)
+        marks = container.list(.marks)
+        response = container.object(.response)
+    }
+}
+
+extension HAR.Span: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case id, parent, kind, name, start, time, own
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: try container.decode(Int64.self, forKey: .id),
+            parent: container.integer(.parent),
+            kind: container.text(.kind) ?? "",
+            name: container.text(.name) ?? "",
+            start: container.number(.start) ?? 0,
+            time: max(0, container.number(.time) ?? 0),
+            own: max(0, container.number(.own) ?? 0)
+        )
+    }
+}
+
+extension HAR.Mark: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, at
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(name: container.text(.name) ?? "", at: container.number(.at) ?? 0)
+    }
+}

@@ -1,0 +1,220 @@
+extension HAR {
+    package struct Request: Sendable, Hashable {
+        package var method: String
+        package var url: String
+        package var httpVersion = HAR.unknownVersion
+        package var cookies: [Cookie] = []
+        package var headers: [Field] = []
+        package var queryString: [Field] = []
+        package var postData: PostData?
+        package var headersSize: Int64 = -1
+        package var bodySize: Int64 = 0
+
+        package init(method: String, url: String) {
+            self.method = method
+            self.url = url
+        }
+    }
+
+    package struct Response: Sendable, Hashable {
+        /// 0 where there was none.
+        package var status: Int64 = 0
+        package var statusText = ""
+        package var httpVersion = HAR.unknownVersion
+        package var cookies: [Cookie] = []
+        package var headers: [Field] = []
+        package var content = Content()
+        package var redirectURL = ""
+        package var headersSize: Int64 = -1
+        package var bodySize: Int64 = -1
+
+        /// No response.
+        package init() {}
+    }
+
+    /// A name and a value.
+    package struct Field: Sendable, Hashable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package struct Cookie: Sendable, Hashable {
+        package var name: String
+        package var value: String
+        package var path: String?
+        package var domain: String?
+        package var expires: String?
+        package var httpOnly: Bool?
+        package var secure: Bool?
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The body of a response.
+    package struct Content: Sendable, Hashable {
+        /// How long it is, also where it is not here.
+        package var size: Int64 = 0
+        package var mimeType = ""
+        package var text: String?
+        /// `base64`, where the text is that.
+        package var encoding: String?
+        /// Why it is not here.
+        package var comment: String?
+
+        package init() {}
+    }
+
+    /// The body of a request.
+    package struct PostData: Sendable, Hashable {
+        package var mimeType = ""
+        package var text: String?
+        /// `base64`, where the text is that; HAR has no word for it.
+        package var encoding: String?
+        package var params: [Part]?
+        /// Why it is not here.
+        package var comment: String?
+
+        package init() {}
+    }
+
+    /// A part of a form.
+    package struct Part: Sendable, Hashable {
+        package var name: String
+        package var value: String?
+        package var fileName: String?
+        package var contentType: String?
+
+        package init(name: String, value: String? = nil, fileName: String? = nil, contentType: String? = nil) {
+            self.name = name
+            self.value = value
+            self.fileName = fileName
+            self.contentType = contentType
+        }
+    }
+
+    /// What stands for a version that the transport does not tell.
+    package static let unknownVersion = "unknown"
+}
+
+extension HAR.Request: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case method, url, httpVersion, cookies, headers, queryString, postData, headersSize, bodySize
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(method: container.text(.method) ?? "", url: container.text(.url) ?? "")
+        httpVersion = container.text(.httpVersion) ?? httpVersion
+        cookies = container.list(.cookies)
+        headers = container.list(.headers)
+        queryString = container.list(.queryString)
+        postData = container.object(.postData)
+        headersSize = container.integer(.headersSize) ?? -1
+        bodySize = container.integer(.bodySize) ?? -1
+    }
+}
+
+extension HAR.Response: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case status, statusText, httpVersion, cookies, headers, content, redirectURL, headersSize, bodySize
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        status = container.integer(.status) ?? 0
+        statusText = container.text(.statusText) ?? ""
+        httpVersion = container.text(.httpVersion) ?? httpVersion
+        cookies = container.list(.cookies)
+        headers = container.list(.headers)
+        content = container.object(.content) ?? HAR.Content()
+        redirectURL = container.text(.redirectURL) ?? ""
+        headersSize = container.integer(.headersSize) ?? -1
+        bodySize = container.integer(.bodySize) ?? -1
+    }
+}
+
+extension HAR.Field: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, value
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
+    }
+}
+
+extension HAR.Cookie: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, value, path, domain, expires, httpOnly, secure
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(name: container.text(.name) ?? "", value: container.text(.value) ?? "")
+        path = container.text(.path)
+        domain = container.text(.domain)
+        expires = container.text(.expires)
+        httpOnly = container.flag(.httpOnly)
+        secure = container.flag(.secure)
+    }
+}
+
+extension HAR.Content: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case size, mimeType, text, encoding, comment
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        size = container.integer(.size) ?? 0
+        mimeType = container.text(.mimeType) ?? ""
+        text = container.text(.text)
+        encoding = container.text(.encoding)
+        comment = container.text(.comment)
+    }
+}
+
+extension HAR.PostData: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case mimeType, text, params, comment
+        case encoding = "_encoding"
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        mimeType = container.text(.mimeType) ?? ""
+        text = container.text(.text)
+        encoding = container.text(.encoding)
+        let parts: [HAR.Part] = container.list(.params)
+        params = parts.isEmpty ? nil : parts
+        comment = container.text(.comment)
+    }
+}
+
+extension HAR.Part: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, value, fileName, contentType
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            name: container.text(.name) ?? "",
+            value: container.text(.value),
+            fileName: container.text(.fileName),
+            contentType: container.text(.contentType)
+        )
+    }
+}

@@ -1,0 +1,106 @@
+/// An HTTP archive: what HAR 1.2 says of a session's exchanges, and this library's own fields, whose names begin with an underscore.
+///
+/// It is read leniently, since tools differ in what they write: what is missing or of another type is left out. Fields that are not
+/// known here are dropped, because nobody knows what is in them.
+package struct HAR: Sendable, Hashable, Codable {
+    package var log: Log
+
+    package init(log: Log) {
+        self.log = log
+    }
+
+    package struct Log: Sendable, Hashable {
+        package var version = "1.2"
+        package var creator: Creator
+        package var pages: [Page]
+        package var entries: [Entry]
+        /// How many entries could not be read; not written.
+        package var skippedEntries = 0
+
+        package init(creator: Creator, pages: [Page], entries: [Entry]) {
+            self.creator = creator
+            self.pages = pages
+            self.entries = entries
+        }
+    }
+
+    /// The program that wrote it.
+    package struct Creator: Sendable, Hashable, Encodable {
+        package var name: String
+        package var version: String
+
+        package init(name: String, version: String) {
+            self.name = name
+            self.version = version
+        }
+    }
+
+    /// What the entries belong to; here, a session.
+    package struct Page: Sendable, Hashable, Encodable {
+        package var id: String
+        package var title: String
+        package var startedDateTime: String
+        package var pageTimings = Timings()
+
+        package init(id: String, title: String, startedDateTime: String) {
+            self.id = id
+            self.title = title
+            self.startedDateTime = startedDateTime
+        }
+
+        /// Nothing that a session has.
+        package struct Timings: Sendable, Hashable, Encodable {}
+    }
+}
+
+extension HAR.Log: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case version, creator, pages, entries
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let entries = try container.decode([Lenient<HAR.Entry>].self, forKey: .entries)
+        self.init(
+            creator: container.object(.creator) ?? HAR.Creator(name: "", version: ""),
+            pages: container.list(.pages),
+            entries: entries.compactMap(\.value)
+        )
+        version = container.text(.version) ?? version
+        skippedEntries = entries.count - self.entries.count
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(version, forKey: .version)
+        try container.encode(creator, forKey: .creator)
+        try container.encode(pages, forKey: .pages)
+        try container.encode(entries, forKey: .entries)
+    }
+}
+
+extension HAR.Creator: Decodable {
+    private enum CodingKeys: String, CodingKey {
+        case name, version
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(name: container.text(.name) ?? "", version: container.text(.version) ?? "")
+    }
+}
+
+extension HAR.Page: Decodable {
+    private enum CodingKeys: String, CodingKey {
+        case id, title, startedDateTime, pageTimings
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: container.text(.id) ?? "",
+            title: container.text(.title) ?? "",
+            startedDateTime: container.text(.startedDateTime) ?? ""
+        )
+    }
+}

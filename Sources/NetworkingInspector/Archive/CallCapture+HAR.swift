@@ -1,0 +1,276 @@
+import HTTPTypes
+import Networking
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension CallCapture {
+    /// The call as an archive has it: an entry for each exchange, or one for a call that had none.
+    var entries: [HAR.Entry] {
+        let (state, elapsed) = snapshot
+        var entries: [HAR.Entry] = []
+        // What comes before an exchange, its backoff or its slot, is what it was blocked by.
+        var last = Duration.zero
+        for (index, exchange) in state.exchanges.enumerated() {
+            let end = exchange.end ?? elapsed
+            var entry = entry(of: exchange, after: min(last, exchange.start), until: end, state)
+            entry.exchange = HAR.Exchange(number: index + 1, isReused: exchange.connection?.isReused)
+            entry.call = HAR.Call(id: Int64(id))
+            entries.append(entry)
+            last = max(last, end)
+        }
+        if entries.isEmpty {
+            entries.append(entryWithoutExchange(state, elapsed))
+        }
+        entries[0].call = HAR.Call(id: Int64(id), summary: summary(state))
+        return entries
+    }
+
+    private func entry(
+        of exchange: Exchange,
+        after last: Duration,
+        until end: Duration,
+        _ state: State
+    ) -> HAR.Entry {
+        let redaction = rules.hidingSecrets(of: exchange.request.request).redaction
+        let timings = exchange.timings(after: last, until: end)
+        let response = exchange.response ?? exchange.failure?.response
+        var entry = HAR.Entry(
+            startedDateTime: timestamp(last),
+            time: timings.sum,
+            request: har(exchange.request, state, redaction),
+            response: response.map { har($0, state, redaction) } ?? HAR.Response(),
+            timings: timings
+        )
+        if entry.response.status == 0, let head = exchange.head {
+            // Its body did not come to an end.
+            entry.response = HAR.Response(
+                head,
+                content: HAR.Content(
+                    size: 0,
+                    mimeType: head.headerFields[.contentType],
+                    because: "not kept: it did not arrive whole"
+                ),
+                redaction: redaction
+            )
+        }
+        entry.error = exchange.failure.map { HAR.Failure(kind: $0.kind, reason: $0.reason) }
+        if let sent = exchange.sentBytes { entry.request.bodySize = sent }
+        if let connection = exchange.connection { entry.describe(connection) }
+        return entry
+    }
+
+    private func entryWithoutExchange(_ state: State, _ elapsed: Duration) -> HAR.Entry {
+        let redaction = rules.redaction
+        var timings = HAR.Timings()
+        timings.wait = (state.end?.metrics.duration ?? elapsed).inMilliseconds
+        var entry = HAR.Entry(
+            startedDateTime: timestamp(.zero),
+            time: timings.sum,
+            request: har(request, state, redaction),
+            response: HAR.Response(),
+            timings: timings
+        )
+        switch state.end?.result {
+        case .success(let response):
+            entry.response = har(response, state, redaction)
+            entry.response.bodySize = 0
+        case .failure(let failure):
+            entry.response = failure.response.map { har($0, state, redaction) } ?? entry.response
+            entry.error = HAR.Failure(kind: failure.kind, reason: failure.reason)
+        case nil: break
+        }
+        return entry
+    }
+
+    private func har(_ captured: CapturedRequest, _ state: State, _ redaction: Redaction) -> HAR.Request {
+        var request = captured.request
+        let length = request.body?.length
+        if state.hasDroppedBodies { request.body = nil }
+        var har = HAR.Request(request, redaction: redaction)
+        if let left = captured.left ?? (length.map { (Self.droppedReason, $0) }), request.body == nil {
+            har.postData = HAR.PostData(
+                mimeType: request.headerFields[.contentType] ?? "",
+                because: left.reason
+            )
+            har.bodySize = left.length ?? -1
+        }
+        return har
+    }
+
+    private func har(_ response: CapturedResponse, _ state: State, _ redaction: Redaction) -> HAR.Response {
+        let type = response.head.headerFields[.contentType]
+        let content =
+            switch response.body {
+            case .kept(let data) where data.isEmpty || !state.hasDroppedBodies:
+                HAR.Content(data, mimeType: type, redaction)
+            case .kept(let data): HAR.Content(size: Int64(data.count), mimeType: type, because: Self.droppedReason)
+            case .left(let reason, let count): HAR.Content(size: count, mimeType: type, because: reason)
+            }
+        return HAR.Response(response.head, content: content, redaction: redaction)
+    }
+
+    private static let droppedReason = "no longer kept: later bodies needed the room"
+
+    private func timestamp(_ offset: Duration) -> String {
+        HAR.timestamp(date.addingTimeInterval(offset.inMilliseconds / 1_000))
+    }
+
+    private func summary(_ state: State) -> HAR.Summary {
+        let metrics = state.end?.metrics
+        // What its exchanges have learnt to be secret is so in what came of them.
+        let redaction =
+            state.exchanges.last.map { rules.hidingSecrets(of: $0.request.request).redaction } ?? rules.redaction
+        let captured = har(request, state, redaction)
+        var summary = HAR.Summary(
+            label: "\(request.request.id)",
+            method: captured.method,
+            url: captured.url,
+            startedDateTime: timestamp(.zero),
+            state: .pending
+        )
+        summary.number = request.request.number.map { Int64($0) }
+        summary.title = request.request.route.map(redaction.hidingValues)
+        switch state.end?.result {
+        case .success(let response):
+            summary.state = .response
+            summary.status = Int64(response.head.status.code)
+            if let last = state.exchanges.last {
+                let isWhatCame = last.response?.head == response.head && last.response?.body == response.body
+                summary.response = isWhatCame ? nil : har(response, state, redaction)
+            }
+        case .failure(let failure):
+            summary.state = state.end?.isCancelled == true ? .cancelled : .failure
+            summary.status = failure.response.map { Int64($0.head.status.code) }
+            summary.error = HAR.Failure(kind: failure.kind, reason: failure.reason)
+        case nil:
+            summary.attempts = Int64(state.exchanges.count)
+        }
+        if let metrics { summary.add(metrics) }
+        return summary
+    }
+}
+
+extension CallCapture.Exchange {
+    /// What its time went to, as far as its transport told.
+    fileprivate func timings(after last: Duration, until end: Duration) -> HAR.Timings {
+        var timings = HAR.Timings()
+        timings.blocked = (start - last).inMilliseconds
+        let sent = bodyRead ?? start
+        timings.send = (sent - start).inMilliseconds
+        var rest = (headReceived ?? end) - sent
+        if let resolved = connection?.nameResolution {
+            timings.dns = resolved.inMilliseconds
+            rest -= resolved
+        }
+        let told = connecting.flatMap { connecting in connected.map { $0 - connecting } }
+        if let duration = connection?.connecting ?? told {
+            timings.connect = duration.inMilliseconds
+            timings.ssl = connection?.securing?.inMilliseconds ?? -1
+            rest -= duration
+        }
+        timings.wait = max(.zero, rest).inMilliseconds
+        timings.receive = headReceived.map { max(.zero, end - $0).inMilliseconds } ?? 0
+        return timings
+    }
+}
+
+extension HAR.Entry {
+    fileprivate mutating func describe(_ connection: ConnectionMetrics) {
+        if let version = connection.protocolVersion {
+            request.httpVersion = "HTTP/\(version)"
+            response.httpVersion = "HTTP/\(version)"
+        }
+        serverIPAddress = connection.peerAddress
+        self.connection = connection.peerPort.map { "\($0)" }
+    }
+}
+
+extension HAR.Summary {
+    fileprivate mutating func add(_ metrics: CallMetrics) {
+        time = metrics.duration.inMilliseconds
+        attempts = Int64(metrics.attempts)
+        sentBytes = metrics.sentBytes
+        receivedBytes = metrics.receivedBytes
+        savedBytes = metrics.savedBytes
+        isShared = metrics.isShared ? true : nil
+        switch metrics.cache {
+        case .cacheHit(let hit): cache = hit.rawValue
+        case .cacheMiss: cache = "missed"
+        case .cacheBypass(let reason): (cache, cacheReason) = ("bypassed", "\(reason)")
+        default: break
+        }
+        let parts = metrics.spans
+        let own = CallMetrics.ownDurations(of: parts)
+        spans = parts.map { part in
+            HAR.Span(
+                id: Int64(part.id),
+                parent: part.parent.map { Int64($0) },
+                kind: part.kind.archiveName,
+                name: part.kind.partName,
+                start: part.offset.inMilliseconds,
+                time: part.duration.inMilliseconds,
+                own: own[part.id].inMilliseconds
+            )
+        }
+        for moment in metrics.marks {
+            switch moment.mark {
+            case .retry: retries += 1
+            case .redirect: redirects += 1
+            default: break
+            }
+            marks.append(HAR.Mark(name: moment.mark.archiveName, at: moment.offset.inMilliseconds))
+        }
+    }
+}
+
+extension CallMetrics.Mark {
+    fileprivate var archiveName: String {
+        switch self {
+        case .cacheHit(let hit): "cacheHit (\(hit.rawValue))"
+        case .cacheMiss: "cacheMiss"
+        case .cacheBypass(let reason): "cacheBypass (\(reason.rawValue))"
+        case .shared: "shared"
+        case .retry: "retry"
+        case .retryRefused(let refusal): "retryRefused (\(refusal.rawValue))"
+        case .redirect: "redirect"
+        case .refresh: "refresh"
+        case .timeout: "timeout"
+        case .deadline: "deadline"
+        }
+    }
+}
+
+extension CallMetrics.Span.Kind {
+    fileprivate var archiveName: String {
+        switch self {
+        case .call: "call"
+        case .modifier: "modifier"
+        case .wait: "wait"
+        case .attempt: "attempt"
+        case .readingBody: "readingBody"
+        case .connecting: "connecting"
+        case .firstByte: "firstByte"
+        case .body: "body"
+        }
+    }
+
+    fileprivate var partName: String {
+        switch self {
+        case .modifier(let name): name
+        case .wait(let wait): wait.rawValue
+        default: description
+        }
+    }
+}
+
+extension Duration {
+    /// In milliseconds, to the microsecond: what is finer is noise, and makes files longer.
+    var inMilliseconds: Double {
+        (self / .microseconds(1)).rounded() / 1_000
+    }
+}

@@ -1,0 +1,99 @@
+#if Inspector
+import FlyingFox
+import FlyingSocks
+public import Foundation
+import Networking
+
+extension NetworkInspector {
+    /// Serves a page that shows the calls as they happen, until its caller is cancelled.
+    ///
+    /// ```swift
+    /// let inspector = NetworkInspector()
+    /// let network = URLSession.shared.retry().inspected(by: inspector)
+    /// try await withThrowingTaskGroup { group in
+    ///     group.addTask {
+    ///         try await inspector.serveLivePage { print("The network, live: \($0)") }
+    ///     }
+    ///     // … the app
+    /// }
+    /// ```
+    ///
+    /// It is for development. Only programs of this machine reach it (127.0.0.1), and of those only who knows the URL, which has 128 random bits;
+    /// requests that other pages cause, or that come by another name, are refused. It needs the trait `Inspector`.
+    ///
+    /// - Parameters:
+    ///   - port: The port; 0, the default, for one that is free.
+    ///   - onReady: Called with the page's URL, once it can be opened.
+    /// - Throws: ``LivePageError`` when the port cannot be had, and `CancellationError`.
+    public func serveLivePage(port: UInt16 = 0, onReady: @Sendable (URL) -> Void) async throws {
+        try await withLivePage(port: port) { url in
+            onReady(url)
+            try await Suspension<Void>().value()
+        }
+    }
+
+    /// Serves a page that shows the calls as they happen, as long as an operation runs; see ``serveLivePage(port:onReady:)``.
+    ///
+    /// - Parameters:
+    ///   - port: The port; 0, the default, for one that is free.
+    ///   - operation: What to do meanwhile, with the page's URL.
+    /// - Returns: What the operation returns.
+    /// - Throws: ``LivePageError`` when the port cannot be had, and what the operation throws.
+    public func withLivePage<Result: Sendable>(
+        port: UInt16 = 0,
+        _ operation: (URL) async throws -> Result
+    ) async throws -> Result {
+        let page = LivePage(of: self, on: NetworkEnvironment.current.clock)
+        let server = try HTTPServer(
+            address: .inet(ip4: "127.0.0.1", port: port),
+            timeout: LivePage.longestAnswer,
+            logger: .disabled,
+            handler: page
+        )
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await server.run() }
+            group.addTask { try await server.waitUntilListening() }
+            do {
+                try await group.next()
+                guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
+                let url = try page.open(at: port)
+                let result = try await operation(url)
+                group.cancelAll()
+                return result
+            } catch let error as SocketError {
+                throw LivePageError(error, port: port)
+            }
+        }
+    }
+}
+
+/// Why a live page could not be served.
+public struct LivePageError: Error, LocalizedError, CustomStringConvertible {
+    /// What is wrong and the way out.
+    public let reason: String
+
+    init(_ error: SocketError, port: UInt16) {
+        let place = port == 0 ? "a port of 127.0.0.1" : "port \(port) of 127.0.0.1"
+        reason =
+            switch error {
+            case .failed(_, EADDRINUSE, _):
+                "The live page could not be served: \(place) is in use by another program. Choose another, or 0 for any that is free."
+            case .failed(_, EACCES, _):
+                "The live page could not be served: \(place) is not for this user. Choose one above 1023, or 0 for any that is free."
+            case .failed(_, _, let message):
+                "The live page could not be served: \(place) could not be had (\(message))."
+            default: "The live page could not be served: \(place) could not be had."
+            }
+    }
+
+    /// The ``reason``.
+    public var description: String {
+        reason
+    }
+
+    /// The ``reason``, for `localizedDescription`.
+    public var errorDescription: String? {
+        reason
+    }
+}
+#endif

@@ -1,0 +1,144 @@
+import HTTPTypes
+import Networking
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The page that shows an archive: the same for a report and for a live page.
+struct InspectorPage {
+    enum Mode: String {
+        case report, live
+    }
+
+    let title: String
+    let mode: Mode
+    let har: HAR
+
+    /// The page, whole.
+    func html() throws -> Data {
+        let nonce = RandomToken.make()
+        let values: [String: [UInt8]] = [
+            "title": Self.escaped(title),
+            "mode": Array(mode.rawValue.utf8),
+            "nonce": Array(nonce.utf8),
+            "policy": Array(policy(nonce).utf8),
+            "style": PackageResources.inspector_css,
+            "script": PackageResources.inspector_js,
+            "data": Self.embeddable(try Self.json(har)),
+        ]
+        return Self.fill(PackageResources.inspector_html, with: values)
+    }
+
+    /// What the browser lets the page do: run this script, show this style and images that are part of it, and ask the server
+    /// that it came from; so a body that got out of its place could still do nothing.
+    private func policy(_ nonce: String) -> String {
+        var rules = [
+            "default-src 'none'", "style-src 'nonce-\(nonce)'", "script-src 'nonce-\(nonce)'", "img-src data:",
+            "base-uri 'none'", "form-action 'none'",
+        ]
+        if mode == .live { rules.append("connect-src 'self'") }
+        return rules.joined(separator: "; ")
+    }
+
+    /// What a page gets: entries with their commands.
+    static func json(_ value: some Encodable) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return try encoder.encode(value)
+    }
+
+    /// Puts values where a template has their names, `{{name}}`; what is put in is not looked at again.
+    static func fill(_ template: [UInt8], with values: [String: [UInt8]]) -> Data {
+        var page = Data()
+        var rest = template[...]
+        while let opening = rest.firstRange(of: "{{".utf8),
+            let closing = rest[opening.upperBound...].firstRange(of: "}}".utf8)
+        {
+            page.append(contentsOf: rest[..<opening.lowerBound])
+            let name = String(decoding: rest[opening.upperBound..<closing.lowerBound], as: UTF8.self)
+            page.append(contentsOf: values[name] ?? [])
+            rest = rest[closing.upperBound...]
+        }
+        page.append(contentsOf: rest)
+        return page
+    }
+
+    /// Text for an element's content or an attribute.
+    static func escaped(_ text: String) -> [UInt8] {
+        Array(
+            text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+                .replacing("\"", with: "&quot;").replacing("'", with: "&#39;").utf8
+        )
+    }
+
+    /// JSON that can stand in a script element, which nothing in it ends.
+    static func embeddable(_ json: Data) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(json.count + json.count / 64)
+        for piece in json.split(separator: UInt8(ascii: "<"), omittingEmptySubsequences: false) {
+            if !bytes.isEmpty { bytes.append(contentsOf: "\\u003c".utf8) }
+            bytes.append(contentsOf: piece)
+        }
+        return bytes
+    }
+}
+
+extension HTTPArchive {
+    /// The archive as a page for a browser: HTML that needs no other file.
+    ///
+    /// - Parameter title: What the page is called; nil for the title of the archive.
+    /// - Returns: The page, in UTF-8.
+    /// - Throws: ``HTTPArchiveError``.
+    public func report(title: String? = nil) throws(HTTPArchiveError) -> Data {
+        let title = title ?? har.log.pages.first.map(\.title).flatMap { $0.isEmpty ? nil : $0 } ?? "Network"
+        let page = InspectorPage(title: title, mode: .report, har: har.withCommands)
+        do {
+            return try page.html()
+        } catch {
+            throw HTTPArchiveError(reason: "The report could not be made of the archive.")
+        }
+    }
+}
+
+extension HAR {
+    /// The archive with a command for each request, as pages show it.
+    var withCommands: HAR {
+        var har = self
+        har.log.entries = har.log.entries.map(\.withCommand)
+        return har
+    }
+}
+
+extension HAR.Entry {
+    var withCommand: HAR.Entry {
+        var entry = self
+        entry.curl = request.command
+        return entry
+    }
+}
+
+extension HAR.Request {
+    /// The request as a command for a shell, made of what is shown and not of what somebody wrote into a file.
+    var command: String? {
+        guard let url = URL(string: url), let method = HTTPRequest.Method(method) else { return nil }
+        var request = HTTPRequestData(method: method, url: url)
+        for field in headers {
+            guard let name = HTTPField.Name(field.name), !Self.isTransports(name) else { continue }
+            request.headerFields.append(HTTPField(name: name, value: field.value))
+        }
+        if let data = postData?.data {
+            request.body = .data(data, contentType: postData?.mimeType ?? "")
+        }
+        // What is hidden is already.
+        return request.curl(redaction: nil)
+    }
+
+    /// Whether curl writes a field itself.
+    private static func isTransports(_ name: HTTPField.Name) -> Bool {
+        name == .contentLength || name.canonicalName == "host"
+    }
+}

@@ -1,0 +1,154 @@
+#if Inspector && (os(Linux) || os(macOS))
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingInspector
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+extension Loopback {
+    /// The live page over real sockets, and in a real browser.
+    @Suite(.timeLimit(.minutes(5)))
+    struct LivePageTests {
+        private let inspector = NetworkInspector(title: "Live")
+
+        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        func callsAppearAsTheyHappen() async throws {
+            let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+            let network = MockTransport { request in
+                if request.path == "/held" {
+                    for await _ in gate {}
+                }
+                return .text("hello")
+            }
+            .inspected(by: inspector).server(authority: "api.example.com")
+            try await inspector.withLivePage { url in
+                try await withBrowser { page in
+                    try await page.open(url)
+                    try await page.wait(for: "document.getElementById('connection').textContent.includes('Live')")
+                    #expect(try await page.value("window.inspector.calls()") == 0)
+                    try await network.data(HTTPRequestData(path: "first"))
+                    try await page.wait(for: "document.querySelector('[data-call=\"1\"]')?.textContent.includes('200')")
+
+                    // One that is under way has a row, which becomes that of the one that is done.
+                    async let held = network.data(HTTPRequestData(path: "held"))
+                    try await page.wait(
+                        for: "document.querySelector('[data-call=\"2\"]')?.textContent.includes('/held')"
+                    )
+                    #expect(
+                        try await page.value("document.querySelector('[data-filter=pending]').textContent")
+                            == "Pending 1"
+                    )
+                    opening.finish()
+                    _ = try await held
+                    try await page.wait(for: "document.querySelector('[data-call=\"2\"]')?.textContent.includes('200')")
+
+                    // While it is paused, calls pass.
+                    try await page.click("#pause")
+                    try await page.wait(for: "document.getElementById('connection').textContent.includes('Paused')")
+                    #expect(inspector.isPaused)
+                    try await network.data(HTTPRequestData(path: "unseen"))
+                    try await page.click("#pause")
+                    try await page.wait(for: "document.getElementById('connection').textContent.includes('Live')")
+                    try await network.data(HTTPRequestData(path: "seen"))
+                    try await page.wait(for: "window.inspector.calls() === 3")
+
+                    let archive = try HTTPArchive(try await page.download(clicking: "#download"))
+                    #expect(archive.entryCount == 3)
+                    try await page.click("#clear")
+                    try await page.wait(for: "window.inspector.calls() === 0")
+                    #expect(inspector.callCount == 0)
+                    try await network.data(HTTPRequestData(path: "after"))
+                    try await page.wait(for: "window.inspector.calls() === 1")
+                }
+            }
+        }
+
+        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        func whatRunsInABodyDoesNotRunHere() async throws {
+            let script = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+            let network = MockTransport { _ in .ok(Data(script.utf8), headerFields: [.contentType: "text/html"]) }
+                .inspected(by: inspector)
+            try await inspector.withLivePage { url in
+                try await withBrowser { page in
+                    try await page.open(url)
+                    try await network.data(
+                        HTTPRequestData(authority: "api.example.com", path: "<script>alert(3)</script>")
+                    )
+                    try await page.wait(for: "window.inspector.calls() === 1")
+                    try await page.click("[data-call='1']")
+                    try await page.click("[data-tab=exchanges]")
+                    try await page.wait(
+                        for: "document.getElementById('details').textContent.includes('onerror=alert(2)')"
+                    )
+                    let judgement = try await page.judgement()
+                    #expect(judgement.violations == [])
+                }
+            }
+        }
+
+        /// Another page in the same browser, at another origin, gets nothing and changes nothing.
+        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        func anotherOriginGetsNothing() async throws {
+            try await MockTransport { _ in .ok() }.inspected(by: inspector)
+                .data(HTTPRequestData(authority: "api.example.com"))
+            try await inspector.withLivePage { url in
+                try await withBrowser { page in
+                    try await page.open(try #require(URL(string: "about:blank")))
+                    let attempt = "fetch('\(url)clear', {method: 'POST', mode: 'no-cors'}).then(answer => answer.type)"
+                    // It was sent, and its answer is not to be seen.
+                    #expect(try await page.value(attempt) == "opaque")
+                    #expect(inspector.callCount == 1)
+                    _ = try await page.faults()
+                }
+            }
+        }
+
+        @Test func whoDoesNotKnowTheTokenOrComesByAnotherNameIsRefused() async throws {
+            try await inspector.withLivePage { url in
+                let session = URLSession(configuration: .ephemeral)
+                func status(_ url: URL, host: String? = nil, origin: String? = nil) async throws -> Int? {
+                    var request = URLRequest(url: url)
+                    request.setValue(host, forHTTPHeaderField: "Host")
+                    request.setValue(origin, forHTTPHeaderField: "Origin")
+                    let (_, response) = try await session.data(for: request)
+                    return (response as? HTTPURLResponse)?.statusCode
+                }
+                let root = try #require(URL(string: "/", relativeTo: url))
+                #expect(try await status(url) == 200)
+                #expect(try await status(root) == 404)
+                #expect(try await status(url, host: "evil.example") == 403)
+                #expect(try await status(url, origin: "https://evil.example") == 403)
+                session.invalidateAndCancel()
+            }
+        }
+
+        @Test func aBusyPortIsSaid() async throws {
+            try await inspector.withLivePage { url in
+                let port = try #require(url.port.map(UInt16.init))
+                let error = await #expect(throws: LivePageError.self) {
+                    try await NetworkInspector().withLivePage(port: port) { _ in }
+                }
+                #expect(error?.reason.contains("port \(port) of 127.0.0.1 is in use") == true)
+            }
+        }
+
+        @Test func itEndsWithItsCallerAndFreesItsPort() async throws {
+            let (urls, found) = AsyncStream.makeStream(of: URL.self)
+            let serving = Task { [inspector] in try await inspector.serveLivePage { found.yield($0) } }
+            var iterator = urls.makeAsyncIterator()
+            let url = try #require(await iterator.next())
+            serving.cancel()
+            await #expect(throws: CancellationError.self) { try await serving.value }
+            let port = try #require(url.port.map(UInt16.init))
+            try await inspector.withLivePage(port: port) { other in
+                #expect(other.port == url.port)
+                #expect(other != url)
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,194 @@
+import Foundation
+import HTTPTypes
+import NetworkingHAR
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+@testable import NetworkingInspector
+
+@Suite(.timeLimit(.minutes(5)))
+struct HTTPArchiveTests {
+    private func archive(_ json: String) throws -> HTTPArchive {
+        try HTTPArchive(Data(json.utf8))
+    }
+
+    /// A session with something of everything.
+    private func session() async throws -> NetworkInspector {
+        let inspector = NetworkInspector(title: "Shop")
+        let transport = MockTransport([
+            .status(.serviceUnavailable), .text("hello"), .ok(Data([0, 255]), headerFields: [.setCookie: "a=b"]),
+            .failure(URLError(.timedOut)),
+        ])
+        let network = transport.retry(.immediate(maximumRetries: 1)).inspected(by: inspector)
+            .environment(\.clock, .immediate())
+        try await network.data(.lawful.with { $0.route = "/users/{id}" })
+        try await network.data(
+            .lawful.with {
+                $0.method = .post
+                $0.body = .form(["a": "b"])
+            }
+        )
+        await #expect(throws: (any Error).self) { try await network.data(.lawful.with { $0.method = .post }) }
+        return inspector
+    }
+
+    @Test func anArchiveComesBackAsItWas() async throws {
+        let archive = try await session().archive
+        let copy = try HTTPArchive(archive.encoded())
+        #expect(copy == archive)
+        #expect(copy.entryCount == 4)
+        #expect(copy.skippedEntryCount == 0)
+    }
+
+    @Test func otherToolsArchivesAreReadAsFarAsTheyGo() throws {
+        let archive = try archive(
+            """
+            {"log": {"version": 1.2, "creator": {"name": "Browser"}, "entries": [
+                {"startedDateTime": "2026-11-22T08:00:00.000+02:00", "time": "12.5", "_priority": "High", "_initiator": {"token": "SECRET"},
+                 "request": {"method": "GET", "url": "https://a.example/x?token=SECRET&b=1", "headers": [
+                    {"name": ":path", "value": "/x?token=SECRET"}, {"name": "Authorization", "value": "SECRET"}, null, {"name": "odd name", "value": "SECRET"}
+                 ], "cookies": [{"name": "id", "value": "SECRET"}], "queryString": [{"name": "token", "value": "SECRET"}]},
+                 "response": {"status": "200", "headers": null, "content": {"size": 3, "mimeType": "application/json", "text": "{\\"password\\": \\"SECRET\\"}"}},
+                 "timings": {"wait": null, "receive": -5}},
+                {"request": {"url": "https://b.example/"}, "response": null, "_error": "net::ERR_ABORTED"},
+                {"comment": "no request"}, 7, null
+            ]}}
+            """
+        )
+        #expect(archive.entryCount == 2)
+        #expect(archive.skippedEntryCount == 3)
+        let entry = try #require(archive.har.log.entries.first)
+        #expect(entry.time == 12.5)
+        #expect(entry.request.url == "https://a.example/x?token=%3Credacted%3E&b=1")
+        #expect(entry.response.status == 200)
+        #expect(entry.response.content.text == #"{"password":"<redacted>"}"#)
+        #expect(archive.har.log.entries.last?.error?.reason == "net::ERR_ABORTED")
+        let written = String(decoding: try archive.encoded(), as: UTF8.self)
+        let report = String(decoding: try archive.report(), as: UTF8.self)
+        #expect(!written.contains("SECRET"))
+        #expect(!report.contains("SECRET"))
+        #expect(archive.waterfall().contains("GET /x"))
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "7", "null", "{}", #"{"log": []}"#, #"{"log": {"entries": 7}}"#,
+        String(repeating: "[", count: 100_000),
+    ])
+    func whatIsNoArchiveIsSaid(json: String) {
+        let error = #expect(throws: HTTPArchiveError.self) { try archive(json) }
+        #expect(error?.reason.hasPrefix("This is no HTTP archive") == true)
+    }
+
+    @Test func aMarkOfTheByteOrderIsNoJSON() throws {
+        #expect(try HTTPArchive(Data([0xEF, 0xBB, 0xBF]) + Data(#"{"log":{"entries":[]}}"#.utf8)).entryCount == 0)
+    }
+
+    @Test func numbersBeyondAllMeasureDoNotTrap() throws {
+        let archive = try archive(
+            """
+            {"log": {"entries": [{"startedDateTime": "9999-99-99", "time": 1e308, "request": {"method": "G T", "url": "::", "bodySize": 1e300},
+            "response": {"status": 1e18, "content": {"size": -1e18}}, "timings": {"wait": 1e308, "send": 1e308, "receive": 1e308},
+            "_call": {"id": 9e18, "state": "response", "attempts": 1e99, "time": -1, "spans": [{"id": 1, "start": -1e300, "time": 1e300}]}}]}}
+            """
+        )
+        #expect(archive.entryCount == 1)
+        #expect(try !archive.report().isEmpty)
+        #expect(!archive.waterfall().isEmpty)
+        #expect(try HTTPArchive(archive.encoded()).entryCount == 1)
+    }
+
+    // MARK: Text
+
+    @Test func theWaterfallHasALineForEachCall() async throws {
+        let lines = try await session().archive.waterfall(width: 10).split(separator: "\n")
+        #expect(lines.count == 4)
+        #expect(lines[0].hasPrefix("  3 calls in") || lines[0].hasPrefix("3 calls in"))
+        #expect(lines[1].contains("GET /") && lines[1].hasSuffix("200, 2 attempts"))
+        #expect(lines[3].hasSuffix("failed (failed)"))
+    }
+
+    @Test func withoutCallsItSaysSo() throws {
+        #expect(NetworkInspector().archive.waterfall() == "no calls")
+    }
+
+    // MARK: Files
+
+    @Test func onlyThisUserMayReadTheFiles() async throws {
+        let inspector = try await session()
+        try await withTemporaryDirectory { directory in
+            for name in ["network.har", "network.html"] {
+                let url = directory.appending(path: name)
+                if name.hasSuffix("har") {
+                    try inspector.archive.write(to: url)
+                } else {
+                    try inspector.writeReport(to: url)
+                }
+                let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
+                #expect(mode == 0o600)
+            }
+            #expect(try HTTPArchive(contentsOf: directory.appending(path: "network.har")) == inspector.archive)
+        }
+    }
+
+    @Test func aFileThatCannotBeWrittenIsSaid() async throws {
+        try await withTemporaryDirectory { directory in
+            let error = #expect(throws: HTTPArchiveError.self) {
+                try NetworkInspector().writeReport(to: directory.appending(path: "no/such/directory.html"))
+            }
+            #expect(error?.reason.contains("directory.html") == true)
+            #expect(throws: HTTPArchiveError.self) { try NetworkInspector().archive.write(to: directory) }
+            #expect(throws: HTTPArchiveError.self) {
+                try HTTPArchive(contentsOf: directory.appending(path: "none.har"))
+            }
+        }
+    }
+
+    /// A link that somebody has put there leads nowhere else.
+    @Test func aLinkIsReplacedAndNotFollowed() async throws {
+        try await withTemporaryDirectory { directory in
+            let (target, link) = (directory.appending(path: "target"), directory.appending(path: "network.html"))
+            try Data("mine".utf8).write(to: target)
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+            try NetworkInspector().writeReport(to: link)
+            #expect(try Data(contentsOf: target) == Data("mine".utf8))
+        }
+    }
+
+    // MARK: The page
+
+    @Test func nothingInTheDataEndsTheirElement() async throws {
+        let inspector = NetworkInspector(title: #"</title><script>alert("{{data}}")</script>"#)
+        let transport = MockTransport { _ in
+            .ok(Data("</script><!--<script>alert(1)".utf8), headerFields: [.contentType: "text/html"])
+        }
+        try await transport.inspected(by: inspector).data(.lawful)
+        let page = String(decoding: try inspector.archive.report(), as: UTF8.self)
+        #expect(page.components(separatedBy: "</script>").count == 3)
+        #expect(!page.contains("<script>alert"))
+        #expect(page.contains("&lt;script&gt;alert(&quot;{{data}}&quot;)"))
+        #expect(page.contains(#"\u003c/script>\u003c!--\u003cscript>alert(1)"#))
+    }
+
+    @Test func commandsAreMadeOfWhatIsShown() async throws {
+        let inspector = NetworkInspector()
+        let transport = MockTransport { _ in .ok() }
+        let request = HTTPRequestData.lawful.with {
+            $0.method = .put
+            $0.headerFields[.authorization] = "Bearer SECRET"
+            $0.body = .json(["a": "it's"])
+        }
+        try await transport.inspected(by: inspector).data(request)
+        let entry = try #require(inspector.archive.har.withCommands.log.entries.first)
+        let command = try #require(entry.curl)
+        #expect(command.hasPrefix("curl --request 'PUT'"))
+        #expect(command.contains("--header 'Authorization: <redacted>'"))
+        #expect(command.contains(#"--data-raw '{"a":"it'\''s"}'"#))
+        #expect(!command.contains("SECRET"))
+        // One that somebody has written into a file is not shown.
+        let foreign = try archive(
+            #"{"log": {"entries": [{"request": {"method": "GET", "url": "https://a.example/"}, "_curl": "rm -rf /"}]}}"#
+        )
+        #expect(foreign.har.withCommands.log.entries.first?.curl == "curl 'https://a.example/'")
+    }
+}

@@ -1,0 +1,357 @@
+import Foundation
+import HTTPTypes
+import NetworkingHAR
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+@testable import NetworkingInspector
+
+@Suite(.timeLimit(.minutes(5)))
+struct InspectedTests {
+    private let inspector = NetworkInspector()
+    private let clock = ManualClock()
+
+    private var entries: [HAR.Entry] {
+        inspector.archive.har.log.entries
+    }
+
+    private var summaries: [HAR.Summary] {
+        entries.compactMap { $0.call?.summary }
+    }
+
+    @Test func itKeepsTheLaws() async throws {
+        let wrap: @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent = { upstream in
+            AnyNetworkingComponent(upstream.inspected(by: NetworkInspector()))
+        }
+        try await checkLaws(around: wrap)
+        try await checkLaws { wrap(AnyNetworkingComponent($0.retry().deduplicated().cached().instrument())) }
+        try await checkLaws { AnyNetworkingComponent(wrap($0).retry().deduplicated().cached().instrument()) }
+    }
+
+    // MARK: What is kept of a call
+
+    @Test func anExchangeHasWhatWentOutAndCameBack() async throws {
+        let transport = MockTransport([
+            .json(["name": "Emily"]).delayed(by: .milliseconds(250))
+        ])
+        let network = transport.server(customHeaderField: "X-Client", "shop").inspected(by: inspector)
+            .server(authority: "api.example.com").environment(\.clock, .manual(clock))
+        let request = HTTPRequestData(
+            method: .put,
+            path: "users/7?language=en&page_token=x",
+            body: .json(["name": "Emily"])
+        )
+        async let response = network.data(request)
+        try await clock.advance(by: .milliseconds(250), afterSleepers: 1)
+        _ = try await response
+
+        let entry = try #require(entries.first)
+        #expect(entries.count == 1)
+        #expect(entry.startedDateTime == "2023-11-14T22:13:20.000Z")
+        #expect(entry.time == 250)
+        #expect(entry.timings.wait == 250)
+        #expect(entry.request.method == "PUT")
+        #expect(entry.request.url == "https://api.example.com/users/7?language=en&page_token=x")
+        #expect(entry.request.queryString.map(\.name) == ["language", "page_token"])
+        #expect(entry.request.headers.contains(HAR.Field(name: "X-Client", value: "shop")))
+        #expect(entry.request.postData?.mimeType == "application/json")
+        #expect(entry.request.postData?.text == #"{"name":"Emily"}"#)
+        #expect(entry.request.bodySize == 16)
+        #expect(entry.response.status == 200)
+        #expect(entry.response.content.text == #"{"name":"Emily"}"#)
+        #expect(entry.response.content.mimeType.hasPrefix("application/json"))
+        #expect(entry.exchange?.number == 1)
+        let summary = try #require(entry.call?.summary)
+        #expect(summary.state == .response)
+        #expect(summary.label == "\(request.id)")
+        #expect((summary.status, summary.time, summary.attempts) == (200, 250, 1))
+        #expect(summary.spans.first?.kind == "call")
+        #expect(summary.spans.contains { $0.kind == "attempt" && $0.time == 250 })
+        #expect(summary.spans.contains { $0.kind == "modifier" && $0.name == "server" })
+    }
+
+    @Test func retriesAreExchangesWithTheirBackoffs() async throws {
+        let transport = MockTransport([
+            MockResponse(status: .serviceUnavailable, data: Data("busy".utf8)),
+            .failure(NetworkingError(.connectionLost, request: .lawful)),
+            .text("hello"),
+        ])
+        let network = transport.retry(.constant(.seconds(10))).inspected(by: inspector)
+            .environment(\.clock, .immediate())
+        try await network.data(.lawful)
+
+        #expect(entries.map(\.response.status) == [503, 0, 200])
+        #expect(entries.map(\.response.content.text) == ["busy", nil, "hello"])
+        #expect(entries.map(\.exchange?.number) == [1, 2, 3])
+        #expect(entries.map(\.timings.blocked) == [0, 10_000, 10_000])
+        #expect(entries.map { $0.error?.kind } == [nil, "connectionLost", nil])
+        #expect(Set(entries.map { $0.call?.id }).count == 1)
+        let summary = try #require(summaries.first)
+        #expect(summaries.count == 1)
+        #expect((summary.attempts, summary.retries) == (3, 2))
+        #expect(summary.spans.filter { $0.kind == "wait" }.map(\.name) == ["backoff", "backoff"])
+        #expect(summary.response == nil)
+    }
+
+    @Test func eachHopOfARedirectIsAnExchange() async throws {
+        let transport = MockTransport([.redirect(to: "/new?token=SECRET"), .text("there")])
+        try await transport.inspected(by: inspector).data(.lawful)
+
+        #expect(entries.map(\.response.status) == [302, 200])
+        #expect(entries[0].response.redirectURL == "/new?token=%3Credacted%3E")
+        #expect(entries[1].request.url.hasSuffix("/new?token=%3Credacted%3E"))
+        #expect(summaries.first?.redirects == 1)
+    }
+
+    @Test func aHitHasNoExchangeAndAValidationHasItsOwn() async throws {
+        let headers: HTTPFields = [.cacheControl: "max-age=60", .eTag: #""1""#]
+        let transport = MockTransport([
+            .ok(Data("hello".utf8), headerFields: headers), .status(.notModified, headerFields: headers),
+        ])
+        let network = transport.cached().inspected(by: inspector).environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        try await network.data(.lawful)
+        clock.advance(by: .seconds(61))
+        try await network.data(.lawful)
+
+        #expect(summaries.map(\.cache) == ["missed", "fresh", "revalidated"])
+        #expect(summaries.map(\.attempts) == [1, 0, 1])
+        #expect(entries.map(\.response.status) == [200, 200, 304])
+        #expect(entries.map { $0.exchange != nil } == [true, false, true])
+        #expect(entries[1].response.content.text == "hello")
+        #expect(summaries[1].savedBytes == 5)
+        #expect(summaries[2].status == 200)
+        #expect(summaries[2].response?.content.text == "hello")
+    }
+
+    @Test func whoSharesAnExchangeHasNone() async throws {
+        let gate = Suspension<Void>()
+        let arrival = Suspension<Void>()
+        let transport = MockTransport { _ in
+            arrival.resume()
+            try await gate.value()
+            return .text("hello")
+        }
+        let network = transport.deduplicated().inspected(by: inspector)
+        async let first = network.data(.lawful)
+        try await arrival.value()
+        async let second = network.data(.lawful)
+        // It has to have joined; that it waits shows in its own record.
+        while inspector.shelf.captures.last?.snapshot.state.isFollowing != true {
+            await Task.yield()
+        }
+        gate.resume()
+        _ = try await (first, second)
+
+        #expect(summaries.map(\.isShared) == [nil, true])
+        #expect(summaries.map(\.attempts) == [1, 0])
+        #expect(entries.map(\.response.content.text) == ["hello", "hello"])
+        #expect(transport.requests.count == 1)
+    }
+
+    /// Who shares an exchange sees what went out, and not what it asked for itself.
+    @Test func aSharedExchangeIsSeenAsItWentOut() async throws {
+        let transport = MockTransport([.redirect(to: "/new"), .text("hello SECRET")])
+        let network = transport.modified(Marking()).deduplicated().inspected(by: inspector)
+        try await network.data(.lawful)
+        #expect(entries.map(\.request.url.last) == ["k", "w"])
+        #expect(entries[0].request.headers == [HAR.Field(name: "X-Inner", value: "of <redacted>")])
+        #expect(entries[1].response.content.text == "hello <redacted>")
+        #expect(String(decoding: try inspector.archive.encoded(), as: UTF8.self).contains("SECRET") == false)
+    }
+
+    @Test func failuresSayWhatTheyAre() async throws {
+        let transport = MockTransport([
+            .status(.notFound), .failure(NetworkingError(.timeout, request: .lawful)),
+        ])
+        let network = transport.checkedStatusCode().inspected(by: inspector)
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+
+        #expect(summaries.map(\.state) == [.failure, .failure])
+        #expect(summaries.map { $0.error?.kind } == ["status", "timeout"])
+        #expect(summaries.map(\.status) == [404, nil])
+        #expect(entries.map(\.response.status) == [404, 0])
+        #expect(entries[1].error?.reason.isEmpty == false)
+    }
+
+    @Test func aCancelledCallIsKeptAsThat() async throws {
+        let arrival = Suspension<Void>()
+        let network = MockTransport { _ in
+            arrival.resume()
+            try await Suspension<Void>().value()
+            return .ok()
+        }
+        .inspected(by: inspector)
+        let call = Task { try await network.data(.lawful) }
+        try await arrival.value()
+        #expect(summaries.map(\.state) == [.pending])
+        #expect(summaries.map(\.attempts) == [1])
+        #expect(entries.map(\.response.status) == [0])
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+
+        #expect(summaries.map(\.state) == [.cancelled])
+        #expect(entries.first?.error?.kind == "cancelled")
+    }
+
+    @Test func theStacksErrorsAndResponsesAreUntouched() async throws {
+        struct OwnError: Error {}
+        let network = MockTransport([.text("hello"), .failure(OwnError())]).inspected(by: inspector)
+        let response = try await network.data(.lawful)
+        #expect(response.data == Data("hello".utf8))
+        // It measures for itself, and tells nobody else.
+        #expect(response.metrics == nil)
+        await #expect(throws: OwnError.self) { try await network.data(.lawful) }
+        #expect(summaries.last?.error == HAR.Failure(kind: "failed", reason: "OwnError"))
+    }
+
+    @Test func itHoldsOnToNobodysListeners() async throws {
+        final class Listener: NetworkEventObserver {
+            func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+        }
+        weak var weakListener: Listener?
+        do {
+            let listener = Listener()
+            weakListener = listener
+            try await MockTransport { _ in .ok() }.inspected(by: inspector)
+                .data(.lawful.with { $0.addObserver(listener) })
+        }
+        #expect(inspector.callCount == 1)
+        #expect(weakListener == nil)
+    }
+
+    // MARK: Bodies
+
+    @Test func bodiesHaveALimit() async throws {
+        let inspector = NetworkInspector(bodyLimit: 4)
+        let transport = MockTransport { _ in .text("hello") }
+        let network = transport.inspected(by: inspector)
+        try await network.data(.lawful.with { $0.body = .data(Data("12345".utf8), contentType: "text/plain") })
+
+        let entry = try #require(inspector.archive.har.log.entries.first)
+        #expect(entry.response.content.text == nil)
+        #expect(entry.response.content.size == 5)
+        #expect(entry.response.content.comment == "not kept: 5 bytes, more than the limit of 4")
+        #expect(entry.request.postData?.comment == "not kept: 5 bytes, more than the limit of 4")
+        #expect(entry.request.bodySize == 5)
+    }
+
+    @Test func theOldestBodiesMakeRoomAndThenTheOldestCalls() async throws {
+        let inspector = NetworkInspector(keeping: 3, bodyLimit: 10, mostBodyBytes: 10)
+        let transport = MockTransport { _ in .text("12345") }
+        let network = transport.inspected(by: inspector)
+        for index in 1...4 {
+            try await network.data(.lawful.with { $0.query.page = "\(index)" })
+        }
+        let entries = inspector.archive.har.log.entries
+        #expect(entries.map { $0.request.queryString.first?.value } == ["2", "3", "4"])
+        #expect(entries.map(\.response.content.text) == [nil, "12345", "12345"])
+        #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the room")
+        #expect(entries[0].response.content.size == 5)
+    }
+
+    @Test func binaryBodiesAreInBase64AndPartsByTheirNames() async throws {
+        let bytes = Data([0, 1, 2, 255])
+        let transport = MockTransport { _ in .ok(bytes, headerFields: [.contentType: "image/png"]) }
+        let body = RequestBody.multipart([
+            .text("Holiday", name: "title"), .text("SECRET", name: "password"),
+            .data(bytes, name: "photo", fileName: "a.png", contentType: "image/png"),
+        ])
+        try await transport.inspected(by: inspector)
+            .data(
+                .lawful.with {
+                    $0.method = .post
+                    $0.body = body
+                }
+            )
+
+        let entry = try #require(entries.first)
+        #expect(entry.response.content.encoding == "base64")
+        #expect(entry.response.content.data == bytes)
+        let parts = try #require(entry.request.postData?.params)
+        #expect(parts.map(\.name) == ["title", "password", "photo"])
+        #expect(parts.map(\.value) == ["Holiday", "<redacted>", nil])
+        #expect(parts.last?.fileName == "a.png")
+    }
+
+    @Test func whatASinkTookIsToldByItsSize() async throws {
+        try await Delivering().inspected(by: inspector).data(.lawful)
+        #expect(entries.first?.response.content.comment == "not kept: 5 bytes went to the request's sink")
+        #expect(entries.first?.response.content.size == 5)
+    }
+
+    private struct Delivering: NetworkingTransport {
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            HTTPResponseData(request: request, http: HTTPResponse(status: .ok), body: .delivered(byteCount: 5))
+        }
+    }
+
+    @Test func cookiesAreListedWithoutTheirValues() async throws {
+        let setCookie = "id=SECRET; Path=/; Expires=Sun, 06 Nov 1994 08:49:37 GMT; HttpOnly; Secure"
+        let transport = MockTransport { _ in .ok(headerFields: [.setCookie: setCookie]) }
+        try await transport.inspected(by: inspector).data(.lawful.with { $0.headerFields[.cookie] = "id=SECRET" })
+
+        let entry = try #require(entries.first)
+        var cookie = HAR.Cookie(name: "id", value: "<redacted>")
+        (cookie.path, cookie.httpOnly, cookie.secure) = ("/", true, true)
+        cookie.expires = "1994-11-06T08:49:37.000Z"
+        #expect(entry.response.cookies == [cookie])
+        #expect(entry.request.cookies == [])
+        #expect(entry.request.headers.contains(HAR.Field(name: "Cookie", value: "<redacted>")))
+    }
+
+    // MARK: Pausing and clearing
+
+    @Test func pausedItLetsCallsPass() async throws {
+        let network = MockTransport { _ in .ok() }.inspected(by: inspector)
+        inspector.pause()
+        #expect(inspector.isPaused)
+        try await network.data(.lawful)
+        #expect(inspector.callCount == 0)
+        inspector.resume()
+        try await network.data(.lawful)
+        #expect(inspector.callCount == 1)
+        inspector.clear()
+        #expect(inspector.callCount == 0)
+    }
+
+    /// Also what is under way then leaves no trace and does no harm.
+    @Test func aCallThatEndsAfterAClearingIsForgotten() async throws {
+        let gate = Suspension<Void>()
+        let arrival = Suspension<Void>()
+        let network = MockTransport { _ in
+            arrival.resume()
+            try await gate.value()
+            return .text("hello")
+        }
+        .inspected(by: inspector)
+        async let response = network.data(.lawful)
+        try await arrival.value()
+        inspector.clear()
+        gate.resume()
+        #expect(try await response.status == .ok)
+        #expect(inspector.callCount == 0)
+    }
+
+    private struct Marking: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            try await upstream.send(
+                request.with {
+                    $0.headerFields[HTTPField.Name("X-Inner")!] = "of SECRET"
+                    $0.markSecret("SECRET")
+                }
+            )
+        }
+    }
+
+    @Test func aDumpShowsNothing() async throws {
+        let network = MockTransport { _ in .text("SECRET") }.inspected(by: inspector)
+        try await network.data(.lawful.with { $0.query.token = "SECRET" })
+        var text = "\(inspector) \(inspector.archive) "
+        dump(inspector, to: &text)
+        dump(inspector.archive, to: &text)
+        #expect(!text.contains("SECRET"))
+    }
+}

@@ -1,0 +1,172 @@
+#if Inspector
+import FlyingFox
+import Foundation
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+@testable import NetworkingInspector
+
+/// Who gets what, without a socket.
+@Suite(.timeLimit(.minutes(5)))
+struct LivePageTests {
+    private let inspector = NetworkInspector(title: "Shop")
+    private let clock = ManualClock()
+    private let page: LivePage
+    private let path: String
+
+    init() throws {
+        page = LivePage(of: inspector, on: .manual(clock))
+        path = try page.open(at: 4321).path
+    }
+
+    private func send(
+        _ method: FlyingFox.HTTPMethod = .GET,
+        _ path: String,
+        _ fields: [FlyingFox.HTTPHeader: String] = [:]
+    ) async throws -> FlyingFox.HTTPResponse {
+        let parts = path.split(separator: "?", maxSplits: 1)
+        let request = FlyingFox.HTTPRequest(
+            method: method,
+            version: .http11,
+            target: FlyingFox.HTTPRequest.Target(
+                path: String(parts.first ?? ""),
+                query: String(parts.dropFirst().first ?? "")
+            ),
+            headers: HTTPHeaders([.host: "127.0.0.1:4321"].merging(fields) { $1 }),
+            body: HTTPBodySequence(data: Data())
+        )
+        return try await page.handleRequest(request)
+    }
+
+    private func text(_ response: FlyingFox.HTTPResponse) async throws -> String {
+        String(decoding: try await response.bodyData, as: UTF8.self)
+    }
+
+    private func call() async throws {
+        try await MockTransport { _ in .text("hello") }.inspected(by: inspector).data(.lawful)
+    }
+
+    // MARK: Who may ask
+
+    @Test func theTokenIsLongAndNeverTheSame() throws {
+        let other = try LivePage(of: inspector, on: .manual(clock)).open(at: 4321).path
+        #expect(path.count == 32 + 2 || path.count == 32 + 1)
+        #expect(other != path)
+    }
+
+    @Test(arguments: ["/", "/0123456789abcdef0123456789abcdef/", "/calls", "//", "/../", "", "/%2e%2e/"])
+    func withoutTheTokenThereIsNothing(path: String) async throws {
+        let response = try await send(.GET, path)
+        #expect(response.statusCode == .notFound)
+        #expect(try await !text(response).contains("Shop"))
+    }
+
+    @Test(arguments: [
+        "evil.example", "127.0.0.1", "127.0.0.1:4322", "localhost.evil.example:4321", "127.0.0.1:4321.evil.example", "",
+    ])
+    func anotherNameIsRefused(host: String) async throws {
+        #expect(try await send(.GET, path + "/", [.host: host]).statusCode == .forbidden)
+        #expect(try await send(.POST, path + "/clear", [.host: host]).statusCode == .forbidden)
+    }
+
+    @Test func pagesOfOthersAreRefused() async throws {
+        try await call()
+        for origin in ["https://evil.example", "http://localhost:4321", "null", "http://127.0.0.1:4322"] {
+            #expect(try await send(.POST, path + "/clear", [HTTPHeader("Origin"): origin]).statusCode == .forbidden)
+        }
+        for site in ["cross-site", "same-site"] {
+            #expect(
+                try await send(.GET, path + "/calls", [HTTPHeader("Sec-Fetch-Site"): site]).statusCode == .forbidden
+            )
+        }
+        #expect(inspector.callCount == 1)
+        let own = [HTTPHeader("Origin"): "http://127.0.0.1:4321", HTTPHeader("Sec-Fetch-Site"): "same-origin"]
+        #expect(try await send(.POST, path + "/clear", own).statusCode == .noContent)
+        #expect(inspector.callCount == 0)
+    }
+
+    @Test func beforeItsPortIsKnownItAnswersNobody() async throws {
+        let page = LivePage(of: inspector, on: .manual(clock))
+        let request = FlyingFox.HTTPRequest(
+            method: .GET,
+            version: .http11,
+            target: FlyingFox.HTTPRequest.Target(path: "/", query: ""),
+            headers: HTTPHeaders([.host: "127.0.0.1:4321"]),
+            body: HTTPBodySequence(data: Data())
+        )
+        #expect(try await page.handleRequest(request).statusCode == .forbidden)
+    }
+
+    @Test(arguments: ["", "/", "/calls", "/archive.har", "/clear", "/nothing"])
+    func everyAnswerKeepsToItself(suffix: String) async throws {
+        try await call()
+        let response = try await send(.GET, path + suffix)
+        #expect(response.headers[HTTPHeader("Cache-Control")] == "no-store")
+        #expect(response.headers[HTTPHeader("Referrer-Policy")] == "no-referrer")
+        #expect(response.headers[HTTPHeader("Cross-Origin-Resource-Policy")] == "same-origin")
+        #expect(response.headers[HTTPHeader("X-Frame-Options")] == "DENY")
+        #expect(response.headers[HTTPHeader("X-Content-Type-Options")] == "nosniff")
+    }
+
+    // MARK: Answers
+
+    @Test func thePageIsThatOfTheReportWithoutCalls() async throws {
+        try await call()
+        let response = try await send(.GET, path + "/")
+        #expect(response.statusCode == .ok)
+        let html = try await text(response)
+        #expect(html.contains("Shop"))
+        #expect(html.contains("connect-src 'self'"))
+        #expect(!html.contains("laws.example"))
+        #expect(try await send(.GET, path).headers[.location] == path + "/")
+    }
+
+    @Test func callsComeAsTheyHappen() async throws {
+        struct News: Decodable {
+            struct Call: Decodable {
+                let id: Int
+            }
+            let epoch: String
+            let revision: Int
+            let isPaused: Bool
+            let calls: [Call]
+        }
+        func news(_ query: String) async throws -> News {
+            let response = try await send(.GET, path + "/calls?" + query)
+            return try await JSONDecoder().decode(News.self, from: response.bodyData)
+        }
+        try await call()
+        let first = try await news("epoch=&after=0")
+        #expect(first.calls.map(\.id) == [1])
+        async let second = news("epoch=\(first.epoch)&after=\(first.revision)")
+        try await clock.waitForSleepers()
+        try await call()
+        #expect(try await second.calls.map(\.id) == [2])
+        let last = try await news("epoch=&after=x")
+        async let none = news("epoch=\(last.epoch)&after=\(last.revision)")
+        try await clock.advance(by: .seconds(20), afterSleepers: 1)
+        #expect(try await none.calls.isEmpty)
+    }
+
+    @Test func itPausesResumesAndClears() async throws {
+        try await call()
+        #expect(try await send(.POST, path + "/pause").statusCode == .noContent)
+        #expect(inspector.isPaused)
+        #expect(try await send(.POST, path + "/resume").statusCode == .noContent)
+        #expect(!inspector.isPaused)
+        // A link or an image must not do it.
+        #expect(try await send(.GET, path + "/clear").statusCode == .methodNotAllowed)
+        #expect(inspector.callCount == 1)
+        #expect(try await send(.POST, path + "/clear").statusCode == .noContent)
+        #expect(inspector.callCount == 0)
+    }
+
+    @Test func theArchiveIsADownload() async throws {
+        try await call()
+        let response = try await send(.GET, path + "/archive.har")
+        #expect(response.headers[HTTPHeader("Content-Disposition")]?.hasPrefix("attachment") == true)
+        #expect(try await HTTPArchive(response.bodyData) == inspector.archive)
+    }
+}
+#endif
