@@ -15,6 +15,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Networking", package: "swift-networking"),
+                .product(name: "NetworkingInspector", package: "swift-networking"),
                 .product(name: "NetworkingTestServer", package: "swift-networking"),
             ],
             swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
