@@ -17,6 +17,7 @@ extension HAR.Request {
         // One that names no server is an error, whose URL is what there is of it.
         self.init(method: request.method.rawValue, url: request.absoluteString ?? "https:\(request.closedTarget)")
         headers = request.headerFields.httpFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
+        cookies = request.headerFields.httpFields[values: .cookie].flatMap { HAR.Cookie.cookies(of: $0) }
         // A field that says so itself is hidden, whatever it is called; a name and a value cannot tell.
         for (index, field) in request.headerFields.httpFields.enumerated() where redaction.hides(field) {
             headers[index].value = Redaction.placeholder
@@ -25,7 +26,7 @@ extension HAR.Request {
         postData = request.body.map { body in
             HAR.PostData(body, mimeType: request.headerFields[.contentType] ?? body.contentType, redaction)
         }
-        hide(redaction)
+        hideHead(redaction)
     }
 }
 
@@ -49,7 +50,7 @@ extension HAR.Response {
         self.content = content
         // How long it was on the way is known of one that was not encoded.
         bodySize = head.headerFields.contains(.contentEncoding) ? -1 : content.size
-        hide(redaction)
+        hideHead(redaction)
     }
 }
 
@@ -89,22 +90,33 @@ extension HAR.PostData {
         comment = reason
     }
 
-    /// A body with what is hidden in it replaced later, by ``HAR/Request``.
+    /// A body of parts, with what is hidden in them replaced.
+    package init(_ parts: [HAR.Part], mimeType: String, _ redaction: Redaction) {
+        self.init()
+        self.mimeType = mimeType
+        params = parts.map(redaction.part)
+    }
+
+    /// A body with what is hidden in it replaced.
     package init(_ body: RequestBody, mimeType: String?, _ redaction: Redaction) {
         self.init()
         self.mimeType = mimeType ?? ""
         if let data = body.data {
             set(data, redaction)
         } else if let parts = body.parts {
-            params = parts.map { part in
-                let text = part.fileName == nil ? part.body.data.flatMap { String(validating: $0, as: UTF8.self) } : nil
-                return HAR.Part(
-                    name: part.name,
-                    value: text,
-                    fileName: part.fileName,
-                    contentType: part.contentType
-                )
-            }
+            self.init(
+                parts.map { part in
+                    let data = part.fileName == nil ? part.body.data : nil
+                    return HAR.Part(
+                        name: part.name,
+                        value: data.flatMap { String(validating: $0, as: UTF8.self) },
+                        fileName: part.fileName,
+                        contentType: part.contentType
+                    )
+                },
+                mimeType: mimeType ?? "",
+                redaction
+            )
         } else {
             comment = "not kept: \(Redaction.singleLine(redaction.hidingValues(in: body.description)))"
         }
@@ -179,7 +191,7 @@ extension HAR {
 
     static func decoded(_ text: String?, _ encoding: String?) -> Data? {
         guard let text else { return nil }
-        guard encoding == "base64" else { return Data(text.utf8) }
+        guard encoding?.lowercased() == "base64" else { return Data(text.utf8) }
         return Data(base64Encoded: text, options: .ignoreUnknownCharacters)
     }
 

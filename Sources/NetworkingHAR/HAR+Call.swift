@@ -132,7 +132,7 @@ extension HAR.Summary: Codable {
         )
         number = container.integer(.number)
         title = container.text(.title)
-        time = container.number(.time)
+        time = container.number(.time).map { max(0, $0) }
         status = container.integer(.status)
         error = container.object(.error)
         cache = container.text(.cache)
@@ -144,8 +144,9 @@ extension HAR.Summary: Codable {
         sentBytes = container.integer(.sentBytes) ?? 0
         receivedBytes = container.integer(.receivedBytes) ?? 0
         savedBytes = container.integer(.savedBytes) ?? 0
-        spans = container.list(.spans)
-        marks = container.list(.marks)
+        // More than a recorder writes would only be there to be too many.
+        spans = Array(container.list(.spans).prefix(5_000))
+        marks = Array(container.list(.marks).prefix(5_000))
         response = container.object(.response)
     }
 }

@@ -84,7 +84,7 @@ extension HAR.Entry: Codable {
         let timings: HAR.Timings = container.object(.timings) ?? HAR.Timings()
         self.init(
             startedDateTime: container.text(.startedDateTime) ?? "",
-            time: container.number(.time) ?? timings.sum,
+            time: container.number(.time).map { max(0, $0) } ?? timings.sum,
             // What has no request says nothing.
             request: try container.decode(HAR.Request.self, forKey: .request),
             response: container.object(.response) ?? HAR.Response(),
@@ -95,8 +95,9 @@ extension HAR.Entry: Codable {
         connection = container.text(.connection)
         comment = container.text(.comment)
         exchange = container.object(.exchange)
-        // Chrome says why in a text.
-        error = container.object(.error) ?? container.text(.error).map { HAR.Failure(kind: "failed", reason: $0) }
+        // Firefox and Chrome say why in a text, the one in the entry and the other in the response.
+        let told = container.text(.error) ?? (container.object(.response) as Told?)?.error
+        error = container.object(.error) ?? told.map { HAR.Failure(kind: "failed", reason: $0) }
         call = container.object(.call)
     }
 
@@ -117,6 +118,19 @@ extension HAR.Entry: Codable {
         try container.encodeIfPresent(error, forKey: .error)
         try container.encodeIfPresent(call, forKey: .call)
         try container.encodeIfPresent(curl, forKey: .curl)
+    }
+}
+
+/// What Chrome says in a response that is none.
+private struct Told: Decodable {
+    let error: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case error = "_error"
+    }
+
+    init(from decoder: any Decoder) throws {
+        error = try decoder.container(keyedBy: CodingKeys.self).text(.error)
     }
 }
 

@@ -13,6 +13,11 @@ extension HAR {
     /// It can be applied again: what it leaves is what it would leave then.
     package func redacted(by redaction: Redaction) -> HAR {
         var har = self
+        // Browsers call a page by its URL.
+        for index in har.log.pages.indices {
+            har.log.pages[index].title = redaction.text(har.log.pages[index].title)
+            har.log.pages[index].id = redaction.text(har.log.pages[index].id)
+        }
         for index in har.log.entries.indices {
             har.log.entries[index].hide(redaction)
         }
@@ -24,10 +29,20 @@ extension HAR.Entry {
     mutating func hide(_ redaction: Redaction) {
         request.hide(redaction)
         response.hide(redaction)
-        comment = comment.map(redaction.hidingValues)
+        comment = comment.map(redaction.text)
+        pageref = pageref.map(redaction.text)
         error?.hide(redaction)
         guard var summary = call?.summary else { return }
         summary.url = redaction.url(summary.url)
+        summary.title = summary.title.map(redaction.text)
+        summary.label = redaction.text(summary.label)
+        summary.cacheReason = summary.cacheReason.map(redaction.text)
+        for index in summary.spans.indices {
+            summary.spans[index].name = redaction.text(summary.spans[index].name)
+        }
+        for index in summary.marks.indices {
+            summary.marks[index].name = redaction.text(summary.marks[index].name)
+        }
         summary.error?.hide(redaction)
         summary.response?.hide(redaction)
         call?.summary = summary
@@ -36,58 +51,78 @@ extension HAR.Entry {
 
 extension HAR.Failure {
     mutating func hide(_ redaction: Redaction) {
-        reason = redaction.hidingValues(in: reason)
+        reason = redaction.text(reason)
     }
 }
 
 extension HAR.Request {
     mutating func hide(_ redaction: Redaction) {
+        hideHead(redaction)
+        postData?.hide(redaction)
+    }
+
+    mutating func hideHead(_ redaction: Redaction) {
         url = redaction.url(url)
         headers = headers.map(redaction.field)
         // Those that were listed say no more than what stands in the URL and the fields.
         queryString = HAR.queryItems(of: url)
-        cookies = headers.filter { $0.name.lowercased() == "cookie" }
-            .flatMap { field in
-                field.value == Redaction.placeholder ? [] : HAR.Cookie.cookies(of: field.value)
-            }
-        postData?.hide(redaction)
+        cookies = cookies.map { redaction.cookie($0, of: "cookie") }
     }
 }
 
 extension HAR.Response {
     mutating func hide(_ redaction: Redaction) {
+        hideHead(redaction)
+        content.hide(redaction)
+    }
+
+    mutating func hideHead(_ redaction: Redaction) {
         statusText = Redaction.singleLine(redaction.hidingValues(in: statusText))
         headers = headers.map(redaction.field)
         redirectURL = redaction.url(redirectURL)
-        let hidesCookies = redaction.hidesField(named: "set-cookie")
-        cookies = cookies.map { cookie in
-            var cookie = cookie
-            cookie.value = hidesCookies ? Redaction.placeholder : redaction.hidingValues(in: cookie.value)
-            return cookie
+        cookies = cookies.map { redaction.cookie($0, of: "set-cookie") }
+    }
+}
+
+extension HAR.Content {
+    fileprivate mutating func hide(_ redaction: Redaction) {
+        guard text != nil else { return }
+        let (size, comment) = (size, comment)
+        guard let data else {
+            // What cannot be read cannot be known to be harmless.
+            (text, encoding, self.comment) = (nil, nil, HAR.hiddenBody)
+            return
         }
-        guard let data = content.data else { return }
-        let (size, comment) = (content.size, content.comment)
-        content = HAR.Content(data, mimeType: content.mimeType, redaction)
-        content.size = size
-        content.comment = content.comment ?? comment
+        let mimeType = mimeType
+        self = HAR.Content(data, mimeType: encoding == nil ? HAR.withoutCharset(mimeType) : mimeType, redaction)
+        self.mimeType = mimeType
+        self.size = size
+        self.comment = self.comment ?? comment
     }
 }
 
 extension HAR.PostData {
-    mutating func hide(_ redaction: Redaction) {
-        if let data { set(data, redaction) }
-        params = params?
-            .map { part in
-                var part = part
-                part.name = redaction.hidingValues(in: part.name)
-                part.fileName = part.fileName.map(redaction.hidingValues)
-                part.value = part.value.map { value in
-                    if redaction.hidesBodyField(part.name) { return Redaction.placeholder }
-                    let shown = redaction.body(Data(value.utf8), contentType: part.contentType ?? "text/plain")
-                    return shown.flatMap { String(validating: $0, as: UTF8.self) } ?? Redaction.placeholder
-                }
-                return part
-            }
+    fileprivate mutating func hide(_ redaction: Redaction) {
+        params = params?.map(redaction.part)
+        guard text != nil else { return }
+        guard let data else {
+            (text, encoding, comment) = (nil, nil, HAR.hiddenBody)
+            return
+        }
+        let mimeType = mimeType
+        if encoding == nil { self.mimeType = HAR.withoutCharset(mimeType) }
+        set(data, redaction)
+        self.mimeType = mimeType
+    }
+}
+
+extension HAR {
+    /// A media type as it is for text, which in an archive is Unicode whatever it was on its way.
+    fileprivate static func withoutCharset(_ mimeType: String) -> String {
+        mimeType.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+            .filter { !$0.lowercased().contains("charset=") }
+            .joined(separator: ";")
     }
 }
 
@@ -108,6 +143,24 @@ extension HAR {
 }
 
 extension Redaction {
+    /// A text, which may be a URL or have one in it.
+    func text(_ text: String) -> String {
+        text.utf8.contains(UInt8(ascii: "=")) ? reference(text) : hidingValues(in: text)
+    }
+
+    /// A part of a form.
+    func part(_ part: HAR.Part) -> HAR.Part {
+        var shown = part
+        shown.name = hidingValues(in: part.name)
+        shown.fileName = part.fileName.map(hidingValues)
+        shown.value = part.value.map { value in
+            if hidesBodyField(part.name) || value == Self.placeholder { return Self.placeholder }
+            let shown = body(Data(value.utf8), contentType: part.contentType ?? "text/plain")
+            return shown.flatMap { String(validating: $0, as: UTF8.self) } ?? Self.placeholder
+        }
+        return shown
+    }
+
     /// A URL that is still one: the placeholder is encoded.
     func url(_ url: String) -> String {
         reference(url).replacing("<", with: "%3C").replacing(">", with: "%3E")
@@ -133,7 +186,12 @@ extension Redaction {
         return shown
     }
 
-    func hidesField(named name: String) -> Bool {
-        HTTPField.Name(name).map { hides(HTTPField(name: $0, value: "")) } ?? true
+    /// A cookie, its value replaced if the field that it is of is hidden.
+    func cookie(_ cookie: HAR.Cookie, of field: String) -> HAR.Cookie {
+        let isHidden = HTTPField.Name(field).map { hides(HTTPField(name: $0, value: "")) } ?? true
+        var shown = cookie
+        shown.name = hidingValues(in: cookie.name)
+        shown.value = isHidden ? Redaction.placeholder : hidingValues(in: cookie.value)
+        return shown
     }
 }

@@ -13,29 +13,34 @@ import Foundation
 /// It keeps requests without their options, since those hold whoever listens, itself among them.
 final class CallCapture: NetworkEventObserver {
     let id: Int
-    /// The request as it came to the inspector.
-    let request: CapturedRequest
     let date: Date
-    let rules: CaptureRules
+    private let bodyLimit: Int
     private let clock: NetworkClock
     private let start: Duration
-    private let shelf: CallShelf
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(_ id: Int, of request: HTTPRequestData, for inspector: NetworkInspector) {
         self.id = id
-        rules = CaptureRules(
+        bodyLimit = inspector.bodyLimit
+        let rules = CaptureRules(
             redaction: inspector.redaction.hidingSecrets(of: request),
             bodyLimit: inspector.bodyLimit
         )
-        self.request = CapturedRequest(request, rules)
-        shelf = inspector.shelf
+        state = Mutex(
+            State(request: CapturedRequest(request, rules), redaction: rules.redaction, shelf: inspector.shelf)
+        )
         clock = NetworkEnvironment.current.clock
         start = clock.now
         date = clock.date
     }
 
     struct State {
+        /// The request as it came to the inspector.
+        var request: CapturedRequest
+        /// What is hidden, with all that the call has shown to be secret so far.
+        var redaction: Redaction
+        /// Who is told of what happens; nil after the end, since the shelf holds this.
+        var shelf: CallShelf?
         var exchanges: [Exchange] = []
         var end: End?
         /// Whether it waits for an exchange that another call began: what happens in that is the other's.
@@ -44,7 +49,7 @@ final class CallCapture: NetworkEventObserver {
     }
 
     struct End {
-        let result: Result<CapturedResponse, CapturedFailure>
+        var result: Result<CapturedResponse, CapturedFailure>
         let isCancelled: Bool
         let metrics: CallMetrics
     }
@@ -73,17 +78,26 @@ final class CallCapture: NetworkEventObserver {
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         let now = clock.now - start
-        let isNews = state.withLock { $0.note(event, of: request, at: now, rules) }
+        let isNews = state.withLock { $0.note(event, of: request, at: now, bodyLimit: bodyLimit) }
         if isNews { tell() }
     }
 
     func end(with response: HTTPResponseData, _ metrics: CallMetrics) {
+        // Of an exchange that another call made, this is where its secrets are known from.
+        let rules = rules(with: response.sentRequest)
         end(.success(CapturedResponse(response, rules)), isCancelled: false, metrics)
     }
 
     func end(with error: any Error, _ metrics: CallMetrics) {
-        let failure = CapturedFailure(error, rules)
-        end(.failure(failure), isCancelled: error is CancellationError, metrics)
+        let rules = rules(with: (error as? NetworkingError)?.request)
+        end(.failure(CapturedFailure(error, rules)), isCancelled: error is CancellationError, metrics)
+    }
+
+    private func rules(with request: HTTPRequestData?) -> CaptureRules {
+        state.withLock { state in
+            if let request { state.redaction = state.redaction.hidingSecrets(of: request) }
+            return CaptureRules(redaction: state.redaction, bodyLimit: bodyLimit)
+        }
     }
 
     private func end(
@@ -91,24 +105,32 @@ final class CallCapture: NetworkEventObserver {
         isCancelled: Bool,
         _ metrics: CallMetrics
     ) {
+        let now = clock.now - start
         state.withLock { state in
-            let now = clock.now - start
             // Its transport may not have told yet that it has given up.
             for index in state.exchanges.indices where state.exchanges[index].end == nil {
                 state.exchanges[index].end = now
             }
             state.end = End(result: result, isCancelled: isCancelled, metrics: metrics)
+            if state.hasDroppedBodies { state.dropBodies() }
         }
         tell()
+        state.withLock { $0.shelf = nil }
     }
 
-    /// Lets the bodies go, since others need the room.
+    /// Lets the bodies go, since others need the room; also those that are still to come.
     func dropBodies() {
-        state.withLock { $0.hasDroppedBodies = true }
+        // They go when the lock is open again: whoever made them may do something then.
+        let before = state.withLock { state in
+            defer { state.dropBodies() }
+            return state
+        }
+        withExtendedLifetime(before) {}
     }
 
     private func tell() {
-        shelf.update(id, bodyBytes: state.withLock { $0.bodyBytes(with: request) })
+        let (shelf, bodyBytes) = state.withLock { ($0.shelf, $0.bodyBytes) }
+        shelf?.update(id, bodyBytes: bodyBytes)
     }
 }
 
@@ -120,7 +142,7 @@ extension CallCapture.State {
         _ event: NetworkEvent,
         of request: HTTPRequestData,
         at now: Duration,
-        _ rules: CaptureRules
+        bodyLimit: Int
     ) -> Bool {
         switch event {
         case .waiting(.sharing, _): isFollowing = true
@@ -128,17 +150,42 @@ extension CallCapture.State {
         default: break
         }
         guard !isFollowing, end == nil else { return false }
+        switch event {
+        case .timedOut(let limit):
+            return noteEnd(of: "timeout", "It was given up after \(limit.milliseconds).", at: now)
+        case .deadlineExceeded(let limit):
+            return noteEnd(of: "deadline", "The deadline of \(limit.milliseconds) passed.", at: now)
+        default: break
+        }
         if case .attemptStarted = event {
-            let captured = CapturedRequest(request, rules.hidingSecrets(of: request))
+            // More than that is an endless call, whose beginning tells enough.
+            guard exchanges.count < 1_000 else { return false }
+            redaction = redaction.hidingSecrets(of: request)
+            let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
             exchanges.append(CallCapture.Exchange(number: request.exchangeNumber, request: captured, start: now))
+            if hasDroppedBodies { dropBodies() }
             return true
         }
         guard let index = exchanges.lastIndex(where: { $0.number == request.exchangeNumber }) else { return false }
-        return exchanges[index].note(event, at: now, rules.hidingSecrets(of: request))
+        defer {
+            if hasDroppedBodies { dropBodies() }
+        }
+        return exchanges[index].note(event, at: now, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
+    }
+
+    /// A limit of the stack's was why the exchange under way was cancelled, which is told right after it.
+    private mutating func noteEnd(of kind: String, _ reason: String, at now: Duration) -> Bool {
+        guard let last = exchanges.indices.last, exchanges[last].response == nil else { return false }
+        guard exchanges[last].failure == nil || exchanges[last].failure?.kind == CapturedFailure.cancelled else {
+            return false
+        }
+        exchanges[last].failure = CapturedFailure(kind: kind, reason: reason)
+        exchanges[last].end = exchanges[last].end ?? now
+        return true
     }
 
     /// How much memory the bodies take, as far as that counts.
-    fileprivate func bodyBytes(with request: CapturedRequest) -> Int {
+    fileprivate var bodyBytes: Int {
         guard !hasDroppedBodies else { return 0 }
         var bytes = request.bodyBytes
         for exchange in exchanges {
@@ -146,12 +193,30 @@ extension CallCapture.State {
             bytes += exchange.request.request.body == request.request.body ? 0 : exchange.request.bodyBytes
             bytes += exchange.response?.body.keptBytes ?? exchange.failure?.response?.body.keptBytes ?? 0
         }
-        switch end?.result {
-        case .success(let response) where response.body != exchanges.last?.response?.body:
+        if case .success(let response) = end?.result, response.body != exchanges.last?.response?.body {
             bytes += response.body.keptBytes
-        default: break
         }
         return bytes
+    }
+
+    /// Leaves of each body how long it was.
+    fileprivate mutating func dropBodies() {
+        hasDroppedBodies = true
+        request.dropBody()
+        for index in exchanges.indices {
+            exchanges[index].request.dropBody()
+            exchanges[index].response?.dropBody()
+            exchanges[index].failure?.response?.dropBody()
+        }
+        switch end?.result {
+        case .success(var response):
+            response.dropBody()
+            end?.result = .success(response)
+        case .failure(var failure):
+            failure.response?.dropBody()
+            end?.result = .failure(failure)
+        case nil: break
+        }
     }
 }
 
@@ -166,8 +231,9 @@ extension CallCapture.Exchange {
         case .responseReceived(let response): self.response = CapturedResponse(response, rules)
         case .attemptEnded(let sent, _): (sentBytes, end) = (sent, now)
         case .attemptFailed(let error):
-            failure = CapturedFailure(error, rules)
-            end = now
+            // A limit may have told of itself first.
+            failure = failure ?? CapturedFailure(error, rules)
+            end = end ?? now
         default: return false
         }
         return end != nil

@@ -31,11 +31,10 @@ final class CallShelf: Sendable {
         var bodyBytes = 0
         var waiters: [Suspension<Void>] = []
 
-        /// Something has changed: whoever waited is to look.
-        mutating func touch() -> [Suspension<Void>] {
+        /// The next revision, each of which one slot has at most: pages read on from one.
+        mutating func next() -> Int {
             revision += 1
-            defer { waiters = [] }
-            return waiters
+            return revision
         }
     }
 
@@ -48,29 +47,40 @@ final class CallShelf: Sendable {
     }
 
     func setPaused(_ isPaused: Bool) {
-        change { $0.isPaused = isPaused }
+        change { state in
+            guard state.isPaused != isPaused else { return }
+            state.isPaused = isPaused
+            _ = state.next()
+        }
     }
 
     func clear() {
-        change { state in
-            state.slots = []
-            state.bodyBytes = 0
-            state.epoch = RandomToken.make()
+        // They go when the lock is open again: whoever made what they hold may do something then.
+        let slots = change { state in
+            defer {
+                state.slots = []
+                state.bodyBytes = 0
+                state.epoch = RandomToken.make()
+                _ = state.next()
+            }
+            return state.slots
         }
+        withExtendedLifetime(slots) {}
     }
 
     /// Makes room for a call and puts it there; nil while calls pass.
     func add(_ make: (_ id: Int) -> CallCapture) -> CallCapture? {
-        change { state in
-            guard !state.isPaused else { return nil }
-            if state.slots.count == mostCalls, let oldest = state.slots.popFirst() {
-                state.bodyBytes -= oldest.bodyBytes
-            }
+        let (capture, oldest) = change { state -> (CallCapture?, Slot?) in
+            guard !state.isPaused else { return (nil, nil) }
+            let oldest = state.slots.count == mostCalls ? state.slots.popFirst() : nil
+            state.bodyBytes -= oldest?.bodyBytes ?? 0
             state.lastID += 1
             let capture = make(state.lastID)
-            state.slots.append(Slot(capture: capture, revision: state.revision + 1))
-            return capture
+            state.slots.append(Slot(capture: capture, revision: state.next()))
+            return (capture, oldest)
         }
+        withExtendedLifetime(oldest) {}
+        return capture
     }
 
     /// A call has come further, and has so many bytes of bodies.
@@ -81,7 +91,7 @@ final class CallShelf: Sendable {
                 return []
             }
             let index = id - first
-            state.slots[index].revision = state.revision + 1
+            state.slots[index].revision = state.next()
             state.bodyBytes += bodyBytes - state.slots[index].bodyBytes
             state.slots[index].bodyBytes = bodyBytes
             return takeBodies(from: &state)
@@ -99,7 +109,7 @@ final class CallShelf: Sendable {
             if state.slots[index].bodyBytes > 0 {
                 state.bodyBytes -= state.slots[index].bodyBytes
                 state.slots[index].bodyBytes = 0
-                state.slots[index].revision = state.revision + 1
+                state.slots[index].revision = state.next()
                 emptied.append(state.slots[index].capture)
             }
             index += 1
@@ -107,10 +117,14 @@ final class CallShelf: Sendable {
         return emptied
     }
 
+    /// Changes what there is, and wakes who waits for that, outside of the lock.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         let (result, waiters) = state.withLock { state in
+            let before = state.revision
             let result = body(&state)
-            return (result, state.touch())
+            guard state.revision != before else { return (result, [Suspension<Void>]()) }
+            defer { state.waiters = [] }
+            return (result, state.waiters)
         }
         for waiter in waiters {
             waiter.resume()
@@ -153,24 +167,28 @@ extension CallShelf {
     }
 
     /// Waits until something is new to a page, or until a moment.
+    ///
+    /// - Returns: Whether there was something new already.
+    @discardableResult
     func waitForChange(
         since revision: Int,
         of epoch: String,
         until deadline: Duration,
         on clock: NetworkClock
-    ) async throws {
+    ) async throws -> Bool {
         let waiter = Suspension<Void>()
         let isNew = state.withLock { state in
             guard state.epoch == epoch, state.revision == revision else { return true }
             state.waiters.append(waiter)
             return false
         }
-        if isNew { return }
+        if isNew { return true }
         let alarm = clock.alarm(at: deadline) { waiter.resume() }
         defer {
             alarm.cancel()
             state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
         try await waiter.value()
+        return false
     }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Networking
+import NetworkingHAR
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -14,10 +15,7 @@ struct CaptureRules: Sendable {
     /// The longest body that is kept.
     let bodyLimit: Int
 
-    /// The same with what a request knows to be secrets, which may have learnt of more on its way.
-    func hidingSecrets(of request: HTTPRequestData) -> CaptureRules {
-        CaptureRules(redaction: redaction.hidingSecrets(of: request), bodyLimit: bodyLimit)
-    }
+    static let reasonToDrop = "no longer kept: later bodies needed the room"
 
     func reasonToLeave(_ count: Int64) -> String {
         "not kept: \(count) bytes, more than the limit of \(bodyLimit)"
@@ -26,46 +24,56 @@ struct CaptureRules: Sendable {
 
 /// A request without its options.
 struct CapturedRequest: Sendable {
-    let request: HTTPRequestData
+    private(set) var request: HTTPRequestData
     /// How much memory its body takes.
-    let bodyBytes: Int
+    private(set) var bodyBytes = 0
     /// Why its body is not in it, and how long that is.
-    let left: (reason: String, length: Int64?)?
+    private(set) var left: (reason: String, length: Int64?)?
+    /// The parts of a body that has some: names, and what is text.
+    let parts: [HAR.Part]?
 
     init(_ request: HTTPRequestData, _ rules: CaptureRules) {
         var kept = request.named
         kept.headerFields = request.headerFields
-        let count = request.body.flatMap(Self.memory)
-        switch count {
-        case let count? where count > rules.bodyLimit:
-            left = (rules.reasonToLeave(Int64(count)), request.body?.length)
+        parts = request.body?.parts?
+            .map { part in
+                // What makes the bytes of a file or a stream is not held on to, and neither are they.
+                let data =
+                    part.fileName == nil ? part.body.data.flatMap { $0.count <= rules.bodyLimit ? $0 : nil } : nil
+                return HAR.Part(
+                    name: part.name,
+                    value: data.flatMap { String(validating: $0, as: UTF8.self) },
+                    fileName: part.fileName,
+                    contentType: part.contentType
+                )
+            }
+        switch request.body?.data {
+        case let data? where data.count <= rules.bodyLimit:
+            kept.body = request.body
+            bodyBytes = data.count
+        case let data?:
+            left = (rules.reasonToLeave(Int64(data.count)), Int64(data.count))
         case nil:
-            // A file or a stream: what makes the bytes is not held on to, and neither are they.
             left = request.body.map { body in
                 let text = rules.redaction.hidingValues(in: body.description)
                 return ("not kept: \(Redaction.singleLine(text))", body.length)
             }
-        default:
-            kept.body = request.body
-            left = nil
         }
-        bodyBytes = left == nil ? count ?? 0 : 0
         self.request = kept
     }
 
-    /// How many bytes of a body are in memory; nil for one that is elsewhere.
-    private static func memory(_ body: RequestBody) -> Int? {
-        if let data = body.data { return data.count }
-        return body.parts.map { parts in
-            parts.reduce(0) { $0 + 256 + ($1.body.data?.count ?? 0) }
-        }
+    mutating func dropBody() {
+        guard let body = request.body else { return }
+        left = (CaptureRules.reasonToDrop, body.length)
+        request.body = nil
+        bodyBytes = 0
     }
 }
 
 /// A response without what its request was.
 struct CapturedResponse: Sendable {
     let head: HTTPResponse
-    let body: Body
+    private(set) var body: Body
 
     enum Body: Sendable, Equatable {
         case kept(Data)
@@ -78,6 +86,11 @@ struct CapturedResponse: Sendable {
             case .left: 0
             }
         }
+    }
+
+    mutating func dropBody() {
+        guard case .kept(let data) = body, !data.isEmpty else { return }
+        body = .left(reason: CaptureRules.reasonToDrop, count: Int64(data.count))
     }
 
     init(_ response: HTTPResponseData, _ rules: CaptureRules) {
@@ -98,11 +111,17 @@ struct CapturedFailure: Error {
     let kind: String
     let reason: String
     /// What arrived all the same.
-    let response: CapturedResponse?
+    var response: CapturedResponse?
+
+    static let cancelled = "cancelled"
+
+    init(kind: String, reason: String) {
+        (self.kind, self.reason, response) = (kind, reason, nil)
+    }
 
     init(_ error: any Error, _ rules: CaptureRules) {
         guard !(error is CancellationError) else {
-            (kind, reason, response) = ("cancelled", "The caller was cancelled.", nil)
+            (kind, reason, response) = (Self.cancelled, "It was cancelled.", nil)
             return
         }
         let failure = error as? NetworkingError

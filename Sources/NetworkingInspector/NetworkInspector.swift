@@ -88,7 +88,7 @@ public final class NetworkInspector: Sendable {
     ///
     /// - Parameter url: The file; one that is there is replaced.
     /// - Throws: ``HTTPArchiveError`` when it cannot be written.
-    public func writeReport(to url: URL) throws {
+    public func writeReport(to url: URL) throws(HTTPArchiveError) {
         try archive.writeReport(to: url)
     }
 }

@@ -46,6 +46,31 @@ struct CallShelfTests {
         #expect(Set((first.captures + second.captures).map(\.id)) == [1, 2, 3])
     }
 
+    /// Several that change at once must not have one revision, at which a page would go on reading.
+    @Test func manyThatAreEmptiedAtOnceComeInPortionsToo() async throws {
+        let inspector = NetworkInspector(mostBodyBytes: 12)
+        let shelf = inspector.shelf
+        for text in ["12345", "12345", "0123456789AB"] {
+            try await MockTransport { _ in .text(text) }.inspected(by: inspector).data(.lawful)
+        }
+        var (revision, epoch, ids) = (0, "", [Int]())
+        for _ in 0..<4 {
+            let changes = shelf.changes(since: revision, of: epoch, upTo: 1)
+            (revision, epoch) = (changes.revision, changes.epoch)
+            ids += changes.captures.map(\.id)
+        }
+        #expect(Set(ids) == [1, 2, 3])
+    }
+
+    /// Calls that are not kept are no news.
+    @Test func whatPassesWakesNobody() async throws {
+        inspector.pause()
+        let before = changes(since: 0, of: "")
+        try await call()
+        inspector.pause()
+        #expect(changes(since: 0, of: "").revision == before.revision)
+    }
+
     @Test func whatMadeRoomIsTold() async throws {
         try await call(5)
         let changes = changes(since: 0, of: "")
@@ -69,7 +94,12 @@ struct CallShelfTests {
     @Test func whoWaitsHearsOfACallAtOnce() async throws {
         let now = changes(since: 0, of: "")
         let wait = Task {
-            try await shelf.waitForChange(since: now.revision, of: now.epoch, until: .seconds(20), on: .manual(clock))
+            _ = try await shelf.waitForChange(
+                since: now.revision,
+                of: now.epoch,
+                until: .seconds(20),
+                on: .manual(clock)
+            )
         }
         try await clock.waitForSleepers()
         try await call()
@@ -81,12 +111,12 @@ struct CallShelfTests {
         let now = changes(since: 0, of: "")
         let deadline = NetworkClock.manual(clock).now + .seconds(20)
         let wait = Task {
-            try await shelf.waitForChange(since: now.revision, of: now.epoch, until: deadline, on: .manual(clock))
+            _ = try await shelf.waitForChange(since: now.revision, of: now.epoch, until: deadline, on: .manual(clock))
         }
         try await clock.advance(by: .seconds(20), afterSleepers: 1)
         try await wait.value
         let other = Task {
-            try await shelf.waitForChange(
+            _ = try await shelf.waitForChange(
                 since: now.revision,
                 of: now.epoch,
                 until: deadline + .seconds(20),

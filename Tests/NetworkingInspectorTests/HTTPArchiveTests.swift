@@ -71,6 +71,49 @@ struct HTTPArchiveTests {
         #expect(archive.waterfall().contains("GET /x"))
     }
 
+    /// Whatever has a secret, or cannot be read and may have one.
+    @Test func secretsOfOtherToolsArchivesAreHidden() throws {
+        let archive = try archive(
+            """
+            {"log": {"pages": [{"id": "page", "title": "https://app.example/cb?code=SECRET&access_token=SECRET"}], "entries": [
+                {"pageref": "p?token=SECRET", "comment": "see https://a.example/?token=SECRET",
+                 "request": {"method": "POST", "url": "https://a.example/", "postData": {"mimeType": "application/json", "_encoding": "BASE64",
+                    "text": "{\\"password\\": \\"SECRET\\"}"}},
+                 "response": {"status": 200, "_error": "net::ERR?token=SECRET",
+                    "content": {"mimeType": "application/json", "encoding": "base64", "text": "{\\"access_token\\":\\"SECRET\\"}"}}},
+                {"request": {"url": "https://a.example/", "postData": {"mimeType": "text/plain", "text": "{\\"password\\":\\"SECRET\\"}"}},
+                 "response": {"content": {"mimeType": "text/event-stream", "encoding": "base64", "text": "/2RhdGE6IHsiYWNjZXNzX3Rva2VuIjoiU0VDUkVUIn0K"}},
+                 "_call": {"id": 1, "state": "failure", "title": "x?token=SECRET", "url": "https://a.example/?token=SECRET",
+                    "error": {"kind": "k", "reason": "r?token=SECRET"}, "spans": [{"id": 0, "name": "a?token=SECRET"}], "marks": [{"name": "b?token=SECRET"}]}}
+            ]}}
+            """
+        )
+        #expect(archive.entryCount == 2)
+        let written = String(decoding: try archive.encoded(), as: UTF8.self)
+        #expect(!written.contains("SECRET"), "\(written)")
+        #expect(!written.contains("U0VDUkVU"), "\(written)")
+        #expect(try !String(decoding: archive.report(), as: UTF8.self).contains("SECRET"))
+    }
+
+    /// In an archive text is Unicode, whatever it was on its way; and what was read is read again.
+    @Test func textKeepsItsLetters() throws {
+        let json =
+            #"{"log": {"entries": [{"request": {"url": "https://a.example/"}, "response": {"content": {"mimeType": "application/json; charset=iso-8859-1", "text": "{\"name\":\"é\",\"password\":\"x\"}"}}}]}}"#
+        let once = try archive(json)
+        let twice = try HTTPArchive(once.encoded())
+        for archive in [once, twice] {
+            #expect(archive.har.log.entries[0].response.content.text == #"{"name":"é","password":"<redacted>"}"#)
+        }
+    }
+
+    @Test func waterfallsOfTimesThatCannotBeDoNotTrap() throws {
+        let entry =
+            #"{"startedDateTime": "2026-11-22T08:00:00Z", "time": TIME, "request": {"url": "https://a.example/"}}"#
+        let entries = ["0.001", "-1e15", "1e300", "0"].map { entry.replacing("TIME", with: $0) }
+        let archive = try archive(#"{"log": {"entries": [\#(entries.joined(separator: ","))]}}"#)
+        #expect(archive.waterfall(width: 10).split(separator: "\n").count == 5)
+    }
+
     @Test(arguments: [
         "", "{", "[]", "7", "null", "{}", #"{"log": []}"#, #"{"log": {"entries": 7}}"#,
         String(repeating: "[", count: 100_000),
@@ -105,7 +148,7 @@ struct HTTPArchiveTests {
         #expect(lines.count == 4)
         #expect(lines[0].hasPrefix("  3 calls in") || lines[0].hasPrefix("3 calls in"))
         #expect(lines[1].contains("GET /") && lines[1].hasSuffix("200, 2 attempts"))
-        #expect(lines[3].hasSuffix("failed (failed)"))
+        #expect(lines[3].hasSuffix("ms  failed"))
     }
 
     @Test func withoutCallsItSaysSo() throws {
@@ -136,7 +179,11 @@ struct HTTPArchiveTests {
             let error = #expect(throws: HTTPArchiveError.self) {
                 try NetworkInspector().writeReport(to: directory.appending(path: "no/such/directory.html"))
             }
-            #expect(error?.reason.contains("directory.html") == true)
+            #expect(error?.reason == "There is no folder \(directory.path)/no/such. Make it first.")
+            let folder = #expect(throws: HTTPArchiveError.self) { try NetworkInspector().writeReport(to: directory) }
+            #expect(folder?.reason.contains("\(directory.path) is a directory") == true)
+            let page = try #require(URL(string: "https://example.com/a.html"))
+            #expect(throws: HTTPArchiveError.self) { try NetworkInspector().writeReport(to: page) }
             #expect(throws: HTTPArchiveError.self) { try NetworkInspector().archive.write(to: directory) }
             #expect(throws: HTTPArchiveError.self) {
                 try HTTPArchive(contentsOf: directory.appending(path: "none.har"))
@@ -167,6 +214,10 @@ struct HTTPArchiveTests {
         #expect(page.components(separatedBy: "</script>").count == 3)
         #expect(!page.contains("<script>alert"))
         #expect(page.contains("&lt;script&gt;alert(&quot;{{data}}&quot;)"))
+        let marked = NetworkInspector(title: "<\u{301}/title \u{600}>\u{600}<meta \u{600}>")
+        let markedPage = String(decoding: try marked.archive.report(), as: UTF8.self)
+        #expect(!markedPage.utf8.contains("<meta \u{600}".utf8))
+        #expect(markedPage.utf8.contains("&lt;\u{301}/title".utf8))
         #expect(page.contains(#"\u003c/script>\u003c!--\u003cscript>alert(1)"#))
     }
 
@@ -185,10 +236,35 @@ struct HTTPArchiveTests {
         #expect(command.contains("--header 'Authorization: <redacted>'"))
         #expect(command.contains(#"--data-raw '{"a":"it'\''s"}'"#))
         #expect(!command.contains("SECRET"))
+        // With a combining mark a quote is another character, and to a shell a quote.
+        let quote = HAR.Request.with(body: "'\u{301};touch pwned;'\u{301}")
+        #expect(quote.command?.utf8.contains("--data-raw ''\\''\u{301};touch pwned;'\\''\u{301}'".utf8) == true)
+        let upload = try archive(
+            #"{"log": {"entries": [{"request": {"method": "POST", "url": "https://a.example/", "postData": {"mimeType": "x/y", "comment": "gone"}}}]}}"#
+        )
+        #expect(upload.har.withCommands.log.entries.first?.curl?.hasPrefix("# The body is not here") == true)
         // One that somebody has written into a file is not shown.
         let foreign = try archive(
             #"{"log": {"entries": [{"request": {"method": "GET", "url": "https://a.example/"}, "_curl": "rm -rf /"}]}}"#
         )
         #expect(foreign.har.withCommands.log.entries.first?.curl == "curl 'https://a.example/'")
+    }
+}
+
+extension HAR.Request {
+    fileprivate static func with(body: String) -> HAR.Request {
+        var request = HAR.Request(method: "POST", url: "https://a.example/")
+        request.postData = HAR.PostData(
+            .data(Data(body.utf8), contentType: "text/plain"),
+            mimeType: "text/plain",
+            .standard
+        )
+        return request
+    }
+}
+
+extension String.UTF8View {
+    fileprivate func contains(_ other: String.UTF8View) -> Bool {
+        firstRange(of: other) != nil
     }
 }

@@ -176,6 +176,20 @@ struct InspectedTests {
         #expect(entries[1].error?.reason.isEmpty == false)
     }
 
+    /// Its exchange was cancelled, and by no caller.
+    @Test func anAttemptThatTookTooLongSaysSo() async throws {
+        let network = MockTransport([.ok().delayed(by: .seconds(9))]).timeout(.seconds(5)).inspected(by: inspector)
+            .environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.advance(by: .seconds(5), afterSleepers: 2)
+        await #expect(throws: NetworkingError.self) { try await call.value }
+
+        #expect(entries.map { $0.error?.kind } == ["timeout"])
+        #expect(entries.first?.error?.reason == "It was given up after 5000.0 ms.")
+        #expect(summaries.first?.state == .failure)
+        #expect(summaries.first?.error?.kind == "timeout")
+    }
+
     @Test func aCancelledCallIsKeptAsThat() async throws {
         let arrival = Suspension<Void>()
         let network = MockTransport { _ in
@@ -205,6 +219,52 @@ struct InspectedTests {
         #expect(response.metrics == nil)
         await #expect(throws: OwnError.self) { try await network.data(.lawful) }
         #expect(summaries.last?.error == HAR.Failure(kind: "failed", reason: "OwnError"))
+    }
+
+    /// What is marked as secret further in is so for all who share, and what the caller marked stays so.
+    @Test func secretsOfWholeStacksAreHiddenInWholeCalls() async throws {
+        let gate = Suspension<Void>()
+        let arrival = Suspension<Void>()
+        let transport = MockTransport { _ in
+            arrival.resume()
+            try await gate.value()
+            return .text("SECRET and MINE")
+        }
+        let network = transport.modified(Marking()).deduplicated().inspected(by: inspector)
+        async let first = network.data(.lawful)
+        try await arrival.value()
+        async let second = network.data(.lawful)
+        while inspector.shelf.captures.last?.snapshot.state.isFollowing != true {
+            await Task.yield()
+        }
+        gate.resume()
+        _ = try await (first, second)
+        try await MockTransport { _ in .text("SECRET and MINE") }.modified(Marking()).inspected(by: inspector)
+            .data(
+                .lawful.with {
+                    $0.markSecret("MINE")
+                    $0.query.q = "MINE"
+                }
+            )
+
+        #expect(
+            entries.map(\.response.content.text) == [
+                "<redacted> and MINE", "<redacted> and MINE", "<redacted> and <redacted>",
+            ]
+        )
+        #expect(summaries.last?.url.hasSuffix("q=%3Credacted%3E") == true)
+    }
+
+    /// A file name, a stream's maker and whoever listens may hold anything.
+    @Test func itAndItsCallsGoWhenTheyAreDone() async throws {
+        weak var weakShelf: CallShelf?
+        do {
+            let inspector = NetworkInspector()
+            weakShelf = inspector.shelf
+            try await MockTransport { _ in .text("hello") }.inspected(by: inspector).data(.lawful)
+            #expect(inspector.callCount == 1)
+        }
+        #expect(weakShelf == nil)
     }
 
     @Test func itHoldsOnToNobodysListeners() async throws {
@@ -250,6 +310,14 @@ struct InspectedTests {
         #expect(entries.map(\.response.content.text) == [nil, "12345", "12345"])
         #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the room")
         #expect(entries[0].response.content.size == 5)
+        // They are gone, and not only left out.
+        let kept = inspector.shelf.captures.first?.snapshot.state
+        #expect(kept?.exchanges.first?.response?.body.keptBytes == 0)
+        guard case .success(let response)? = kept?.end?.result else {
+            Issue.record("no response")
+            return
+        }
+        #expect(response.body.keptBytes == 0)
     }
 
     @Test func binaryBodiesAreInBase64AndPartsByTheirNames() async throws {
@@ -298,7 +366,7 @@ struct InspectedTests {
         (cookie.path, cookie.httpOnly, cookie.secure) = ("/", true, true)
         cookie.expires = "1994-11-06T08:49:37.000Z"
         #expect(entry.response.cookies == [cookie])
-        #expect(entry.request.cookies == [])
+        #expect(entry.request.cookies == [HAR.Cookie(name: "id", value: "<redacted>")])
         #expect(entry.request.headers.contains(HAR.Field(name: "Cookie", value: "<redacted>")))
     }
 

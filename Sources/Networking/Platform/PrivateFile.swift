@@ -87,7 +87,7 @@ package enum PrivateFile {
     }
 
     /// Whether something is at a path, be it a link that leads nowhere.
-    static func isTaken(_ path: String) -> Bool {
+    package static func isTaken(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
     }
@@ -139,7 +139,7 @@ package enum PrivateFile {
 
 extension FileFault {
     /// Whether there is nothing at the path.
-    var isAbsence: Bool {
+    package var isAbsence: Bool {
         code == ENOENT
     }
 

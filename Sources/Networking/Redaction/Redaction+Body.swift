@@ -206,9 +206,8 @@ extension Redaction {
             case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
             case .multipart: hasHiddenPart(data, type) ? nil : data
             case .events: hasHiddenEvent(data, type) ? nil : data
-            // Data that was not said to be JSON may be.
-            case .bytes: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
-            case .text: data
+            // What was not said to be JSON may be.
+            case .bytes, .text: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
             }
         guard let body, !secretValues.isEmpty else { return body }
         return secretValues.hidden(in: Array(body)).map { Data($0) } ?? body
@@ -220,7 +219,7 @@ extension Redaction {
     }
 
     private func hasHiddenEvent(_ data: Data, _ type: BodyType) -> Bool {
-        type.text(of: data).map { events($0, isPretty: false).contains(Self.placeholder) } ?? false
+        type.text(of: data).map { events($0, isPretty: false).contains(Self.placeholder) } ?? true
     }
 
     private func sendableJSON(_ text: String, _ data: Data) -> Data? {

@@ -138,8 +138,9 @@ public struct Redaction: Sendable {
         let values = box.value.secretValues
         guard rules.value.secretQueryItems != names || rules.value.secretValues != values else { return self }
         return with { rules in
-            rules.secretQueryItems = names
-            rules.secretValues = values
+            // What another request of the same call knew stays hidden.
+            rules.secretQueryItems.formUnion(names)
+            rules.secretValues.formUnion(values)
         }
     }
 

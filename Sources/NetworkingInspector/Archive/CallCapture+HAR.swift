@@ -36,14 +36,13 @@ extension CallCapture {
         until end: Duration,
         _ state: State
     ) -> HAR.Entry {
-        let redaction = rules.hidingSecrets(of: exchange.request.request).redaction
         let timings = exchange.timings(after: last, until: end)
         let response = exchange.response ?? exchange.failure?.response
         var entry = HAR.Entry(
             startedDateTime: timestamp(last),
             time: timings.sum,
-            request: har(exchange.request, state, redaction),
-            response: response.map { har($0, state, redaction) } ?? HAR.Response(),
+            request: har(exchange.request, state.redaction),
+            response: response.map { har($0, state.redaction) } ?? HAR.Response(),
             timings: timings
         )
         if entry.response.status == 0, let head = exchange.head {
@@ -55,7 +54,7 @@ extension CallCapture {
                     mimeType: head.headerFields[.contentType],
                     because: "not kept: it did not arrive whole"
                 ),
-                redaction: redaction
+                redaction: state.redaction
             )
         }
         entry.error = exchange.failure.map { HAR.Failure(kind: $0.kind, reason: $0.reason) }
@@ -65,56 +64,47 @@ extension CallCapture {
     }
 
     private func entryWithoutExchange(_ state: State, _ elapsed: Duration) -> HAR.Entry {
-        let redaction = rules.redaction
         var timings = HAR.Timings()
         timings.wait = (state.end?.metrics.duration ?? elapsed).inMilliseconds
         var entry = HAR.Entry(
             startedDateTime: timestamp(.zero),
             time: timings.sum,
-            request: har(request, state, redaction),
+            request: har(state.request, state.redaction),
             response: HAR.Response(),
             timings: timings
         )
         switch state.end?.result {
         case .success(let response):
-            entry.response = har(response, state, redaction)
+            entry.response = har(response, state.redaction)
             entry.response.bodySize = 0
         case .failure(let failure):
-            entry.response = failure.response.map { har($0, state, redaction) } ?? entry.response
+            entry.response = failure.response.map { har($0, state.redaction) } ?? entry.response
             entry.error = HAR.Failure(kind: failure.kind, reason: failure.reason)
         case nil: break
         }
         return entry
     }
 
-    private func har(_ captured: CapturedRequest, _ state: State, _ redaction: Redaction) -> HAR.Request {
-        var request = captured.request
-        let length = request.body?.length
-        if state.hasDroppedBodies { request.body = nil }
-        var har = HAR.Request(request, redaction: redaction)
-        if let left = captured.left ?? (length.map { (Self.droppedReason, $0) }), request.body == nil {
-            har.postData = HAR.PostData(
-                mimeType: request.headerFields[.contentType] ?? "",
-                because: left.reason
-            )
-            har.bodySize = left.length ?? -1
-        }
+    private func har(_ captured: CapturedRequest, _ redaction: Redaction) -> HAR.Request {
+        var har = HAR.Request(captured.request, redaction: redaction)
+        guard let left = captured.left else { return har }
+        let type = captured.request.headerFields[.contentType] ?? ""
+        har.postData =
+            captured.parts.map { HAR.PostData($0, mimeType: type, redaction) }
+            ?? HAR.PostData(mimeType: type, because: left.reason)
+        har.bodySize = left.length ?? -1
         return har
     }
 
-    private func har(_ response: CapturedResponse, _ state: State, _ redaction: Redaction) -> HAR.Response {
+    private func har(_ response: CapturedResponse, _ redaction: Redaction) -> HAR.Response {
         let type = response.head.headerFields[.contentType]
         let content =
             switch response.body {
-            case .kept(let data) where data.isEmpty || !state.hasDroppedBodies:
-                HAR.Content(data, mimeType: type, redaction)
-            case .kept(let data): HAR.Content(size: Int64(data.count), mimeType: type, because: Self.droppedReason)
+            case .kept(let data): HAR.Content(data, mimeType: type, redaction)
             case .left(let reason, let count): HAR.Content(size: count, mimeType: type, because: reason)
             }
         return HAR.Response(response.head, content: content, redaction: redaction)
     }
-
-    private static let droppedReason = "no longer kept: later bodies needed the room"
 
     private func timestamp(_ offset: Duration) -> String {
         HAR.timestamp(date.addingTimeInterval(offset.inMilliseconds / 1_000))
@@ -122,26 +112,23 @@ extension CallCapture {
 
     private func summary(_ state: State) -> HAR.Summary {
         let metrics = state.end?.metrics
-        // What its exchanges have learnt to be secret is so in what came of them.
-        let redaction =
-            state.exchanges.last.map { rules.hidingSecrets(of: $0.request.request).redaction } ?? rules.redaction
-        let captured = har(request, state, redaction)
+        let captured = har(state.request, state.redaction)
         var summary = HAR.Summary(
-            label: "\(request.request.id)",
+            label: "\(state.request.request.id)",
             method: captured.method,
             url: captured.url,
             startedDateTime: timestamp(.zero),
             state: .pending
         )
-        summary.number = request.request.number.map { Int64($0) }
-        summary.title = request.request.route.map(redaction.hidingValues)
+        summary.number = state.request.request.number.map { Int64($0) }
+        summary.title = state.request.request.route.map(state.redaction.hidingValues)
         switch state.end?.result {
         case .success(let response):
             summary.state = .response
             summary.status = Int64(response.head.status.code)
             if let last = state.exchanges.last {
                 let isWhatCame = last.response?.head == response.head && last.response?.body == response.body
-                summary.response = isWhatCame ? nil : har(response, state, redaction)
+                summary.response = isWhatCame ? nil : har(response, state.redaction)
             }
         case .failure(let failure):
             summary.state = state.end?.isCancelled == true ? .cancelled : .failure

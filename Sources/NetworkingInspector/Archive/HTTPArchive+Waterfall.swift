@@ -29,11 +29,13 @@ extension HTTPArchive {
             // Of the entries of a call, one tells of all.
             .filter { $0.0.call == nil || $0.0.call?.summary != nil }
         guard let start = calls.map(\.1).min() else { return "no calls" }
+        // Where all went to one, it need not be said.
+        let hasHosts = Set(calls.map(\.0.target.host)).count > 1
         let rows = calls.map { entry, date in
             TextWaterfall.Row(
-                title: "  \(entry.name)",
+                title: "  \(entry.name(withHost: hasHosts))",
                 offset: .seconds(date.timeIntervalSince(start)),
-                duration: .milliseconds(entry.call?.summary?.time ?? entry.time),
+                duration: Duration(milliseconds: entry.call?.summary?.time ?? entry.time),
                 note: entry.outcome
             )
         }
@@ -46,15 +48,20 @@ extension HAR.Entry {
     /// More than that of a path makes the bars too short to read.
     private static let longestPath = 60
 
-    /// Method and path; without the query, which seldom tells calls apart.
-    fileprivate var name: String {
-        let method = call?.summary?.method ?? request.method
+    /// Host and path; without the query, which seldom tells calls apart.
+    fileprivate var target: (host: Substring, path: Substring) {
         let url = call?.summary?.url ?? request.url
         let rest = url.utf8.firstRange(of: "://".utf8).map { url[$0.upperBound...] } ?? url[...]
-        let path = rest.drop { $0 != "/" }.prefix { $0 != "?" && $0 != "#" }
-        let shown =
-            path.count > Self.longestPath ? "\(path.prefix(Self.longestPath - 1))…" : "\(path.isEmpty ? "/" : path)"
-        return Redaction.singleLine("\(method) \(shown)")
+        let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let path = rest[host.endIndex...].prefix { $0 != "?" && $0 != "#" }
+        return (host, path.isEmpty ? "/" : path)
+    }
+
+    fileprivate func name(withHost hasHost: Bool) -> String {
+        let (host, path) = target
+        let place = "\(hasHost ? host : "")\(path)".replacing("%3Credacted%3E", with: Redaction.placeholder)
+        let shown = place.count > Self.longestPath ? "\(place.prefix(Self.longestPath - 1))…" : place
+        return Redaction.singleLine("\(call?.summary?.method ?? request.method) \(shown)")
     }
 
     fileprivate var outcome: String {
@@ -65,12 +72,23 @@ extension HAR.Entry {
         switch summary.state {
         case .pending: parts.append("under way")
         case .response: parts.append("\(summary.status ?? 0)")
-        case .failure: parts.append("failed (\(summary.error?.kind ?? "unknown"))")
+        case .failure:
+            parts.append(summary.error.flatMap { $0.kind == "failed" ? nil : "failed (\($0.kind))" } ?? "failed")
         case .cancelled: parts.append("cancelled")
         }
-        if summary.attempts > 1 { parts.append("\(summary.attempts) attempts") }
+        // A redirect's hop is an exchange too, and no attempt.
+        let attempts = summary.attempts - summary.redirects
+        if attempts > 1 { parts.append("\(attempts) attempts") }
+        if summary.redirects > 0 { parts.append("\(summary.redirects) redirect\(summary.redirects == 1 ? "" : "s")") }
         if let cache = summary.cache, cache != "missed", cache != "bypassed" { parts.append(cache) }
         if summary.isShared == true { parts.append("shared") }
         return Redaction.singleLine(parts.joined(separator: ", "))
+    }
+}
+
+extension Duration {
+    /// To the microsecond: a Double that is a little less than it should be would lose a tenth when it is cut.
+    fileprivate init(milliseconds: Double) {
+        self = .microseconds((milliseconds * 1_000).rounded())
     }
 }

@@ -63,7 +63,9 @@ public struct HTTPArchive: Sendable, Hashable {
         do {
             har = try JSONDecoder().decode(HAR.self, from: Data(json)).redacted(by: redaction)
         } catch {
-            throw HTTPArchiveError(reason: Self.fault(in: error))
+            throw HTTPArchiveError(
+                reason: json.isEmpty ? "This is no HTTP archive: it is empty." : Self.fault(in: error)
+            )
         }
     }
 
@@ -74,15 +76,19 @@ public struct HTTPArchive: Sendable, Hashable {
     ///   - redaction: What to hide in it.
     /// - Throws: ``HTTPArchiveError`` for a file that cannot be read, and for what is no archive.
     public init(contentsOf url: URL, redaction: Redaction = .standard) throws(HTTPArchiveError) {
-        let data: Data
-        do {
-            data = try Data(contentsOf: url)
-        } catch {
-            throw HTTPArchiveError(
-                reason: "\(Redaction.singleLine(url.path)) could not be read. Check the path and its permissions."
-            )
+        guard url.isFileURL else { throw .notAFile(url) }
+        let path = Redaction.singleLine(url.path)
+        guard let data = try? Data(contentsOf: url) else {
+            let fault =
+                !PrivateFile.isTaken(url.path)
+                ? "There is no file" : "It could not be read. Check that it is a file, and its permissions"
+            throw HTTPArchiveError(reason: "\(path): \(fault).")
         }
-        try self.init(data, redaction: redaction)
+        do {
+            try self.init(data, redaction: redaction)
+        } catch {
+            throw HTTPArchiveError(reason: "\(path): \(error.reason)")
+        }
     }
 
     private static func fault(in error: any Error) -> String {
@@ -140,10 +146,16 @@ public struct HTTPArchive: Sendable, Hashable {
     }
 
     private static func write(_ data: Data, to url: URL) throws(HTTPArchiveError) {
+        guard url.isFileURL else { throw .notAFile(url) }
         do {
             try PrivateFile.replace(url.path, with: data, isDurable: false)
         } catch {
-            throw HTTPArchiveError(reason: error.reason)
+            // Of the file that was meant, and not of the one that would have taken its name.
+            throw HTTPArchiveError(
+                reason: error.isAbsence
+                    ? "There is no folder \(Redaction.singleLine(url.deletingLastPathComponent().path)). Make it first."
+                    : FileFault(path: url.path, code: error.code).reason
+            )
         }
     }
 }
@@ -161,6 +173,15 @@ public struct HTTPArchiveError: Error, LocalizedError, CustomStringConvertible {
     /// The ``reason``, for `localizedDescription`.
     public var errorDescription: String? {
         reason
+    }
+}
+
+extension HTTPArchiveError {
+    fileprivate static func notAFile(_ url: URL) -> HTTPArchiveError {
+        HTTPArchiveError(
+            reason:
+                "A file is needed here, and a URL of the scheme \(url.scheme ?? "none") names none. Use URL(filePath:)."
+        )
     }
 }
 

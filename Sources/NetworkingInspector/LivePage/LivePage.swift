@@ -13,6 +13,8 @@ final class LivePage: HTTPHandler {
 
     /// How long a browser's question may wait for something new.
     private static let longestWait = Duration.seconds(20)
+    /// How long it waits for more, once there is something.
+    private static let shortestWait = Duration.milliseconds(100)
     /// When the server gives up on an answer, in seconds; well after the waiting has ended.
     static let longestAnswer = 60.0
     /// How many calls an answer has at most, so that a page that is opened late fills up bit by bit.
@@ -31,7 +33,9 @@ final class LivePage: HTTPHandler {
 
     /// Answers from now on to who names it so.
     func open(at port: UInt16) throws -> URL {
-        authorities.withLock { $0 = ["127.0.0.1:\(port)", "localhost:\(port)"] }
+        // Browsers leave the port of the scheme out.
+        let suffix = port == 80 ? "" : ":\(port)"
+        authorities.withLock { $0 = ["127.0.0.1\(suffix)", "localhost\(suffix)"] }
         guard let url = URL(string: "http://127.0.0.1:\(port)/\(token)/") else { throw CancellationError() }
         return url
     }
@@ -63,7 +67,8 @@ final class LivePage: HTTPHandler {
         }
         switch (request.method, path.dropFirst(2).joined(separator: "/")) {
         case (.GET, "") where path.count == 2:
-            return HTTPResponse(statusCode: .movedPermanently, headers: HTTPHeaders([.location: "/\(token)/"]))
+            // A redirect there is one for ever to clients that drop the slash.
+            return Self.text(.notFound, "The page's URL ends with a slash.")
         case (.GET, ""): return try page()
         case (.GET, "calls"): return try await changes(request)
         case (.GET, "archive.har"): return try archive()
@@ -119,7 +124,12 @@ final class LivePage: HTTPHandler {
         let items = Dictionary(request.query.map { ($0.name, $0.value) }) { _, last in last }
         let (epoch, revision) = (items["epoch"] ?? "", items["after"].flatMap(Int.init) ?? 0)
         let shelf = inspector.shelf
-        try await shelf.waitForChange(since: revision, of: epoch, until: clock.now + Self.longestWait, on: clock)
+        let deadline = clock.now + Self.longestWait
+        if try await !shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock), clock.now < deadline
+        {
+            // A busy app changes something all the time, and each answer has whole calls.
+            try await clock.sleep(for: Self.shortestWait)
+        }
         let changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
         return HTTPResponse(
             statusCode: .ok,

@@ -8,15 +8,16 @@ extension NetworkInspector {
     /// Serves a page that shows the calls as they happen, until its caller is cancelled.
     ///
     /// ```swift
-    /// let inspector = NetworkInspector()
-    /// let network = URLSession.shared.retry().inspected(by: inspector)
-    /// try await withThrowingTaskGroup { group in
-    ///     group.addTask {
+    /// let serving = Task {
+    ///     do {
     ///         try await inspector.serveLivePage { print("The network, live: \($0)") }
+    ///     } catch {
+    ///         print(error)    // a port that is taken
     ///     }
-    ///     // … the app
     /// }
     /// ```
+    ///
+    /// What serves it while something else runs is ``withLivePage(port:_:)``.
     ///
     /// It is for development. Only programs of this machine reach it (127.0.0.1), and of those only who knows the URL, which has 128 random bits;
     /// requests that other pages cause, or that come by another name, are refused. It needs the trait `Inspector`.
@@ -33,6 +34,13 @@ extension NetworkInspector {
     }
 
     /// Serves a page that shows the calls as they happen, as long as an operation runs; see ``serveLivePage(port:onReady:)``.
+    ///
+    /// ```swift
+    /// try await inspector.withLivePage { url in
+    ///     print("The network, live: \(url)")
+    ///     try await app.run()
+    /// }
+    /// ```
     ///
     /// - Parameters:
     ///   - port: The port; 0, the default, for one that is free.
@@ -55,14 +63,13 @@ extension NetworkInspector {
             group.addTask { try await server.waitUntilListening() }
             do {
                 try await group.next()
-                guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
-                let url = try page.open(at: port)
-                let result = try await operation(url)
-                group.cancelAll()
-                return result
             } catch let error as SocketError {
                 throw LivePageError(error, port: port)
             }
+            guard case .ip4(_, let port)? = await server.listeningAddress else { throw CancellationError() }
+            let result = try await operation(try page.open(at: port))
+            group.cancelAll()
+            return result
         }
     }
 }

@@ -68,11 +68,21 @@ struct InspectorPage {
     }
 
     /// Text for an element's content or an attribute.
+    ///
+    /// By bytes: a bracket with a combining mark after it is another character, and to a browser a bracket all the same.
     static func escaped(_ text: String) -> [UInt8] {
-        Array(
-            text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-                .replacing("\"", with: "&quot;").replacing("'", with: "&#39;").utf8
-        )
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "&"): bytes += "&amp;".utf8
+            case UInt8(ascii: "<"): bytes += "&lt;".utf8
+            case UInt8(ascii: ">"): bytes += "&gt;".utf8
+            case UInt8(ascii: "\""): bytes += "&quot;".utf8
+            case UInt8(ascii: "'"): bytes += "&#39;".utf8
+            default: bytes.append(byte)
+            }
+        }
+        return bytes
     }
 
     /// JSON that can stand in a script element, which nothing in it ends.
@@ -134,7 +144,11 @@ extension HAR.Request {
             request.body = .data(data, contentType: postData?.mimeType ?? "")
         }
         // What is hidden is already.
-        return request.curl(redaction: nil)
+        let command = request.curl(redaction: nil)
+        guard let postData, request.body == nil, postData.comment != nil || postData.params != nil else {
+            return command
+        }
+        return "# The body is not here: add it with --data-binary @file, or its parts with --form.\n\(command)"
     }
 
     /// Whether curl writes a field itself.

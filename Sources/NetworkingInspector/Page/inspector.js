@@ -69,6 +69,8 @@ const visibleText = value => value.replace(/\r\n/g, "\n").replace(unseen, shape)
 const clipped = (value, limit) => value.length > limit ? value.slice(0, limit) + "…" : value;
 /** A value of any type and length as it may stand in a line. */
 const line = (value, limit) => visibleLine(clipped(text(value), limit));
+/** A URL for people: an archive has to encode what stands for hidden values. */
+const readable = url => url.replaceAll("%3Credacted%3E", "<redacted>");
 
 // MARK: Elements
 
@@ -468,7 +470,7 @@ function showTotals() {
   const { from, end } = view.whole;
   const totals = [
     ["Calls", grouped(store.calls.length)], ["Exchanges", grouped(sum("exchanges"))], ["Failures", grouped(failures), failures ? "bad" : ""],
-    ["Received", bytes(sum("received"))], ["Sent", bytes(sum("sent"))], ["Saved by cache", bytes(sum("saved"))],
+    ["Received", bytes(sum("received"))], ["Sent", bytes(sum("sent"))], ["Saved", bytes(sum("saved"))],
     ["Elapsed", store.calls.length ? duration(end - from) : "–"],
   ];
   const target = $("totals");
@@ -540,7 +542,7 @@ function measureSession() {
 
 function roundedUp(value) {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-  return power * [1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find(step => step * power > value * 1.02);
+  return power * [1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12.5].find(step => step * power > value * 1.02);
 }
 
 const shownSpan = () => filter.span ?? view.whole;
@@ -757,9 +759,9 @@ function fillRow(row, call, span) {
   const title = text(call.about.title);
   const url = cell("url",
     title ? tag("call-title", line(title, 60)) : null,
-    element("bdi", { class: "path" }, line(path, 300), query < 0 ? null : tag("query", line(call.path.slice(query), 200))),
+    element("bdi", { class: "path" }, line(readable(path), 300), query < 0 ? null : tag("query", line(readable(call.path.slice(query)), 200))),
     element("bdi", { class: "host", text: line(call.host, 120) }));
-  url.title = line(call.url, 1000);
+  url.title = line(readable(call.url), 1000);
   const size = cell("size", call.isPending && !call.size ? "" : bytes(call.size));
   if (call.size && !call.received) size.classList.add("unsent");
   size.title = `${grouped(call.received)} bytes received, ${grouped(call.sent)} sent`;
@@ -963,7 +965,7 @@ function headlineOf(call) {
     element("div", { class: "headline-bar" }, close, space(), copyButton("Copy URL", () => call.url)),
     element("div", { class: "headline-top" }, element("h2", {}, shapeSign(), element("bdi", { text: status })),
       tag("verb", line(call.method, 40)), ...badgesOf(call)),
-    longValue(call.url, 1000, "url"),
+    longValue(readable(call.url), 1000, "url"),
     problemOf(call.error),
     factsOf(call));
 }
@@ -1108,7 +1110,7 @@ function exchangeOf(call, entry, index, isOpen) {
     problemOf(error),
     text(entry.comment) ? element("p", { class: "note", text: line(entry.comment, 1000) }) : null,
     text(request.url) === call.url && call.entries.length === 1 ? null
-      : element("div", { class: "sent-url" }, tag("verb", line(request.method, 40)), longValue(text(request.url), 500, "url")),
+      : element("div", { class: "sent-url" }, tag("verb", line(request.method, 40)), longValue(readable(text(request.url)), 500, "url")),
     block("connection", "Connection", connectionOf(entry)),
     ...messageBlocks("request", "Request", request, body),
     ...(status || list(response.headers).length ? messageBlocks("response", "Response", response, object(response.content)) : []),

@@ -37,8 +37,11 @@ package enum TextWaterfall {
     /// A bar as wide as a row's share of the whole, at least one column.
     private static func bar(for row: Row, of whole: Duration, width: Int) -> String {
         guard whole > .zero else { return String(repeating: " ", count: width) }
-        let start = min(width - 1, Int((row.offset / whole * Double(width)).rounded(.down)))
-        let end = Int((row.end / whole * Double(width)).rounded())
+        func column(_ moment: Duration) -> Double {
+            min(max(moment / whole, 0), 1) * Double(width)
+        }
+        let start = min(width - 1, Int(column(row.offset).rounded(.down)))
+        let end = Int(column(row.end).rounded())
         let length = max(1, min(width, end) - start)
         return String(repeating: " ", count: start) + String(repeating: "█", count: length)
             + String(repeating: " ", count: width - start - length)

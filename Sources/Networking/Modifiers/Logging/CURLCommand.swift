@@ -122,7 +122,10 @@ private struct CURLCommand {
     }
 
     /// A word of a POSIX shell that is what it says, whatever that is.
+    ///
+    /// By bytes: a quote with a combining mark after it is another character, and to a shell a quote all the same.
     private func quoted(_ text: String) -> String {
-        "'\(text.replacing("'", with: "'\\''"))'"
+        let pieces = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+        return "'\(pieces.map { String(Substring($0)) }.joined(separator: "'\\''"))'"
     }
 }

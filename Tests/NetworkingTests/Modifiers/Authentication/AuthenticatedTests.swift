@@ -126,7 +126,11 @@ struct AuthenticatedTests {
             HTTPRequestData(url: URL(string: "https://elsewhere.example/me")!).with { $0.addObserver(events) }
         )
         #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil])
-        #expect(events.names == ["credentialsWithheld", "attemptStarted", "headReceived", "attemptEnded"])
+        #expect(
+            events.names == [
+                "credentialsWithheld", "attemptStarted", "headReceived", "responseReceived", "attemptEnded",
+            ]
+        )
         try await network.data(HTTPRequestData(url: URL(string: "https://API.example.com/me")!))
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-0")
     }
