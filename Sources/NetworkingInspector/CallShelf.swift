@@ -167,28 +167,24 @@ extension CallShelf {
     }
 
     /// Waits until something is new to a page, or until a moment.
-    ///
-    /// - Returns: Whether there was something new already.
-    @discardableResult
     func waitForChange(
         since revision: Int,
         of epoch: String,
         until deadline: Duration,
         on clock: NetworkClock
-    ) async throws -> Bool {
+    ) async throws {
         let waiter = Suspension<Void>()
         let isNew = state.withLock { state in
             guard state.epoch == epoch, state.revision == revision else { return true }
             state.waiters.append(waiter)
             return false
         }
-        if isNew { return true }
+        if isNew { return }
         let alarm = clock.alarm(at: deadline) { waiter.resume() }
         defer {
             alarm.cancel()
             state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
         try await waiter.value()
-        return false
     }
 }

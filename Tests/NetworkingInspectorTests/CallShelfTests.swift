@@ -94,7 +94,7 @@ struct CallShelfTests {
     @Test func whoWaitsHearsOfACallAtOnce() async throws {
         let now = changes(since: 0, of: "")
         let wait = Task {
-            _ = try await shelf.waitForChange(
+            try await shelf.waitForChange(
                 since: now.revision,
                 of: now.epoch,
                 until: .seconds(20),
@@ -111,12 +111,12 @@ struct CallShelfTests {
         let now = changes(since: 0, of: "")
         let deadline = NetworkClock.manual(clock).now + .seconds(20)
         let wait = Task {
-            _ = try await shelf.waitForChange(since: now.revision, of: now.epoch, until: deadline, on: .manual(clock))
+            try await shelf.waitForChange(since: now.revision, of: now.epoch, until: deadline, on: .manual(clock))
         }
         try await clock.advance(by: .seconds(20), afterSleepers: 1)
         try await wait.value
         let other = Task {
-            _ = try await shelf.waitForChange(
+            try await shelf.waitForChange(
                 since: now.revision,
                 of: now.epoch,
                 until: deadline + .seconds(20),

@@ -125,12 +125,13 @@ final class LivePage: HTTPHandler {
         let (epoch, revision) = (items["epoch"] ?? "", items["after"].flatMap(Int.init) ?? 0)
         let shelf = inspector.shelf
         let deadline = clock.now + Self.longestWait
-        if try await !shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock), clock.now < deadline
-        {
+        try await shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock)
+        var changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
+        if revision > 0, !changes.hasMore, clock.now < deadline {
             // A busy app changes something all the time, and each answer has whole calls.
             try await clock.sleep(for: Self.shortestWait)
+            changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
         }
-        let changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
         return HTTPResponse(
             statusCode: .ok,
             headers: [.contentType: "application/json"],
