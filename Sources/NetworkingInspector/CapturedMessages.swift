@@ -30,7 +30,7 @@ struct CapturedRequest: Sendable {
     /// Why its body is not in it, and how long that is.
     private(set) var left: (reason: String, length: Int64?)?
     /// The parts of a body that has some: names, and what is text.
-    let parts: [HAR.Part]?
+    private(set) var parts: [HAR.Part]?
 
     init(_ request: HTTPRequestData, _ rules: CaptureRules) {
         var kept = request.named
@@ -59,10 +59,16 @@ struct CapturedRequest: Sendable {
                 return ("not kept: \(Redaction.singleLine(text))", body.length)
             }
         }
+        bodyBytes += parts?.reduce(0) { $0 + ($1.value?.utf8.count ?? 0) } ?? 0
         self.request = kept
     }
 
     mutating func dropBody() {
+        if parts != nil {
+            parts = nil
+            left?.reason = CaptureRules.reasonToDrop
+            bodyBytes = 0
+        }
         guard let body = request.body else { return }
         left = (CaptureRules.reasonToDrop, body.length)
         request.body = nil

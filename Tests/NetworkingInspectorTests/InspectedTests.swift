@@ -320,6 +320,22 @@ struct InspectedTests {
         #expect(response.body.keptBytes == 0)
     }
 
+    /// The text of parts is in memory like any other body.
+    @Test func partsMakeRoomToo() async throws {
+        let inspector = NetworkInspector(mostBodyBytes: 4)
+        let body = RequestBody.multipart([.text("Holiday", name: "title")])
+        try await MockTransport { _ in .ok() }.inspected(by: inspector)
+            .data(
+                .lawful.with {
+                    $0.method = .post
+                    $0.body = body
+                }
+            )
+        let postData = inspector.archive.har.log.entries.first?.request.postData
+        #expect(postData?.params == nil)
+        #expect(postData?.comment == "no longer kept: later bodies needed the room")
+    }
+
     @Test func binaryBodiesAreInBase64AndPartsByTheirNames() async throws {
         let bytes = Data([0, 1, 2, 255])
         let transport = MockTransport { _ in .ok(bytes, headerFields: [.contentType: "image/png"]) }
