@@ -9,6 +9,8 @@ let package = Package(
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
         .library(name: "NetworkingInspector", targets: ["NetworkingInspector"]),
+        .library(name: "NetworkingOAuth", targets: ["NetworkingOAuth"]),
+        .library(name: "NetworkingSigning", targets: ["NetworkingSigning"]),
         .library(name: "NetworkingSQLite", targets: ["NetworkingSQLite"]),
         .library(name: "NetworkingTelemetry", targets: ["NetworkingTelemetry"]),
         .library(name: "NetworkingTesting", targets: ["NetworkingTesting"]),
@@ -17,8 +19,13 @@ let package = Package(
     traits: [
         .trait(name: "URLSession", description: "The URLSession transport; on Linux it links FoundationNetworking."),
         .trait(name: "AsyncHTTPClient", description: "NetworkingAsyncHTTPClient: the transport for servers."),
-        .trait(name: "Crypto", description: "Checksums of downloads: SHA-256, SHA-384, SHA-512."),
+        .trait(name: "Crypto", description: "NetworkingOAuth, NetworkingSigning, and the checksums of downloads."),
         .trait(name: "Inspector", description: "NetworkingInspector's live page: a server on loopback."),
+        .trait(
+            name: "LoopbackRedirect",
+            description: "NetworkingOAuth's receiver of redirects on loopback, for command-line tools; with Crypto.",
+            enabledTraits: ["Crypto"]
+        ),
         .trait(name: "SQLite", description: "NetworkingSQLite: the cache on disk; on Linux it needs libsqlite3-dev."),
         .trait(name: "Telemetry", description: "NetworkingTelemetry: spans and metrics for any backend."),
         .trait(name: "TestServer", description: "NetworkingTestServer: a real HTTP server on loopback, for tests."),
@@ -26,8 +33,9 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -98,6 +106,29 @@ let package = Package(
             ]
         ),
         .target(
+            name: "NetworkingOAuth",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
+            ]
+        ),
+        .target(
+            name: "NetworkingSigning",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product(
+                    name: "RawStructuredFieldValues",
+                    package: "swift-http-structured-headers",
+                    condition: .when(traits: ["Crypto"])
+                ),
+            ]
+        ),
+        .target(
             name: "NetworkingSQLite",
             dependencies: [
                 "Networking",
@@ -152,6 +183,27 @@ let package = Package(
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
+            ]
+        ),
+        .testTarget(
+            name: "NetworkingOAuthTests",
+            dependencies: [
+                "Networking",
+                "NetworkingOAuth",
+                "NetworkingTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "NetworkingSigningTests",
+            dependencies: [
+                "Networking",
+                "NetworkingSigning",
+                "NetworkingTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
             ]
         ),
         .testTarget(
@@ -219,6 +271,8 @@ let package = Package(
                 "Networking",
                 "NetworkingAsyncHTTPClient",
                 "NetworkingInspector",
+                "NetworkingOAuth",
+                "NetworkingSigning",
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

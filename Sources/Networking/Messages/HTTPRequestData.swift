@@ -254,8 +254,9 @@ extension HTTPRequestData {
     }
 
     /// Whether a modifier has taken its Authorization field for itself.
-    var isAuthorized: Bool {
-        state.contains(.isAuthorized)
+    package var isAuthorized: Bool {
+        get { state.contains(.isAuthorized) }
+        set { if newValue { state.insert(.isAuthorized) } else { state.remove(.isAuthorized) } }
     }
 
     @usableFromInline var isUnderway: Bool {

@@ -27,18 +27,34 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
     let policy: RedirectPolicy
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // One further out does it.
-        guard !request.state.contains(.hasRedirectsFollowed) else { return try await upstream.send(request) }
         var request = request
-        request.state.insert(.hasRedirectsFollowed)
-        if request.box?.value.redirects == nil {
+        if request.box?.value.redirects == nil, !request.state.contains(.hasRedirectsFollowed) {
             request.redirects = policy
         }
         let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
-        return try await request.followingRedirects(for: principal) { try await upstream.send($0) }
+        return try await request.takingOverRedirects(for: principal) { try await upstream.send($0) }
     }
 
     var description: String {
         "redirected(\(policy))"
+    }
+}
+
+extension HTTPRequestData {
+    /// Makes each hop an exchange of its own, unless a modifier further out does that.
+    ///
+    /// - Parameters:
+    ///   - principal: Tells on whose behalf a hop would be made.
+    ///   - exchange: Makes an exchange, without the transport following where it leads.
+    /// - Returns: The last response.
+    /// - Throws: What an exchange throws, and what the redirects' policy does.
+    package func takingOverRedirects(
+        for principal: ((HTTPRequestData) -> Principal?)?,
+        _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
+    ) async throws -> HTTPResponseData {
+        guard !state.contains(.hasRedirectsFollowed) else { return try await exchange(self) }
+        var request = self
+        request.state.insert(.hasRedirectsFollowed)
+        return try await request.followingRedirects(for: principal, exchange)
     }
 }

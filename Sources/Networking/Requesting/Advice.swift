@@ -35,6 +35,8 @@ extension NetworkingComponent {
                 advice.append("\(throttled) stands outside retry, so a request holds its slot between attempts.")
             case let limited as RateLimited where isOutsideRetry:
                 advice.append("\(limited) stands outside retry, so only the first of its attempts is counted.")
+            case let signed as any Signing where isOutsideRetry:
+                advice.append("\(signed) stands outside retry, so further attempts repeat the signature of the first.")
             case let cached as Cached:
                 if parts[..<index].contains(where: { $0 is any Authenticating }) {
                     advice.append(

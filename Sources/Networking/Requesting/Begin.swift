@@ -41,7 +41,7 @@ extension NetworkingComponent {
 
 extension NetworkingComponent {
     /// What sending a request comes to, for those who decide about it; a cancellation is nothing to decide about.
-    func outcome(of request: HTTPRequestData) async throws -> Result<HTTPResponseData, any Error> {
+    package func outcome(of request: HTTPRequestData) async throws -> Result<HTTPResponseData, any Error> {
         do {
             return .success(try await send(request))
         } catch is CancellationError {

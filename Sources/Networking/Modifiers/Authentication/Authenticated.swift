@@ -39,7 +39,27 @@ extension NetworkingComponent {
         modified(
             Authenticated(
                 store: store,
-                authorities: Set(authorities.map { AuthorityKey($0) }),
+                method: Credentials.method,
+                scope: CredentialScope(authorities),
+                isPreemptive: preemptive,
+                isExempt: isExempt
+            )
+        )
+    }
+
+    /// The form with a store for credentials that a request names by a method of their own.
+    package func authenticated<Credentials>(
+        with store: TokenStore<Credentials>,
+        as method: AuthenticationMethod,
+        at authorities: [String],
+        preemptive: Bool,
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)?
+    ) -> some NetworkingComponent {
+        modified(
+            Authenticated(
+                store: store,
+                method: method,
+                scope: CredentialScope(authorities),
                 isPreemptive: preemptive,
                 isExempt: isExempt
             )
@@ -116,21 +136,22 @@ extension NetworkingComponent {
 /// Tells `authenticated` from other modifiers, whatever its credentials are.
 protocol Authenticating {}
 
+/// Tells `signed` from other modifiers, whatever signs.
+package protocol Signing {}
+
 struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, Authenticating,
     CustomStringConvertible
 {
     let store: TokenStore<Credentials>
-    let authorities: Set<AuthorityKey>
+    let method: AuthenticationMethod
+    let scope: CredentialScope
     let isPreemptive: Bool
     let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard wants(request) else { return try await upstream.send(request) }
-        guard isAtHome(request) else {
-            guard request.hasServer || !authorities.isEmpty || request.serverMutations == .disabled else {
-                throw request.belongsToNoServer(Credentials.method)
-            }
-            request.emit(.credentialsWithheld([.authorization]))
+        guard scope.admits(request) else {
+            try scope.withhold("\(method.rawValue) credentials are", from: request)
             return try await upstream.send(request)
         }
         guard isPreemptive else { return try await answerChallenge(to: request, upstream: upstream) }
@@ -147,7 +168,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     }
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-        guard wants(request), isAtHome(request) else { return upstream.principal(for: request) }
+        guard wants(request), scope.admits(request) else { return upstream.principal(for: request) }
         return upstream.principal(for: claimed(request)).joined(by: store.principal)
     }
 
@@ -155,7 +176,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     /// Whether a request is one for these credentials, wherever it goes.
     private func wants(_ request: HTTPRequestData) -> Bool {
-        guard request.authenticationMethod.map({ $0 == Credentials.method }) ?? true else { return false }
+        guard request.authenticationMethod.map({ $0 == method }) ?? true else { return false }
         // There is one Authorization field, and whoever came first has it; a key in a field of its own goes with it.
         let isTaken =
             Credentials.scheme != nil && (request.isAuthorized || request.headerFields.contains(.authorization))
@@ -168,13 +189,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         var request = request
         request.state.insert(.isAuthorized)
         return request
-    }
-
-    /// Whether it goes where the credentials may go.
-    private func isAtHome(_ request: HTTPRequestData) -> Bool {
-        guard let authority = request.authority else { return true }
-        return request.isForServer
-            || !authorities.isEmpty && authorities.contains(AuthorityKey(authority, isPlain: request.scheme == "http"))
     }
 
     // MARK: What is done with them
@@ -204,27 +218,13 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> Result<HTTPResponseData, any Error> {
         var request = request
         try grant.credentials.apply(to: &request)
-        return try await upstream.outcome(of: request)
-            .map { response in
-                var response = response
-                response.principal = response.principal.joined(by: grant.principal)
-                return response
-            }
-            .mapError { error in
-                guard var error = error as? NetworkingError else { return error }
-                error.principal = error.principal.joined(by: grant.principal)
-                return error
-            }
+        return try await upstream.outcome(of: request).belonging(to: grant.principal)
     }
 
     /// The response of 401, as an answer or within an error, unless it is another server's, to which a redirect led.
     private func refusal(in result: Result<HTTPResponseData, any Error>) -> HTTPResponseData? {
-        let response =
-            switch result {
-            case .success(let response): response
-            case .failure(let error): (error as? NetworkingError)?.response
-            }
-        guard let response, response.status == .unauthorized, isAtHome(response.sentRequest) else { return nil }
+        guard let response = result.response, response.status == .unauthorized, scope.admits(response.sentRequest)
+        else { return nil }
         return response
     }
 
@@ -245,7 +245,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> HTTPResponseData {
         var bare = request
         if let scheme = Credentials.scheme {
-            bare.settings.offeredSchemes.append(scheme.lowercased())
+            bare.offer(scheme)
         }
         let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result), isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal)
@@ -265,8 +265,11 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     var description: String {
         var settings = ["with: \(Credentials.self)"]
-        if !authorities.isEmpty {
-            settings.append("at: \(authorities.map(\.text).sorted().joined(separator: ", "))")
+        if method != Credentials.method {
+            settings.append("as: \(method.rawValue)")
+        }
+        if let places = scope.setting {
+            settings.append(places)
         }
         if !isPreemptive {
             settings.append("preemptive: false")
@@ -277,15 +280,44 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
 extension Principal? {
     /// Those of two stores whose credentials a request has.
-    fileprivate func joined(by other: Principal) -> Principal {
+    package func joined(by other: Principal) -> Principal {
         guard let self else { return other }
         return Principal(id: "\(other.id) \(self.id)")
     }
 }
 
+extension Result<HTTPResponseData, any Error> {
+    /// The response, as an answer or within an error.
+    package var response: HTTPResponseData? {
+        switch self {
+        case .success(let response): response
+        case .failure(let error): (error as? NetworkingError)?.response
+        }
+    }
+
+    /// The same, as what belongs to one whose credentials the request had, too.
+    package func belonging(to principal: Principal) -> Self {
+        switch self {
+        case .success(var response):
+            response.principal = response.principal.joined(by: principal)
+            return .success(response)
+        case .failure(var error as NetworkingError):
+            error.principal = error.principal.joined(by: principal)
+            return .failure(error)
+        case .failure(let error):
+            return .failure(error)
+        }
+    }
+}
+
 extension HTTPRequestData {
+    /// Tells those further in that there are credentials for a scheme, which wait for the server to ask for them.
+    package mutating func offer(_ scheme: String) {
+        settings.offeredSchemes.append(scheme.lowercased())
+    }
+
     /// Whether neither its body nor its sink has been used up.
-    fileprivate func canBeSentAgain(after response: HTTPResponseData) -> Bool {
+    package func canBeSentAgain(after response: HTTPResponseData) -> Bool {
         guard body?.isReplayable ?? true else { return false }
         guard let sink, acceptedStatuses.contains(response.status) else { return true }
         return sink.canRestart

@@ -33,12 +33,12 @@ public struct AuthenticationChallenge: Sendable, Hashable {
         return reader.readAll()
     }
 
-    func isOf(scheme other: String) -> Bool {
+    package func isOf(scheme other: String) -> Bool {
         scheme.lowercased() == other.lowercased()
     }
 
     /// How much a scheme protects, compared with others; those that nobody here knows protect least.
-    var strength: Int {
+    package var strength: Int {
         let schemes = ["basic", "digest", "scram-sha-1", "scram-sha-256", "bearer", "dpop", "negotiate", "mutual"]
         return schemes.firstIndex(of: scheme.lowercased()).map { $0 + 1 } ?? 0
     }

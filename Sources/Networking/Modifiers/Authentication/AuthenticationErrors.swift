@@ -81,14 +81,4 @@ extension HTTPRequestData {
                 + "The error beneath says why; sign in anew if it stays so."
         )
     }
-
-    func belongsToNoServer(_ method: AuthenticationMethod) -> NetworkingError {
-        NetworkingError(
-            .invalidRequest,
-            request: self,
-            reason:
-                "The stack does not say which server its \(method.rawValue) credentials are for, so they were not sent. "
-                + "Name it with server(authority:), or with authenticated(with:at:)."
-        )
-    }
 }

@@ -1,0 +1,111 @@
+public import Networking
+
+extension NetworkingComponent {
+    /// Signs each attempt and each hop anew, as it is about to be sent.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .timeout(.seconds(10))
+    ///     .signed(with: AWSSigner(key, region: "eu-central-1", service: "execute-api"))
+    ///     .retry()
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// Innermost but for `timeout`, so that nothing changes a request that has been signed; inside of `retry`, `throttled` and
+    /// `authenticated`. It follows redirects in place of the transport, unless `redirected` does further out.
+    ///
+    /// Requests to the stack's server and to `authorities` are signed, others pass without. So do those that are exempt and
+    /// those whose `authenticationMethod` is `.anonymous`. What comes back belongs to the key: `cached` and `deduplicated` do not
+    /// share it with another's. A cancelled caller gets `CancellationError`.
+    ///
+    /// - Parameters:
+    ///   - signer: Signs them.
+    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get signatures besides the stack's server.
+    ///   - isExempt: Tells requests that go without. It must not have effects.
+    /// - Returns: A component that throws what the signer throws, and ``NetworkingError/Kind/invalidRequest`` in a stack that
+    ///   names no server.
+    public func signed(
+        with signer: some RequestSigner,
+        at authorities: [String] = [],
+        except isExempt: (@Sendable (HTTPRequestData) -> Bool)? = nil
+    ) -> some NetworkingComponent {
+        modified(Signed(signer: signer, scope: CredentialScope(authorities), isExempt: isExempt))
+    }
+}
+
+struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringConvertible {
+    let signer: Signer
+    let scope: CredentialScope
+    let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
+
+    /// How often a signer may have its way with one request.
+    private static var mostSignatures: Int { 3 }
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard wants(request) else { return try await upstream.send(request) }
+        // A transport would take the signature along to where it was not made for.
+        let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
+        return try await request.takingOverRedirects(for: principal) { hop in
+            guard scope.admits(hop) else {
+                try scope.withhold("signatures are", from: hop)
+                return try await upstream.send(hop)
+            }
+            return try await exchange(hop, upstream: upstream)
+        }
+    }
+
+    func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+        let others = upstream.principal(for: request)
+        return wants(request) && scope.admits(request) ? others.joined(by: own) : others
+    }
+
+    /// Whose what comes back is.
+    private var own: Principal {
+        Principal(id: signer.keyID)
+    }
+
+    private func wants(_ request: HTTPRequestData) -> Bool {
+        guard request.authenticationMethod != .anonymous, isExempt?(request) != true else { return false }
+        guard signer.scheme != nil else { return true }
+        return request.authenticationMethod.map { $0 == signer.method } ?? true
+            && !request.isAuthorized && !request.headerFields.contains(.authorization)
+    }
+
+    private func exchange(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        var signatures = 1
+        while true {
+            let result = try await upstream.outcome(of: signed(request))
+            if let response = result.response, scope.admits(response.sentRequest),
+                try await signer.signsAgain(after: response), signatures < Self.mostSignatures,
+                request.canBeSentAgain(after: response)
+            {
+                try Task.checkCancellation()
+                signatures += 1
+                continue
+            }
+            return try result.belonging(to: own).get()
+        }
+    }
+
+    private func signed(_ request: HTTPRequestData) async throws -> HTTPRequestData {
+        var request = request
+        try await signer.sign(&request)
+        if let scheme = signer.scheme {
+            if request.headerFields.contains(.authorization) {
+                request.isAuthorized = true
+            } else {
+                // It waits for a challenge, and others may have what the server asks for.
+                request.offer(scheme)
+            }
+        }
+        return request
+    }
+
+    var description: String {
+        let settings = ["with: \(Signer.self)", scope.setting].compactMap(\.self)
+        return "signed(\(settings.joined(separator: ", ")))"
+    }
+}

@@ -1,0 +1,3 @@
+import Networking
+import NetworkingSigning
+import Testing
