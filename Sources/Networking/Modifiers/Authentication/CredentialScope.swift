@@ -16,8 +16,8 @@ package struct CredentialScope: Sendable {
     /// Tells listeners that a request goes without, since it goes elsewhere.
     ///
     /// - Parameters:
-    ///   - request: The request.
     ///   - what: What it goes without, in words.
+    ///   - request: The request.
     /// - Throws: ``NetworkingError/Kind/invalidRequest`` when nobody has said where they may go.
     package func withhold(_ what: String, from request: HTTPRequestData) throws {
         guard request.hasServer || !authorities.isEmpty || request.serverMutations == .disabled else {
