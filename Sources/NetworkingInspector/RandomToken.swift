@@ -9,11 +9,4 @@ enum RandomToken {
             }
             .joined()
     }
-
-    /// Whether two texts are the same, in a time that does not tell where they differ.
-    static func areEqual(_ text: some StringProtocol, _ other: some StringProtocol) -> Bool {
-        let (left, right) = (Array(text.utf8), Array(other.utf8))
-        guard left.count == right.count else { return false }
-        return zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
 }

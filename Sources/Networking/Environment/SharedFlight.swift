@@ -8,14 +8,14 @@ import Synchronization
 ///
 /// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would end
 /// with the caller that started it.
-final class SharedFlight<Success: Sendable>: Sendable {
+package final class SharedFlight<Success: Sendable>: Sendable {
     private let state = Mutex(State())
     private let outlivesPassengers: Bool
 
     /// Creates a flight, which whoever creates it has joined and has to start.
     ///
     /// - Parameter outlivesPassengers: Whether the work goes on when nobody waits any more.
-    init(outlivesPassengers: Bool = false) {
+    package init(outlivesPassengers: Bool = false) {
         self.outlivesPassengers = outlivesPassengers
     }
 
@@ -27,7 +27,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     /// Joins the flight; nil when it is over, and nobody can any more.
     ///
     /// Whoever joins has to wait for it or to leave. Who made the flight has joined it.
-    func join() -> Passenger? {
+    package func join() -> Passenger? {
         state.withLock { state in
             guard state.result == nil, !state.isGivenUp else { return nil }
             return state.board()
@@ -37,7 +37,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     /// Starts the work, in the creator's environment without what is the creator's alone.
     ///
     /// - Parameter work: The work. What it does last is done before anybody hears of its result.
-    func start(_ work: @escaping @Sendable () async throws -> Success) {
+    package func start(_ work: @escaping @Sendable () async throws -> Success) {
         // Ended before it began: then nothing is to be done.
         guard state.withLock({ $0.result == nil }) else { return }
         let environment = NetworkEnvironment.current
@@ -82,7 +82,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     ///
     /// - Returns: The result.
     /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
-    func valueForCreator() async throws -> Success {
+    package func valueForCreator() async throws -> Success {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
             state.hasCreator = false
@@ -108,7 +108,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     /// - Parameter passenger: The place that joining gave.
     /// - Returns: The result.
     /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
-    func value(for passenger: Passenger) async throws -> Success {
+    package func value(for passenger: Passenger) async throws -> Success {
         raisePriority(to: Task.currentPriority)
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
             return try await passenger.value { [self] in leave(passenger) }
@@ -121,7 +121,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     }
 
     /// What somebody who waits has: it ends once, by the result or by leaving.
-    typealias Passenger = Suspension<Success>
+    package typealias Passenger = Suspension<Success>
 
     private func leave(_ passenger: Passenger) {
         let task = state.withLock { state -> OwnedTask<Void>? in
@@ -136,7 +136,7 @@ final class SharedFlight<Success: Sendable>: Sendable {
     }
 
     /// Ends it with a result that its work need not bring any more; the work is cancelled.
-    func end(with result: Result<Success, any Error>) {
+    package func end(with result: Result<Success, any Error>) {
         let task = state.withLock { state in
             state.isGivenUp = true
             return state.task

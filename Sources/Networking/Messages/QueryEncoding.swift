@@ -27,7 +27,7 @@ public struct QueryEncoding: Sendable, Hashable {
         return QueryEncoding(allowed: PercentEncoding(allowing: allowed), spaceIsPlus: false)
     }
 
-    func encode(_ string: String) -> String {
+    package func encode(_ string: String) -> String {
         guard spaceIsPlus else { return allowed.encode(string) }
         // By bytes: a space with a combining mark after it is another character, but still a space to a form.
         return string.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)

@@ -39,7 +39,7 @@ extension Redaction {
     ///   - limit: The most bytes of it.
     ///   - count: How many bytes to tell of; nil for the text's own.
     /// - Returns: The text, or its beginning with what is left out.
-    static func cut(_ text: String, to limit: Int, of count: Int? = nil) -> String {
+    package static func cut(_ text: String, to limit: Int, of count: Int? = nil) -> String {
         guard text.utf8.count > limit else { return text }
         var bytes = text.utf8.prefix(max(0, limit))
         // Not in the middle of a character, whose bytes after the first begin with 10.

@@ -1,5 +1,5 @@
 /// Texts that are secret wherever they stand, in whatever way they are written there.
-struct SecretValues: Sendable, Hashable {
+package struct SecretValues: Sendable, Hashable {
     /// The longest first: one may begin with another.
     private(set) var values: [[UInt8]] = []
 
@@ -7,7 +7,9 @@ struct SecretValues: Sendable, Hashable {
         values.isEmpty
     }
 
-    mutating func insert(_ value: String) {
+    package init() {}
+
+    package mutating func insert(_ value: String) {
         let value = Array(value.utf8)
         guard !value.isEmpty, !values.contains(value) else { return }
         values.append(value)
@@ -20,7 +22,7 @@ struct SecretValues: Sendable, Hashable {
     }
 
     /// A text with the placeholder for each of the values.
-    func hidden(in text: String) -> String {
+    package func hidden(in text: String) -> String {
         guard !isEmpty, let bytes = hidden(in: Array(text.utf8)) else { return text }
         return String(decoding: bytes, as: UTF8.self)
     }

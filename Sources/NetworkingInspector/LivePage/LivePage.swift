@@ -62,7 +62,7 @@ final class LivePage: HTTPHandler {
     private func answer(to request: HTTPRequest) async throws -> HTTPResponse {
         if let refusal = refusal(of: request) { return refusal }
         let path = request.target.path().split(separator: "/", omittingEmptySubsequences: false)
-        guard path.count >= 2, path[0].isEmpty, RandomToken.areEqual(path[1], token) else {
+        guard path.count >= 2, path[0].isEmpty, SecretComparison.areEqual(path[1], token) else {
             return Self.text(.notFound, "There is nothing here. The page's URL is the one that the app has printed.")
         }
         switch (request.method, path.dropFirst(2).joined(separator: "/")) {

@@ -65,7 +65,9 @@ extension AuthenticationDelegate {
 }
 
 /// Nobody is signed in, and there is no way to change that without somebody.
-struct SignedOut: Error {}
+package struct SignedOut: Error {
+    package init() {}
+}
 
 /// A delegate that asks a closure for a token.
 struct TokenProvider: AuthenticationDelegate {

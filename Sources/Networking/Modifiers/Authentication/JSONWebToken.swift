@@ -15,7 +15,7 @@ public enum JSONWebToken {
     /// - Returns: The moment of its `exp` claim; nil when it has none, or is no such token.
     public static func expirationDate(of token: String) -> Date? {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let payload = Data(base64URLEncoded: parts[1]),
+        guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
             let claims = try? JSONDecoder().decode(Claims.self, from: payload), let seconds = claims.exp,
             seconds.isFinite, abs(seconds) < 1e11
         else { return nil }
@@ -24,20 +24,5 @@ public enum JSONWebToken {
 
     private struct Claims: Decodable {
         let exp: Double?
-    }
-}
-
-extension Data {
-    /// Decodes base64url without padding (RFC 4648 section 5).
-    fileprivate init?(base64URLEncoded text: Substring.UTF8View.SubSequence) {
-        var base64 = text.map { byte -> UInt8 in
-            switch byte {
-            case UInt8(ascii: "-"): UInt8(ascii: "+")
-            case UInt8(ascii: "_"): UInt8(ascii: "/")
-            default: byte
-            }
-        }
-        base64 += Array(repeating: UInt8(ascii: "="), count: (4 - base64.count % 4) % 4)
-        self.init(base64Encoded: Data(base64))
     }
 }

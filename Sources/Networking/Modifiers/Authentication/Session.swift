@@ -21,6 +21,10 @@ public struct Session: AuthenticatingCredentials, Hashable, Codable {
     public var refreshToken: String?
     /// When the access token runs out; nil when that is not known.
     public var expirationDate: Date?
+    /// What the access token is good for, in OAuth's words with spaces between; nil when that is not known.
+    public var scope: String?
+    /// What an OpenID provider says of the user, as a JSON Web Token for the app to check; nil when there is none.
+    public var idToken: String?
 
     /// Creates a session.
     ///
@@ -29,16 +33,22 @@ public struct Session: AuthenticatingCredentials, Hashable, Codable {
     ///   - accessToken: Lets the user in.
     ///   - refreshToken: Renews the session.
     ///   - expirationDate: When the access token runs out; nil for what the token says if it is a JSON Web Token.
+    ///   - scope: What the access token is good for.
+    ///   - idToken: What an OpenID provider says of the user.
     public init(
         userID: String? = nil,
         accessToken: String,
         refreshToken: String? = nil,
-        expirationDate: Date? = nil
+        expirationDate: Date? = nil,
+        scope: String? = nil,
+        idToken: String? = nil
     ) {
         self.userID = userID
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.expirationDate = expirationDate ?? JSONWebToken.expirationDate(of: accessToken)
+        self.scope = scope
+        self.idToken = idToken
     }
 
     /// The session as a server has renewed it.
@@ -57,7 +67,9 @@ public struct Session: AuthenticatingCredentials, Hashable, Codable {
             userID: userID,
             accessToken: accessToken,
             refreshToken: refreshToken ?? self.refreshToken,
-            expirationDate: expirationDate
+            expirationDate: expirationDate,
+            scope: scope,
+            idToken: idToken
         )
     }
 

@@ -1,0 +1,210 @@
+#if Crypto
+import Networking
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One try to have a user sign in: the page to show, and what its answer has to look like (RFC 6749 section 4.1).
+///
+/// An ``OAuthUserAgent`` gets it. Each has a state and a proof key of its own, so that no answer is taken for that of another.
+public struct OAuthAuthorization: Sendable {
+    private let endpoint: URL
+    private let items: [URLQueryItem]
+    private let state: String
+    private let issuer: String?
+    private let expectsIssuer: Bool
+    let proofKey: ProofKey
+
+    /// Where the provider sends the user back to.
+    public private(set) var redirectURI: URL
+
+    init(for system: OAuthSystem, at server: OAuthServer) throws {
+        guard let endpoint = server.authorizationEndpoint else {
+            throw OAuthError(
+                .misconfigured,
+                "The provider has no page for users to sign in at. Name its authorizationEndpoint, or use another grant."
+            )
+        }
+        guard let redirectURI = system.redirectURI, redirectURI.scheme != nil else {
+            throw OAuthError(
+                .misconfigured,
+                "The system has no redirect URI, so the provider could not send the user back. Set the one that is registered there."
+            )
+        }
+        self.endpoint = endpoint
+        self.redirectURI = redirectURI
+        issuer = server.issuer
+        expectsIssuer = server.namesIssuerInCallbacks
+        proofKey = ProofKey()
+        state = Base64URL.encode(NetworkEnvironment.current.secureRandom.bytes(16))
+        var items = [URLQueryItem(name: "client_id", value: system.clientID)]
+        items.append(URLQueryItem(name: "response_type", value: "code"))
+        items.append(URLQueryItem(name: Self.redirectItem, value: nil))
+        items.append(URLQueryItem(name: "state", value: state))
+        items.append(URLQueryItem(name: "code_challenge", value: proofKey.challenge))
+        items.append(URLQueryItem(name: "code_challenge_method", value: ProofKey.method))
+        if !system.scopes.isEmpty {
+            items.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
+        }
+        let names = Set(items.map(\.name) + ["scope"])
+        self.items = items + system.authorizationParameters.filter { !names.contains($0.name) }
+    }
+
+    private static let redirectItem = "redirect_uri"
+
+    /// The page to show.
+    public var url: URL {
+        let encoding = QueryEncoding.strict
+        let query = items.map { item in
+            let value = item.name == Self.redirectItem ? redirectURI.absoluteString : item.value ?? ""
+            return "\(encoding.encode(item.name))=\(encoding.encode(value))"
+        }
+        let page = endpoint.absoluteString
+        let separator = !page.contains("?") ? "?" : page.hasSuffix("?") || page.hasSuffix("&") ? "" : "&"
+        // Of an URL and what is encoded for one, there is always an URL.
+        return URL(string: page + separator + query.joined(separator: "&")) ?? endpoint
+    }
+
+    /// The same, with the port that a receiver on loopback has got (RFC 8252 section 7.3).
+    ///
+    /// - Parameter port: The port.
+    /// - Returns: The authorization, whose page sends the user to that port.
+    public func redirecting(toPort port: Int) -> OAuthAuthorization {
+        guard var components = URLComponents(url: redirectURI, resolvingAgainstBaseURL: true) else { return self }
+        components.port = port
+        var authorization = self
+        authorization.redirectURI = components.url ?? redirectURI
+        return authorization
+    }
+
+    /// Whether an URL is the answer to this one, and not to another or nobody's.
+    ///
+    /// It goes where the redirect URI says and has this state, whatever it answers.
+    ///
+    /// - Parameter url: The URL.
+    public func isAnswered(by url: URL) -> Bool {
+        guard isRedirect(url), let fields = try? CallbackFields(of: url), let state = fields["state"] else {
+            return false
+        }
+        return SecretComparison.areEqual(state, self.state)
+    }
+
+    /// Whether it is another step of the same try.
+    func isSame(as other: OAuthAuthorization) -> Bool {
+        state == other.state
+    }
+
+    // MARK: The answer
+
+    /// The code of an answer (RFC 6749 section 4.1.2, RFC 9207 section 2.4).
+    func code(of callback: URL) throws -> String {
+        guard isRedirect(callback) else {
+            throw OAuthError(
+                .invalidCallback,
+                "The callback did not go to the redirect URI of the system. Check the one that is registered with the provider."
+            )
+        }
+        let fields = try CallbackFields(of: callback)
+        guard let state = fields["state"], SecretComparison.areEqual(state, self.state) else {
+            throw OAuthError(
+                .invalidCallback,
+                "The state of the callback is not the one that was sent, so it answers something else. Sign in anew."
+            )
+        }
+        if let stated = fields["iss"] {
+            guard issuer.map({ $0 == stated }) ?? true else { throw Self.wrongIssuer }
+        } else if expectsIssuer {
+            throw Self.wrongIssuer
+        }
+        if let error = fields["error"] {
+            throw OAuthError(refusal: error, explanation: fields["error_description"], hiding: [self.state])
+        }
+        guard let code = fields["code"], !code.isEmpty else {
+            throw OAuthError(
+                .invalidCallback,
+                "The callback has neither a code nor an error, so the provider is not one of authorization codes."
+            )
+        }
+        return code
+    }
+
+    private static var wrongIssuer: OAuthError {
+        OAuthError(
+            .invalidCallback,
+            "The callback does not come from the provider that was asked (RFC 9207). Do not trust it; sign in anew."
+        )
+    }
+
+    /// Whether an URL is the redirect URI, but for the query.
+    private func isRedirect(_ url: URL) -> Bool {
+        func parts(of url: URL) -> [String] {
+            let path = url.path(percentEncoded: true)
+            let port = url.port.map { "\($0)" } ?? ""
+            return [url.scheme?.lowercased() ?? "", url.host()?.lowercased() ?? "", port, path == "/" ? "" : path]
+        }
+        return parts(of: url) == parts(of: redirectURI)
+    }
+}
+
+/// What a provider sends back in the query of a redirect.
+private struct CallbackFields {
+    private var values: [String: String] = [:]
+
+    init(of url: URL) throws {
+        let text = url.absoluteString.prefix { $0 != "#" }
+        guard let question = text.firstIndex(of: "?") else { return }
+        for item in text[question...].dropFirst().split(separator: "&") {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = PercentEncoding.decode(parts[0])
+            // A plus sign stays one: providers forget to encode it, and neither a code nor a state has spaces.
+            let value = parts.count > 1 ? PercentEncoding.decode(parts[1]) : ""
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw OAuthError(
+                    .invalidCallback,
+                    "The callback has a parameter twice (RFC 6749 section 3.1), so that it is not clear what it says. Sign in anew."
+                )
+            }
+        }
+    }
+
+    subscript(name: String) -> String? {
+        values[name]
+    }
+}
+
+extension OAuthError {
+    /// The refusal of a page (RFC 6749 section 4.1.2.1).
+    fileprivate init(refusal code: String, explanation: String?, hiding secrets: [String]) {
+        let refusal = ProviderError(code: code, explanation: explanation?.replacing("+", with: " "), hiding: secrets)
+        guard refusal.code != "access_denied" else {
+            self.init(.denied, code: refusal.code, "The user did not agree to sign in\(refusal.text).")
+            return
+        }
+        self.init(
+            .authorizationRefused,
+            code: refusal.code,
+            "The provider refused to sign the user in\(refusal.text). Check what is registered with it: redirect URI and scopes."
+        )
+    }
+}
+
+extension OAuthAuthorization: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The provider's host, and nothing that could answer for the user.
+    public var description: String {
+        "OAuthAuthorization(\(endpoint.host() ?? "unknown"))"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["endpoint": endpoint.host() ?? "unknown"])
+    }
+}
+#endif

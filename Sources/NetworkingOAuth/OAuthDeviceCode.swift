@@ -1,0 +1,163 @@
+#if Crypto
+import HTTPTypes
+import Networking
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What a user types on another device to sign in on this one (RFC 8628 section 3.2).
+public struct OAuthDeviceCode: Sendable {
+    /// What the user types.
+    public let userCode: String
+    /// Where the user types it.
+    public let verificationURL: URL
+    /// The same with the code in it, for a QR code or a link; nil when the provider has none.
+    public let completeURL: URL?
+    /// Until when it can be used.
+    public let expirationDate: Date
+    let deviceCode: String
+    let interval: Duration
+}
+
+extension OAuthDeviceCode: CustomStringConvertible, CustomReflectable {
+    /// What the user has to do.
+    public var description: String {
+        "Open \(verificationURL) and enter \(userCode)"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["userCode": userCode, "verificationURL": verificationURL])
+    }
+}
+
+/// Signs a user in who is at another device (RFC 8628).
+struct DeviceFlow {
+    let system: OAuthSystem
+    let server: OAuthServer
+    let network: AnyNetworkingComponent
+
+    func session(showing show: @Sendable (OAuthDeviceCode) async throws -> Void) async throws -> Session {
+        let code = try await code()
+        try await show(code)
+        return try await poll(with: code)
+    }
+
+    private func code() async throws -> OAuthDeviceCode {
+        guard let url = server.deviceAuthorizationEndpoint else {
+            throw OAuthError(
+                .misconfigured,
+                "The provider has no endpoint for other devices. Name its deviceAuthorizationEndpoint, or use another grant."
+            )
+        }
+        var fields: [URLQueryItem] = []
+        if !system.scopes.isEmpty {
+            fields.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
+        }
+        let now = NetworkEnvironment.current.clock.date
+        let endpoint = TokenEndpoint(system: system, url: url, network: network)
+        let response = try await endpoint.answer(to: fields)
+        let answer = try? JSONDecoder().decode(Answer.self, from: response.data)
+        guard response.status == .ok, let answer, let page = answer.page.flatMap({ URL(string: $0) }),
+            let userCode = answer.userCode, let deviceCode = answer.deviceCode
+        else {
+            let refusal = ProviderError(
+                code: answer?.error,
+                explanation: answer?.explanation,
+                hiding: [system.authentication.secret].compactMap(\.self)
+            )
+            throw OAuthError(
+                answer?.error == nil ? .invalidResponse : .tokenRefused,
+                code: refusal.code,
+                statusCode: response.status.code,
+                "The provider gave out no code for other devices\(refusal.text), with status \(response.status.code). "
+                    + "Check what the app is registered for."
+            )
+        }
+        let seconds = { (value: Double?, standard: Double) in
+            value.flatMap { $0.isFinite && $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
+        }
+        return OAuthDeviceCode(
+            userCode: Redaction.cut(Redaction.singleLine(userCode), to: 64),
+            verificationURL: page,
+            completeURL: answer.completePage.flatMap { URL(string: $0) },
+            // Section 3.2: both are seconds, and the interval may be left out.
+            expirationDate: now.addingTimeInterval(seconds(answer.lifetime, 900)),
+            deviceCode: deviceCode,
+            interval: .seconds(seconds(answer.interval, 5))
+        )
+    }
+
+    /// Asks until the user is done, as often as the provider allows (section 3.5).
+    private func poll(with code: OAuthDeviceCode) async throws -> Session {
+        let clock = NetworkEnvironment.current.clock
+        let endpoint = TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
+        var interval = code.interval
+        while true {
+            guard clock.date.addingTimeInterval(interval / .seconds(1)) < code.expirationDate else {
+                throw Self.expired
+            }
+            try await clock.sleep(for: interval)
+            do {
+                let fields = [URLQueryItem(name: "device_code", value: code.deviceCode)]
+                return try await endpoint.tokens(for: "urn:ietf:params:oauth:grant-type:device_code", fields).session
+            } catch let error as OAuthError where error.kind == .tokenRefused {
+                switch error.code {
+                case "authorization_pending": break
+                case "slow_down": interval += .seconds(5)
+                case "access_denied":
+                    throw OAuthError(
+                        .denied,
+                        code: error.code,
+                        "The user did not agree to sign in on the other device."
+                    )
+                case "expired_token": throw Self.expired
+                default: throw error
+                }
+            } catch let error as NetworkingError where error.mayPass {
+                // Less often where it is hard to come through.
+                interval *= 2
+            }
+        }
+    }
+
+    private static var expired: OAuthError {
+        OAuthError(.expired, code: "expired_token", "The code for the other device has run out. Sign in anew.")
+    }
+
+    private struct Answer: Decodable {
+        let deviceCode: String?
+        let userCode: String?
+        let page: String?
+        let completePage: String?
+        let lifetime: Double?
+        let interval: Double?
+        let error: String?
+        let explanation: String?
+
+        enum CodingKeys: String, CodingKey {
+            case deviceCode = "device_code"
+            case userCode = "user_code"
+            case page = "verification_uri"
+            case completePage = "verification_uri_complete"
+            case lifetime = "expires_in"
+            case interval
+            case error
+            case explanation = "error_description"
+        }
+    }
+}
+
+extension NetworkingError {
+    /// Whether it is about the way, on which it may be better later.
+    fileprivate var mayPass: Bool {
+        switch kind {
+        case .offline, .nameResolution, .connection, .connectionLost, .timeout, .deadline: true
+        default: false
+        }
+    }
+}
+#endif

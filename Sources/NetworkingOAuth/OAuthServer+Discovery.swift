@@ -1,0 +1,127 @@
+#if Crypto
+import HTTPTypes
+public import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension OAuthServer {
+    /// Gets the metadata of a provider (RFC 8414), or its OpenID configuration where it has only that.
+    ///
+    /// ```swift
+    /// let server = try await OAuthServer.discovered(from: "https://login.example.com", over: URLSession.shared)
+    /// ```
+    ///
+    /// A system with an issuer does it by itself.
+    ///
+    /// - Parameters:
+    ///   - issuer: What the provider calls itself: an https URL, or one on this machine.
+    ///   - network: What sends the requests, which go where they say and are not authenticated.
+    /// - Returns: The provider's endpoints.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` when there is no metadata, or when it is not this
+    ///   issuer's; `NetworkingError` when the provider cannot be reached.
+    public static func discovered(
+        from issuer: String,
+        over network: some NetworkingComponent
+    ) async throws -> OAuthServer {
+        guard let url = URL(string: issuer), url.host() != nil, url.query() == nil, url.fragment() == nil else {
+            throw OAuthError(
+                .misconfigured,
+                "The issuer of the system is no URL of a provider, such as https://login.example.com."
+            )
+        }
+        var failure = OAuthError(.discovery, "The provider has no metadata. Check the issuer, or name the endpoints.")
+        for place in wellKnownPlaces(of: url) {
+            var request = HTTPRequestData(method: .get, url: place)
+            request.headerFields[.accept] = "application/json"
+            let response = try await network.plainAnswer(to: request)
+            guard response.status == .ok else {
+                failure = noMetadata(response, at: place)
+                continue
+            }
+            guard let metadata = try? JSONDecoder().decode(Metadata.self, from: response.data) else {
+                failure = noMetadata(response, at: place)
+                continue
+            }
+            return try metadata.server(of: issuer)
+        }
+        throw failure
+    }
+
+    /// RFC 8414 section 3.1 puts the known path before that of the issuer, OpenID Connect Discovery 1.0 section 4 behind it.
+    private static func wellKnownPlaces(of issuer: URL) -> [URL] {
+        guard var components = URLComponents(url: issuer, resolvingAgainstBaseURL: true) else { return [] }
+        let path =
+            components.percentEncodedPath.hasSuffix("/")
+            ? String(components.percentEncodedPath.dropLast()) : components.percentEncodedPath
+        let paths = ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"]
+        return paths.compactMap { path in
+            components.percentEncodedPath = path
+            return components.url
+        }
+    }
+
+    private static func noMetadata(_ response: HTTPResponseData, at place: URL) -> OAuthError {
+        OAuthError(
+            .discovery,
+            statusCode: response.status.code,
+            "The provider has no metadata that can be read at \(place.path()) (status \(response.status.code)). "
+                + "Check the issuer, or name the endpoints."
+        )
+    }
+}
+
+/// The metadata of a provider, as far as it is used (RFC 8414 section 2).
+private struct Metadata: Decodable {
+    let issuer: String
+    let authorizationEndpoint: String?
+    let tokenEndpoint: String?
+    let revocationEndpoint: String?
+    let deviceAuthorizationEndpoint: String?
+    let challengeMethods: [String]?
+    let namesIssuer: Bool?
+
+    enum CodingKeys: String, CodingKey {
+        case issuer
+        case authorizationEndpoint = "authorization_endpoint"
+        case tokenEndpoint = "token_endpoint"
+        case revocationEndpoint = "revocation_endpoint"
+        case deviceAuthorizationEndpoint = "device_authorization_endpoint"
+        case challengeMethods = "code_challenge_methods_supported"
+        case namesIssuer = "authorization_response_iss_parameter_supported"
+    }
+
+    func server(of asked: String) throws -> OAuthServer {
+        // Section 3.3: one that calls itself otherwise may be somebody else's.
+        guard issuer == asked || issuer == "\(asked)/" || "\(issuer)/" == asked else {
+            throw OAuthError(
+                .discovery,
+                "The metadata is of another issuer than the one that was asked for, so it was not used. Check the issuer."
+            )
+        }
+        guard let tokenEndpoint = tokenEndpoint.flatMap({ URL(string: $0) }) else {
+            throw OAuthError(
+                .discovery,
+                "The metadata names no token endpoint. Name the endpoints in place of the issuer."
+            )
+        }
+        guard challengeMethods?.contains(ProofKey.method) ?? true else {
+            throw OAuthError(
+                .discovery,
+                "The provider has no PKCE with \(ProofKey.method), without which a code could be stolen. Ask it for that."
+            )
+        }
+        return OAuthServer(
+            issuer: issuer,
+            authorizationEndpoint: authorizationEndpoint.flatMap { URL(string: $0) },
+            tokenEndpoint: tokenEndpoint,
+            revocationEndpoint: revocationEndpoint.flatMap { URL(string: $0) },
+            deviceAuthorizationEndpoint: deviceAuthorizationEndpoint.flatMap { URL(string: $0) },
+            namesIssuerInCallbacks: namesIssuer ?? false
+        )
+    }
+}
+#endif

@@ -1,0 +1,74 @@
+#if Crypto
+import Crypto
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Proves that who redeems an authorization code is who asked for it: PKCE with SHA-256 (RFC 7636).
+///
+/// Signing in makes one by itself. This is for who speaks to a provider in a way of their own.
+///
+/// ```swift
+/// let key = ProofKey()
+/// url.append(queryItems: [URLQueryItem(name: "code_challenge", value: key.challenge)])
+/// ```
+public struct ProofKey: Sendable, Hashable {
+    /// The secret, which goes to the token endpoint: 43 to 128 unreserved characters.
+    public let verifier: String
+
+    /// Makes one from the environment's source of secrets.
+    ///
+    /// - Parameter length: How many characters the verifier has, 6 bits of chance each.
+    /// - Precondition: The length is from 43 to 128 (RFC 7636 section 4.1).
+    public init(length: Int = 43) {
+        precondition((43...128).contains(length), "a verifier has 43 to 128 characters (is \(length))")
+        let bytes = NetworkEnvironment.current.secureRandom.bytes((length * 3 + 3) / 4)
+        verifier = String(Base64URL.encode(bytes).prefix(length))
+    }
+
+    /// Uses a verifier that is there.
+    ///
+    /// - Parameter verifier: The verifier; nil comes back for one that is none by RFC 7636 section 4.1.
+    public init?(verifier: String) {
+        let isUnreserved = { (byte: UInt8) in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "-._~".utf8.contains(byte)
+            }
+        }
+        guard (43...128).contains(verifier.utf8.count), verifier.utf8.allSatisfy(isUnreserved) else { return nil }
+        self.verifier = verifier
+    }
+
+    /// What goes to the authorization endpoint: the SHA-256 of the verifier, in base64url.
+    public var challenge: String {
+        Base64URL.encode(SHA256.hash(data: Data(verifier.utf8)))
+    }
+
+    /// The name of the way from one to the other.
+    public static let method = "S256"
+}
+
+extension ProofKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type, and nothing of the verifier.
+    public var description: String {
+        "ProofKey(<redacted>)"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: [:])
+    }
+}
+#endif

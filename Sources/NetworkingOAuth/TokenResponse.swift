@@ -1,0 +1,158 @@
+#if Crypto
+import HTTPTypes
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The answer of a token endpoint (RFC 6749 sections 5.1 and 5.2).
+struct TokenResponse {
+    let accessToken: String
+    let refreshToken: String?
+    let expirationDate: Date?
+    let scope: String?
+    let idToken: String?
+
+    /// Reads it.
+    ///
+    /// - Parameters:
+    ///   - response: The answer.
+    ///   - date: When it was asked for, from which the lifetime counts.
+    ///   - secrets: What it must not be quoted with.
+    /// - Throws: ``OAuthError`` when it is a refusal, or none of the protocol.
+    init(_ response: HTTPResponseData, at date: Date, hiding secrets: [String]) throws {
+        let fields = try? JSONDecoder().decode(Fields.self, from: response.data)
+        // Some refuse with a status of 200.
+        if let error = fields?.error, fields?.accessToken == nil {
+            throw Self.refusal(ProviderError(code: error, explanation: fields?.explanation, hiding: secrets), response)
+        }
+        guard response.status == .ok, let fields else { throw Self.noToken(response) }
+        guard let token = fields.accessToken, token.isSendable else {
+            throw OAuthError(
+                .invalidResponse,
+                statusCode: response.status.code,
+                "The token endpoint answered without an access token that could be sent. Report this to the provider."
+            )
+        }
+        guard fields.type.map({ $0.lowercased() == "bearer" }) ?? true else {
+            throw OAuthError(
+                .invalidResponse,
+                statusCode: response.status.code,
+                "The token endpoint gave out a token that is no bearer token, which is the only type that is known here."
+            )
+        }
+        accessToken = token
+        refreshToken = fields.refreshToken.flatMap { $0.isEmpty ? nil : $0 }
+        expirationDate = fields.lifetime.map { date.addingTimeInterval($0) }
+        scope = fields.scope
+        idToken = fields.idToken
+    }
+
+    private static func refusal(_ error: ProviderError, _ response: HTTPResponseData) -> OAuthError {
+        let wayOut =
+            switch error.code {
+            case "invalid_client", "unauthorized_client": "Check the client ID and how the app authenticates itself."
+            case "invalid_grant": "What was redeemed has run out or been used; sign in anew."
+            case "invalid_scope": "Check the scopes."
+            case "unsupported_grant_type": "Check what the app is registered for."
+            default: "The provider's documentation says what it means."
+            }
+        return OAuthError(
+            .tokenRefused,
+            code: error.code,
+            statusCode: response.status.code,
+            "The token endpoint refused\(error.text). \(wayOut)"
+        )
+    }
+
+    /// The error for what has nothing of the protocol.
+    private static func noToken(_ response: HTTPResponseData) -> OAuthError {
+        let status = response.status.code
+        let type = response.headerFields[.contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
+        let content = response.data.isEmpty ? "nothing" : Redaction.cut(Redaction.singleLine(type), to: 64)
+        let wayOut =
+            switch status {
+            case 300..<400: "It redirects, which is not followed with tokens; use the URL that it leads to."
+            case 429, 500...: "Try again later."
+            default: "Check its URL."
+            }
+        return OAuthError(
+            .invalidResponse,
+            statusCode: status,
+            "The token endpoint answered with status \(status) and \(content) in place of JSON. \(wayOut)"
+        )
+    }
+
+    /// The session that begins with these tokens.
+    var session: Session {
+        Session(
+            accessToken: accessToken,
+            refreshToken: refreshToken,
+            expirationDate: expirationDate,
+            scope: scope,
+            idToken: idToken
+        )
+    }
+
+    /// A session that goes on with these tokens; what they do not say stays as it was (RFC 6749 section 6).
+    func renewing(_ session: Session) -> Session {
+        var renewed = session.renewed(
+            accessToken: accessToken,
+            refreshToken: refreshToken,
+            expirationDate: expirationDate
+        )
+        renewed.scope = scope ?? session.scope
+        renewed.idToken = idToken ?? session.idToken
+        return renewed
+    }
+
+    /// What is read, as leniently as it can be without guessing.
+    private struct Fields: Decodable {
+        let accessToken: String?
+        let type: String?
+        let lifetime: Double?
+        let refreshToken: String?
+        let scope: String?
+        let idToken: String?
+        let error: String?
+        let explanation: String?
+
+        enum CodingKeys: String, CodingKey {
+            case accessToken = "access_token"
+            case type = "token_type"
+            case lifetime = "expires_in"
+            case refreshToken = "refresh_token"
+            case scope
+            case idToken = "id_token"
+            case error
+            case explanation = "error_description"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            let text = { (key: CodingKeys) in try? fields.decodeIfPresent(String.self, forKey: key) }
+            accessToken = text(.accessToken)
+            type = text(.type)
+            refreshToken = text(.refreshToken)
+            scope = text(.scope)
+            idToken = text(.idToken)
+            error = text(.error)
+            explanation = text(.explanation)
+            // Some write the number as text. What is no time says nothing of the token.
+            let seconds =
+                (try? fields.decodeIfPresent(Double.self, forKey: .lifetime)) ?? text(.lifetime).flatMap { Double($0) }
+            lifetime = seconds.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e10 ? $0 : nil }
+        }
+    }
+}
+
+extension String {
+    /// Whether it can stand in a header field (RFC 6749 appendix A.12).
+    fileprivate var isSendable: Bool {
+        !isEmpty && utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+}
+#endif

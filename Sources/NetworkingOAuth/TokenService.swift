@@ -1,0 +1,238 @@
+#if Crypto
+import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Gets, renews and revokes the tokens of one ``OAuthClient``.
+final class TokenService: Sendable {
+    let system: OAuthSystem
+    /// How requests that find nobody signed in come by tokens; nil when they do not.
+    let grant: OAuthGrant?
+    private let signInTimeout: Duration
+    private let state = Mutex(State())
+
+    private typealias SignIn = SharedFlight<Session>
+
+    private struct State {
+        weak var store: TokenStore<Session>?
+        /// The metadata, once it has been got.
+        var server: OAuthServer?
+        var signIn: SignIn?
+        /// What the provider has refused for good, so that it is not asked at each request.
+        var deadToken: String?
+    }
+
+    init(_ system: OAuthSystem, grant: OAuthGrant?, signInTimeout: Duration) {
+        self.system = system
+        self.grant = grant
+        self.signInTimeout = signInTimeout
+    }
+
+    /// Says where sessions go that begin here.
+    func fill(_ store: TokenStore<Session>) {
+        state.withLock { $0.store = store }
+    }
+
+    // MARK: Signing in
+
+    /// Signs in anew, in place of whoever is about to.
+    func signIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
+        let (signIn, former) = state.withLock { state in
+            let former = state.signIn
+            let signIn = SignIn()
+            state.signIn = signIn
+            return (signIn, former)
+        }
+        former?.end(with: .failure(OAuthError.superseded))
+        start(signIn, by: grant, over: network)
+        return try await signIn.valueForCreator()
+    }
+
+    /// Signs in, or waits with those who do already.
+    func joinSignIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
+        let (signIn, passenger) = state.withLock { state -> (SignIn, SignIn.Passenger?) in
+            if let signIn = state.signIn, let passenger = signIn.join() { return (signIn, passenger) }
+            let signIn = SignIn()
+            state.signIn = signIn
+            return (signIn, nil)
+        }
+        if let passenger { return try await signIn.value(for: passenger) }
+        start(signIn, by: grant, over: network)
+        return try await signIn.valueForCreator()
+    }
+
+    /// Ends what is under way, so that nobody is signed in by it later, and forgets what was of the former user.
+    func abandonSignIn() {
+        let signIn = state.withLock { state in
+            defer { state.signIn = nil }
+            state.deadToken = nil
+            return state.signIn
+        }
+        signIn?.end(with: .failure(OAuthError.superseded))
+    }
+
+    private func start(_ signIn: SignIn, by grant: OAuthGrant, over network: AnyNetworkingComponent) {
+        signIn.start { [self] in
+            let clock = NetworkEnvironment.current.clock
+            // A page can stay open for ever.
+            let alarm = clock.alarm(at: clock.now + signInTimeout) { [signInTimeout] in
+                signIn.end(
+                    with: .failure(
+                        OAuthError(
+                            .expired,
+                            "Nobody signed in within \(signInTimeout). Sign in anew, or allow more time."
+                        )
+                    )
+                )
+            }
+            defer { alarm.cancel() }
+            let session = try await session(by: grant, over: network)
+            try Task.checkCancellation()
+            land(session, of: signIn)
+            return session
+        }
+    }
+
+    /// Puts a session into the store, unless somebody has signed out or begun anew.
+    private func land(_ session: Session, of signIn: SignIn) {
+        let store = state.withLock { state -> TokenStore<Session>? in
+            guard state.signIn === signIn else { return nil }
+            state.signIn = nil
+            return state.store
+        }
+        store?.set(session)
+    }
+
+    // MARK: Grants
+
+    /// Gets a session by a grant.
+    func session(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
+        let server = try await server(over: network)
+        switch grant {
+        case .authorizationCode(let agent):
+            let authorization = try OAuthAuthorization(for: system, at: server)
+            let callback = try await agent.authorize(authorization)
+            try Task.checkCancellation()
+            guard callback.authorization.isSame(as: authorization) else {
+                throw OAuthError(
+                    .invalidCallback,
+                    "The user agent brought back the answer to another page. Sign in anew."
+                )
+            }
+            let code = try callback.authorization.code(of: callback.url)
+            let fields = [
+                URLQueryItem(name: "code", value: code),
+                URLQueryItem(name: "redirect_uri", value: callback.authorization.redirectURI.absoluteString),
+                URLQueryItem(name: "code_verifier", value: authorization.proofKey.verifier),
+            ]
+            return try await endpoint(of: server, over: network).tokens(for: "authorization_code", fields).session
+        case .deviceCode(let show):
+            return try await DeviceFlow(system: system, server: server, network: network).session(showing: show)
+        case .clientCredentials:
+            let scope = system.scopes.joined(separator: " ")
+            let fields = scope.isEmpty ? [] : [URLQueryItem(name: "scope", value: scope)]
+            return try await endpoint(of: server, over: network).tokens(for: "client_credentials", fields).session
+        }
+    }
+
+    /// Renews a session with its refresh token (RFC 6749 section 6).
+    func renewed(_ session: Session, over network: AnyNetworkingComponent) async throws -> Session {
+        guard let token = session.refreshToken else {
+            if case .clientCredentials? = grant { return try await self.session(by: .clientCredentials, over: network) }
+            throw OAuthError.signInRequired(because: "and there is no refresh token to renew it")
+        }
+        guard state.withLock({ $0.deadToken != token }) else { throw Self.refused(nil) }
+        do {
+            let endpoint = try await endpoint(of: server(over: network), over: network)
+            let fields = [URLQueryItem(name: "refresh_token", value: token)]
+            return try await endpoint.tokens(for: "refresh_token", fields).renewing(session)
+        } catch let error as OAuthError where error.code == "invalid_grant" {
+            state.withLock { $0.deadToken = token }
+            throw Self.refused(error)
+        }
+    }
+
+    private static func refused(_ error: OAuthError?) -> OAuthError {
+        .signInRequired(because: "and the provider refuses to renew it (invalid_grant)", code: "invalid_grant", error)
+    }
+
+    /// Tells the provider that the tokens of a session are not used any more, where it wants to know.
+    func revoke(_ session: Session, over network: AnyNetworkingComponent) async throws {
+        let url: URL?
+        do {
+            url = try await server(over: network).revocationEndpoint
+        } catch let error where !(error is CancellationError) {
+            throw OAuthError(
+                .revocation,
+                underlying: error,
+                "Nobody is signed in here any more, but the provider could not be asked where to void the tokens. "
+                    + "They are good until they run out."
+            )
+        }
+        guard let url else { return }
+        try await Revocation(endpoint: TokenEndpoint(system: system, url: url, network: network)).revoke(session)
+    }
+
+    private func endpoint(of server: OAuthServer, over network: AnyNetworkingComponent) -> TokenEndpoint {
+        TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
+    }
+
+    /// The provider's endpoints, whose metadata is got once. Two who need it at the same moment may both ask for it.
+    private func server(over network: AnyNetworkingComponent) async throws -> OAuthServer {
+        switch system.source {
+        case .known(let server): return server
+        case .discovered(let issuer):
+            if let server = state.withLock({ $0.server }) { return server }
+            let server = try await OAuthServer.discovered(from: issuer, over: network)
+            state.withLock { $0.server = server }
+            return server
+        }
+    }
+}
+
+extension OAuthError {
+    static var superseded: OAuthError {
+        OAuthError(.superseded, "Somebody signed out, or began to sign in anew, before this came to its end.")
+    }
+
+    fileprivate static func signInRequired(
+        because reason: String,
+        code: String? = nil,
+        _ underlying: OAuthError? = nil
+    ) -> OAuthError {
+        OAuthError(
+            .signInRequired,
+            code: code,
+            statusCode: underlying?.statusCode,
+            underlying: underlying,
+            "The access token has run out or was refused, \(reason). Have the user sign in anew."
+        )
+    }
+}
+
+/// Gets tokens when a request needs them.
+struct TokenServiceDelegate: AuthenticationDelegate {
+    let service: TokenService
+
+    func authorize(over network: any NetworkingComponent) async throws -> Session {
+        guard let grant = service.grant else { throw SignedOut() }
+        let network = AnyNetworkingComponent(network)
+        // The app's own tokens are nobody's sign-in.
+        if case .clientCredentials = grant { return try await service.session(by: grant, over: network) }
+        return try await service.joinSignIn(by: grant, over: network)
+    }
+
+    func refresh(
+        _ session: Session,
+        after response: HTTPResponseData?,
+        over network: any NetworkingComponent
+    ) async throws -> Session {
+        try await service.renewed(session, over: AnyNetworkingComponent(network))
+    }
+}
+#endif
