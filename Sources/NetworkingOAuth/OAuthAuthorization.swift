@@ -85,6 +85,7 @@ public struct OAuthAuthorization: Sendable {
     /// It goes where the redirect URI says and has this state, whatever it answers.
     ///
     /// - Parameter url: The URL.
+    /// - Returns: Whether it is.
     public func isAnswered(by url: URL) -> Bool {
         guard isRedirect(url), let fields = try? CallbackFields(of: url), let state = fields["state"] else {
             return false

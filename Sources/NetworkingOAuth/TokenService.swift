@@ -182,7 +182,9 @@ final class TokenService: Sendable {
         TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
     }
 
-    /// The provider's endpoints, whose metadata is got once. Two who need it at the same moment may both ask for it.
+    /// The provider's endpoints, whose metadata is got once.
+    ///
+    /// Two who need it at the same moment may both ask for it.
     private func server(over network: AnyNetworkingComponent) async throws -> OAuthServer {
         switch system.source {
         case .known(let server): return server
