@@ -42,7 +42,9 @@ public struct OAuthProxy: Sendable {
                 "It is not said how to sign in. Name a grant: signIn(with: .authorizationCode(browser))."
             )
         }
-        return try await client.service.signIn(by: grant, over: network)
+        return try await withEnvironment(network.environmentOfCredentials) {
+            try await client.service.signIn(by: grant, over: network)
+        }
     }
 
     /// Signs out: forgets the tokens, and then has the provider void them (RFC 7009), where it can.
@@ -57,7 +59,9 @@ public struct OAuthProxy: Sendable {
         let session = client.session
         client.tokens.remove()
         guard let session else { return }
-        try await client.service.revoke(session, over: network)
+        try await withEnvironment(network.environmentOfCredentials) {
+            try await client.service.revoke(session, over: network)
+        }
     }
 
     /// Signs in with tokens that come from elsewhere.

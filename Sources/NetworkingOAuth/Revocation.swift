@@ -26,8 +26,12 @@ struct Revocation {
         let response: HTTPResponseData
         do {
             response = try await endpoint.answer(to: fields)
-        } catch let error as NetworkingError {
-            throw Self.failed(nil, underlying: error, "\(error.kind)")
+        } catch let error where !(error is CancellationError) {
+            throw Self.failed(
+                nil,
+                underlying: error,
+                (error as? NetworkingError).map { "\($0.kind)" } ?? "\(Swift.type(of: error))"
+            )
         }
         guard response.status.kind != .successful else { return }
         let answer = try? JSONDecoder().decode([String: String].self, from: response.data)

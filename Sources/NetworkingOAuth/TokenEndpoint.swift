@@ -54,6 +54,10 @@ struct TokenEndpoint {
         }
         var request = HTTPRequestData(method: .post, url: url, body: .form(fields))
         request.headerFields[.accept] = "application/json"
+        // The provider may quote them; what is shorter is likely to be part of other words.
+        for secret in secrets(among: fields) where secret.utf8.count >= 6 {
+            request.markSecret(secret)
+        }
         if let credential {
             request.setCredential(credential, for: .authorization)
         }

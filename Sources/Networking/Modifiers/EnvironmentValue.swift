@@ -22,6 +22,16 @@ extension NetworkingComponent {
     }
 }
 
+extension NetworkingComponent {
+    /// The environment as the stack's `authenticated` sees it, for what signs in through the stack and is none of its requests.
+    package var environmentOfCredentials: NetworkEnvironment {
+        stackParts(of: self).prefix { !($0 is any Authenticating) }
+            .reduce(.current) { environment, part in
+                (part as? EnvironmentValue).map { environment.merging($0.environment) } ?? environment
+            }
+    }
+}
+
 struct EnvironmentValue: NetworkingModifier, CustomStringConvertible, CustomReflectable {
     /// The default environment with the one value set.
     let environment: NetworkEnvironment

@@ -122,6 +122,7 @@ extension Redaction {
     // MARK: Text
 
     private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        if let json = unnamedJSON(data, type, style) { return json }
         // What is left out need not be looked at, unless it is the end of something marked.
         var bytes = data[...]
         if secretValues.isEmpty, bytes.count > style.limit {
@@ -136,6 +137,20 @@ extension Redaction {
         let line = style.isPretty ? Self.indentedLines(shown) : Self.escapedLine(shown)
         guard bytes.count < data.count else { return Self.cut(line, to: style.limit, of: data.count) }
         return "\(line)… (\(data.count) bytes)"
+    }
+
+    /// JSON that does not say that it is, where something in it is hidden.
+    private func unnamedJSON(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        guard data.count <= style.parsingLimit,
+            let first = data.first(where: { $0 > 32 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
+            let text = type.text(of: data),
+            let json = JSONRedactor.redact(
+                Array(text.utf8),
+                layout: style.isPretty ? .pretty : .compact,
+                isHidden: hidesBodyField
+            ), json.hasHidden
+        else { return nil }
+        return Self.cut(hidingValues(in: json.text), to: style.limit, of: data.count)
     }
 
     // MARK: Parts

@@ -63,7 +63,7 @@ extension NetworkingComponent {
 }
 
 /// The modifiers of a stack, outermost first, and the transport.
-private func stackParts(of component: some NetworkingComponent) -> [Any] {
+func stackParts(of component: some NetworkingComponent) -> [Any] {
     (component as? any Layered)?.parts ?? [component]
 }
 

@@ -1,0 +1,112 @@
+#if Crypto
+#if canImport(AuthenticationServices) && (os(macOS) || os(iOS) || os(visionOS))
+public import AuthenticationServices
+import Foundation
+import Networking
+
+/// Shows the page in the system's own sheet, which knows the user's cookies and keeps what the user types from the app
+/// (`ASWebAuthenticationSession`).
+///
+/// ```swift
+/// let browser = WebAuthenticationSession { window }
+/// try await network.oauth(client).signIn(with: .authorizationCode(browser))
+/// ```
+///
+/// The redirect URI has a scheme of the app's (`com.example.shop:/callback`), or is an https URL of a domain that is associated with the
+/// app. Closing the sheet is ``OAuthError/denied``; a cancelled caller takes it away.
+public struct WebAuthenticationSession: OAuthUserAgent {
+    private let isEphemeral: Bool
+    private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
+
+    /// Creates a user agent.
+    ///
+    /// - Parameters:
+    ///   - isEphemeral: Whether the page starts without the browser's cookies and leaves none behind.
+    ///   - anchor: The window to show the sheet over, asked for on the main actor each time.
+    public init(isEphemeral: Bool = false, anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
+        self.isEphemeral = isEphemeral
+        self.anchor = anchor
+    }
+
+    /// Shows the page.
+    public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
+        let end = Suspension<URL>()
+        let sheet = await Sheet(anchor: anchor)
+        try await sheet.show(authorization, isEphemeral: isEphemeral, ending: end)
+        do {
+            return OAuthCallback(try await end.value(), to: authorization)
+        } catch is CancellationError {
+            await sheet.close()
+            throw CancellationError()
+        }
+    }
+}
+
+/// The sheet while it is shown.
+@MainActor
+private final class Sheet: NSObject, ASWebAuthenticationPresentationContextProviding {
+    private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
+    private var session: ASWebAuthenticationSession?
+
+    init(anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
+        self.anchor = anchor
+    }
+
+    func show(_ authorization: OAuthAuthorization, isEphemeral: Bool, ending end: Suspension<URL>) throws {
+        let session = ASWebAuthenticationSession(url: authorization.url, callback: try authorization.callback) {
+            url,
+            error in
+            if let url {
+                end.resume(with: .success(url))
+            } else if (error as? ASWebAuthenticationSessionError)?.code == .canceledLogin {
+                end.resume(with: .failure(OAuthError.denied))
+            } else {
+                end.resume(with: .failure(OAuthError.cannotBeShown(error)))
+            }
+        }
+        session.presentationContextProvider = self
+        session.prefersEphemeralWebBrowserSession = isEphemeral
+        self.session = session
+        guard session.start() else { throw OAuthError.cannotBeShown(nil) }
+    }
+
+    func close() {
+        session?.cancel()
+    }
+
+    // Called on the main thread, whether or not the protocol says so.
+    nonisolated func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor {
+        MainActor.assumeIsolated { anchor() }
+    }
+}
+
+extension OAuthAuthorization {
+    /// What the system takes for the answer.
+    fileprivate var callback: ASWebAuthenticationSession.Callback {
+        get throws {
+            switch (redirectURI.scheme?.lowercased(), redirectURI.host()) {
+            case ("https", let host?):
+                return .https(host: host, path: redirectURI.path())
+            case (let scheme?, _) where scheme != "http":
+                return .customScheme(scheme)
+            default:
+                throw OAuthError(
+                    .misconfigured,
+                    "The system's sheet cannot be sent back to http. Register a redirect URI with a scheme of the app's, or with https."
+                )
+            }
+        }
+    }
+}
+
+extension OAuthError {
+    fileprivate static func cannotBeShown(_ error: (any Error)?) -> OAuthError {
+        OAuthError(
+            .misconfigured,
+            underlying: error,
+            "The page to sign in at could not be shown. Check the window that it is shown over."
+        )
+    }
+}
+#endif
+#endif

@@ -1,0 +1,143 @@
+#if Crypto
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingOAuth
+import NetworkingTesting
+import Synchronization
+import Testing
+
+/// Signing in with another device (RFC 8628).
+@Suite(.timeLimit(.minutes(1)))
+struct DeviceCodeTests {
+    private let provider = ScriptedProvider()
+    private let transport: MockTransport
+    private let client = OAuthClient(ScriptedProvider.system())
+    private let clock = ManualClock()
+    private let network: AnyNetworkingComponent
+
+    init() {
+        transport = provider.transport
+        network = provider.network(client, over: transport, clock)
+    }
+
+    private func signIn() -> Task<Session, any Error> {
+        Task { try await network.oauth(client).signIn(with: .deviceCode { _ in }) }
+    }
+
+    private final class Shown: Sendable {
+        let code = Mutex<OAuthDeviceCode?>(nil)
+    }
+
+    /// Lets the time come at which the provider is asked next.
+    private func ask(after seconds: Int) async throws {
+        let before = provider.get(\.forms).count
+        let start = clock.now.offset
+        while clock.nextDeadline.map({ $0.offset - start <= .seconds(seconds) }) != true { await Task.yield() }
+        clock.advance(by: .seconds(seconds) - .milliseconds(1))
+        for _ in 0..<100 { await Task.yield() }
+        #expect(provider.get(\.forms).count == before)
+        clock.advance(by: .milliseconds(1))
+        while provider.get(\.forms).count == before { await Task.yield() }
+    }
+
+    @Test func asksUntilTheUserIsDone() async throws {
+        let shown = Shown()
+        let call = Task {
+            try await network.oauth(client).signIn(with: .deviceCode { code in shown.code.withLock { $0 = code } })
+        }
+        try await ask(after: 5)
+        try await ask(after: 5)
+        provider.set(\.deviceIsApproved, true)
+        try await ask(after: 5)
+        let session = try await call.value
+        #expect(session == client.session)
+        let code = try #require(shown.code.withLock { $0 })
+        #expect(code.userCode == "WDJB-MJHT")
+        #expect(code.verificationURL.absoluteString == "https://login.example.com/go")
+        #expect("\(code)" == "Open https://login.example.com/go and enter WDJB-MJHT")
+        var dumped = ""
+        dump(code, to: &dumped)
+        #expect(!dumped.contains("device-secret"))
+        #expect(ScriptedProvider.form(transport.requests[0]) == ["scope": "orders profile", "client_id": "shop"])
+        #expect(
+            provider.get(\.forms)[2] == [
+                "grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": "device-secret",
+                "client_id": "shop",
+            ]
+        )
+    }
+
+    @Test func asksLessOftenWhenItIsTold() async throws {
+        let call = signIn()
+        provider.set(\.answers, [ScriptedProvider.refusal("slow_down"), ScriptedProvider.refusal("slow_down")])
+        try await ask(after: 5)
+        try await ask(after: 10)
+        provider.set(\.deviceIsApproved, true)
+        try await ask(after: 15)
+        _ = try await call.value
+    }
+
+    @Test func asksLessOftenWhenItDoesNotComeThrough() async throws {
+        let call = signIn()
+        provider.set(\.answers, [.failing(.offline)])
+        try await ask(after: 5)
+        provider.set(\.deviceIsApproved, true)
+        try await ask(after: 10)
+        _ = try await call.value
+    }
+
+    @Test(arguments: [
+        ("access_denied", OAuthError.Kind.denied), ("expired_token", .expired), ("invalid_client", .tokenRefused),
+    ])
+    func endsWhenTheProviderSaysSo(code: String, kind: OAuthError.Kind) async throws {
+        let call = signIn()
+        provider.set(\.answers, [ScriptedProvider.refusal(code)])
+        try await ask(after: 5)
+        let error = await #expect(throws: OAuthError.self) { try await call.value }
+        #expect(error?.kind == kind)
+        #expect(client.session == nil)
+    }
+
+    @Test func endsWhenTheCodeHasRunOut() async throws {
+        let call = signIn()
+        for _ in 0..<11 {
+            try await ask(after: 5)
+        }
+        let error = await #expect(throws: OAuthError.self) { try await call.value }
+        #expect(error?.kind == .expired)
+        #expect(provider.get(\.devicePolls) == 11)
+    }
+
+    @Test func aCancelledCallerAsksNoMore() async throws {
+        let call = signIn()
+        try await ask(after: 5)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        clock.advance(by: .seconds(60))
+        for _ in 0..<100 { await Task.yield() }
+        #expect(provider.get(\.devicePolls) == 1)
+    }
+
+    @Test(arguments: [
+        MockResponse.text("<html>"), .ok(), .status(.notFound), ScriptedProvider.refusal("invalid_client"),
+    ])
+    func aProviderWithoutACodeIsAClearError(answer: MockResponse) async throws {
+        let transport = MockTransport { _ in answer }
+        let error = await #expect(throws: OAuthError.self) {
+            try await provider.network(client, over: transport).oauth(client).signIn(with: .deviceCode { _ in })
+        }
+        #expect(error?.kind == .invalidResponse || error?.kind == .tokenRefused)
+    }
+
+    @Test func aProviderWithoutTheEndpointIsAClearError() async throws {
+        var server = ScriptedProvider.server
+        server.deviceAuthorizationEndpoint = nil
+        let client = OAuthClient(OAuthSystem(server: server, clientID: "shop"))
+        let error = await #expect(throws: OAuthError.self) {
+            try await transport.oauth(client).signIn(with: .deviceCode { _ in })
+        }
+        #expect(error?.kind == .misconfigured)
+    }
+}
+#endif

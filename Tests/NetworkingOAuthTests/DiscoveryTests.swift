@@ -1,0 +1,125 @@
+#if Crypto
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingOAuth
+import NetworkingTesting
+import Testing
+
+/// The metadata of providers (RFC 8414).
+@Suite(.timeLimit(.minutes(1)))
+struct DiscoveryTests {
+    private static let metadata = """
+        {"issuer": "https://login.example.com/tenant", "authorization_endpoint": "https://login.example.com/authorize",
+        "token_endpoint": "https://login.example.com/token", "revocation_endpoint": "https://login.example.com/revoke",
+        "device_authorization_endpoint": "https://login.example.com/device",
+        "code_challenge_methods_supported": ["plain", "S256"],
+        "authorization_response_iss_parameter_supported": true, "scopes_supported": ["openid"]}
+        """
+
+    private func discover(
+        _ answers: [MockResponse],
+        from issuer: String = "https://login.example.com/tenant"
+    ) async throws -> (OAuthServer, MockTransport) {
+        let transport = MockTransport(answers)
+        return (try await OAuthServer.discovered(from: issuer, over: transport), transport)
+    }
+
+    @Test func metadataAreRead() async throws {
+        let (server, transport) = try await discover([.text(Self.metadata)])
+        var expected = ScriptedProvider.server
+        expected.issuer = "https://login.example.com/tenant"
+        expected.namesIssuerInCallbacks = true
+        #expect(server == expected)
+        #expect(transport.places == ["login.example.com/.well-known/oauth-authorization-server/tenant"])
+    }
+
+    @Test func theOpenIDConfigurationWillDo() async throws {
+        let (server, transport) = try await discover([.status(.notFound), .text(Self.metadata)])
+        #expect(server.tokenEndpoint == ScriptedProvider.server.tokenEndpoint)
+        #expect(
+            transport.places == [
+                "login.example.com/.well-known/oauth-authorization-server/tenant",
+                "login.example.com/tenant/.well-known/openid-configuration",
+            ]
+        )
+    }
+
+    @Test func anIssuerWithoutAPathHasThemAtTheTop() async throws {
+        let text = Self.metadata.replacing("/tenant", with: "")
+        let (_, transport) = try await discover([.text(text)], from: "https://login.example.com/")
+        #expect(transport.places == ["login.example.com/.well-known/oauth-authorization-server"])
+    }
+
+    @Test(arguments: [
+        (#""issuer": "https://evil.example""#, "another issuer"),
+        (#""issuer": "https://login.example.com/tenant/more""#, "another issuer"),
+    ])
+    func metadataOfAnotherIssuerAreRefused(issuer: String, text: String) async {
+        let metadata = Self.metadata.replacing(#""issuer": "https://login.example.com/tenant""#, with: issuer)
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains(text) == true)
+    }
+
+    @Test func aProviderWithoutPKCEIsRefused() async {
+        let metadata = Self.metadata.replacing(#", "S256""#, with: "")
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains("PKCE") == true)
+    }
+
+    @Test func metadataThatSayNothingOfPKCEWillDo() async throws {
+        let metadata = Self.metadata.replacing(#""code_challenge_methods_supported": ["plain", "S256"],"#, with: "")
+        let (server, _) = try await discover([.text(metadata)])
+        #expect(server.authorizationEndpoint != nil)
+    }
+
+    @Test(arguments: [
+        MockResponse.text("<html>"), .status(.internalServerError), .ok(), .redirect(to: "https://evil.example/"),
+    ])
+    func whatIsNoMetadataIsAClearError(answer: MockResponse) async {
+        let error = await #expect(throws: OAuthError.self) { try await discover([answer, answer]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains("openid-configuration") == true)
+    }
+
+    @Test(arguments: ["", "login", "http://login.example.com", "https://login.example.com?x=1"])
+    func anIssuerThatIsNoneIsRefused(issuer: String) async {
+        let transport = MockTransport { _ in .ok() }
+        let error = await #expect(throws: OAuthError.self) {
+            try await OAuthServer.discovered(from: issuer, over: transport)
+        }
+        #expect(error?.kind == .misconfigured)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aSystemWithAnIssuerAsksOnce() async throws {
+        let provider = ScriptedProvider()
+        let system = OAuthSystem.provider(
+            issuer: "https://login.example.com/tenant",
+            clientID: "shop",
+            redirectURI: ScriptedProvider.redirectURI
+        )
+        let client = OAuthClient(system)
+        let metadata = Self.metadata.replacing(
+            "iss_parameter_supported\": true",
+            with: "iss_parameter_supported\": false"
+        )
+        let answering = provider.transport
+        let transport = MockTransport { request in
+            if request.path?.hasPrefix("/.well-known") == true { return .text(metadata) }
+            let response = try await answering.data(request)
+            return MockResponse(status: response.status, data: response.data)
+        }
+        let network = provider.network(client, over: transport)
+        try await network.oauth(client).signIn(with: provider.user)
+        provider.expireTokens()
+        #expect(try await network.data(HTTPRequestData(path: "orders")).status == .ok)
+        try await network.oauth(client).signOut()
+        #expect(transport.places.filter { $0.contains("well-known") }.count == 1)
+        #expect(transport.requests[0].headerFields[.authorization] == nil)
+        #expect(provider.get(\.revoked).count == 2)
+    }
+}
+#endif

@@ -1,0 +1,321 @@
+#if Crypto
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingOAuth
+import NetworkingTesting
+import Testing
+
+/// Signing in, being signed in, and signing out.
+@Suite(.timeLimit(.minutes(1)))
+struct OAuthClientTests {
+    private let provider = ScriptedProvider()
+    private let transport: MockTransport
+    private let client = OAuthClient(ScriptedProvider.system())
+    private let clock = ManualClock()
+    private let network: AnyNetworkingComponent
+
+    init() {
+        transport = provider.transport
+        network = provider.network(client, over: transport, clock)
+    }
+
+    private func get(_ network: AnyNetworkingComponent? = nil) async throws -> String {
+        String(decoding: try await (network ?? self.network).data(HTTPRequestData(path: "orders")).data, as: UTF8.self)
+    }
+
+    // MARK: Signing in
+
+    @Test func signsInAndSendsTheToken() async throws {
+        let session = try await network.oauth(client).signIn(with: provider.user)
+        #expect(session == client.session)
+        #expect(session.accessToken == "access-2")
+        #expect(session.refreshToken == "refresh-2")
+        #expect(session.expirationDate == clock.date.addingTimeInterval(3_600))
+        #expect(try await get() == "hello")
+        #expect(transport.places == ["login.example.com/token", "api.example.com/v1/orders"])
+        #expect(transport.requests[1].headerFields[.authorization] == "Bearer access-2")
+    }
+
+    @Test func tokenRequestIsTheOneOfTheStandard() async throws {
+        try await network.oauth(client).signIn(with: provider.user)
+        let request = try #require(transport.requests.first)
+        #expect(request.method == .post)
+        #expect(request.headerFields[.contentType] == "application/x-www-form-urlencoded")
+        #expect(request.headerFields[.accept] == "application/json")
+        #expect(request.headerFields[.authorization] == nil)
+        var form = provider.get(\.forms)[0]
+        let verifier = form.removeValue(forKey: "code_verifier") ?? ""
+        #expect(ProofKey(verifier: verifier) != nil)
+        #expect(
+            form == [
+                "grant_type": "authorization_code", "code": "code-1", "redirect_uri": "com.example.shop:/callback",
+                "client_id": "shop",
+            ]
+        )
+    }
+
+    @Test func aSessionThatIsThereIsUsed() async throws {
+        try await network.oauth(client).signIn(with: provider.user)
+        let later = OAuthClient(ScriptedProvider.system(), session: client.session)
+        let transport = provider.transport
+        #expect(try await get(provider.network(later, over: transport, clock)) == "hello")
+        #expect(transport.places == ["api.example.com/v1/orders"])
+    }
+
+    @Test func nobodySignedInIsAnErrorThatSaysSo() async {
+        let error = await #expect(throws: NetworkingError.self) { try await get() }
+        #expect(error?.kind == .unauthorized)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aRequestSignsInWhereTheClientKnowsHow() async throws {
+        let client = OAuthClient(ScriptedProvider.system(), grant: provider.user)
+        let network = provider.network(client, over: transport, clock)
+        #expect(try await get(network) == "hello")
+        #expect(transport.places == ["login.example.com/token", "api.example.com/v1/orders"])
+        #expect(client.session?.accessToken == "access-2")
+    }
+
+    @Test func requestsOfTheSameMomentSignInOnce() async throws {
+        let pages = Pages()
+        let client = OAuthClient(
+            ScriptedProvider.system(),
+            grant: .authorizationCode(ScriptedAgent { try await pages.show($0) })
+        )
+        let network = provider.network(client, over: transport, clock)
+        async let first = get(network)
+        async let second = get(network)
+        async let third = network.oauth(client).client.session
+        let page = try await pages.next()
+        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        _ = try await (first, second, third)
+        #expect(pages.count == 1)
+        #expect(transport.places.filter { $0 == "login.example.com/token" }.count == 1)
+    }
+
+    @Test func signingInWithoutAGrantIsAnError() async {
+        let error = await #expect(throws: OAuthError.self) { try await network.oauth(client).signIn() }
+        #expect(error?.kind == .misconfigured)
+    }
+
+    @Test func whoeverSignsInAnewTakesThePlaceOfTheFormer() async throws {
+        let pages = Pages()
+        let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
+        let first = Task { try await network.oauth(client).signIn(with: grant) }
+        let lost = try await pages.next()
+        let second = Task { try await network.oauth(client).signIn(with: grant) }
+        let error = await #expect(throws: OAuthError.self) { try await first.value }
+        #expect(error?.kind == .superseded)
+        let page = try await pages.next()
+        lost.answer.resume(with: .success(provider.approve(lost.authorization.url)))
+        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        #expect(try await second.value == client.session)
+        #expect(provider.get(\.forms).count == 1)
+    }
+
+    @Test func aCancelledSignInEndsThePageAndSignsNobodyIn() async throws {
+        let pages = Pages()
+        let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
+        let call = Task { try await network.oauth(client).signIn(with: grant) }
+        let page = try await pages.next()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        while page.answer.isPending { await Task.yield() }
+        #expect(client.session == nil)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aPageThatNobodyAnswersEndsInTime() async throws {
+        let pages = Pages()
+        let client = OAuthClient(ScriptedProvider.system(), signInTimeout: .seconds(300))
+        let network = provider.network(client, over: transport, clock)
+        let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
+        let call = Task { try await network.oauth(client).signIn(with: grant) }
+        _ = try await pages.next()
+        clock.advance(by: .seconds(300))
+        let error = await #expect(throws: OAuthError.self) { try await call.value }
+        #expect(error?.kind == .expired)
+    }
+
+    @Test func anotherPagesAnswerIsRefused() async throws {
+        let other = Pages()
+        let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await other.show($0) })
+        let waiting = Task { try await network.oauth(OAuthClient(ScriptedProvider.system())).signIn(with: grant) }
+        let foreign = try await other.next().authorization
+        struct Mistaken: OAuthUserAgent {
+            let provider: ScriptedProvider
+            let foreign: OAuthAuthorization
+
+            func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
+                OAuthCallback(provider.approve(foreign.url), to: foreign)
+            }
+        }
+        let error = await #expect(throws: OAuthError.self) {
+            try await network.oauth(client)
+                .signIn(with: .authorizationCode(Mistaken(provider: provider, foreign: foreign)))
+        }
+        #expect(error?.kind == .invalidCallback)
+        #expect(transport.requests.isEmpty)
+        waiting.cancel()
+    }
+
+    // MARK: Through the stack
+
+    /// The requests of the protocol are the stack's as all others, but for what it would do to them.
+    @Test func theStackSeesTheRequestsAndChangesNothing() async throws {
+        let recorder = RequestRecorder()
+        let network = network.checkedStatusCode().recorded(by: recorder)
+            .server(headerField: .userAgent, "Shop/2.1").server(customHeaderField: "X-Tenant", "7")
+        try await network.oauth(client).signIn(with: provider.user)
+        let request = try #require(recorder.requests.first)
+        #expect(request.url?.absoluteString == "https://login.example.com/token")
+        #expect(request.headerFields[.userAgent] == nil)
+        #expect(request.headerFields.count == 2)
+    }
+
+    @Test func refusalsAreTheSameInAStackThatChecksStatuses() async throws {
+        provider.set(\.answers, [ScriptedProvider.refusal("invalid_client")])
+        let error = await #expect(throws: OAuthError.self) {
+            try await network.checkedStatusCode().oauth(client).signIn(with: provider.user)
+        }
+        #expect(error?.code == "invalid_client")
+    }
+
+    @Test func twoClientsOfOneStackAreToldApartByMethod() async throws {
+        var system = ScriptedProvider.system()
+        system.authenticationMethod = AuthenticationMethod(rawValue: "partner")
+        let partner = OAuthClient(
+            system,
+            session: Session(accessToken: "partner-token", expirationDate: clock.date.addingTimeInterval(999))
+        )
+        try await network.oauth(client).signIn(with: provider.user)
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.authenticated(oauth: client).authenticated(oauth: partner)
+            .server(authority: "api.example.com").environment(\.clock, .manual(clock))
+        for method in [AuthenticationMethod.oauth, system.authenticationMethod, .anonymous] {
+            var request = HTTPRequestData(path: "orders")
+            request.authenticationMethod = method
+            try await network.data(request)
+        }
+        #expect(
+            transport.requests.map { $0.headerFields[.authorization] } == [
+                "Bearer access-2", "Bearer partner-token", nil,
+            ]
+        )
+    }
+
+    // MARK: Setting, subscribing, signing out
+
+    @Test func sessionsFromElsewhereAreSetAndToldOf() async throws {
+        let changes = client.changes
+        let account = network.oauth(client)
+        account.set(Session(accessToken: "given", refreshToken: "given-too"))
+        try await account.signIn(with: provider.user)
+        try await account.signOut()
+        var seen: [String] = []
+        for await change in changes {
+            switch change {
+            case .set(let session): seen.append("set \(session.accessToken)")
+            case .refreshed(let session): seen.append("refreshed \(session.accessToken)")
+            case .removed: seen.append("removed")
+            }
+            if seen.count == 3 { break }
+        }
+        #expect(seen == ["set given", "set access-2", "removed"])
+    }
+
+    @Test func signingOutRevokesBothTokens() async throws {
+        let account = network.oauth(client)
+        try await account.signIn(with: provider.user)
+        try await account.signOut()
+        #expect(client.session == nil)
+        #expect(provider.get(\.revoked) == ["refresh-2", "access-2"])
+        let form = ScriptedProvider.form(transport.requests[1])
+        #expect(form == ["token": "refresh-2", "token_type_hint": "refresh_token", "client_id": "shop"])
+        await #expect(throws: NetworkingError.self) { try await get() }
+        try await account.signOut()
+        #expect(provider.get(\.revoked).count == 2)
+    }
+
+    @Test func aProviderThatCannotBeToldIsAnErrorAndTheUserIsSignedOut() async throws {
+        let account = network.oauth(client)
+        try await account.signIn(with: provider.user)
+        provider.set(\.revocationAnswer, .status(.serviceUnavailable))
+        let refused = await #expect(throws: OAuthError.self) { try await account.signOut() }
+        #expect(refused?.kind == .revocation)
+        #expect(refused?.statusCode == 503)
+        #expect(client.session == nil)
+        account.set(Session(accessToken: "given"))
+        provider.set(\.revocationAnswer, .failing(.offline))
+        let offline = await #expect(throws: OAuthError.self) { try await account.signOut() }
+        #expect(offline?.kind == .revocation)
+        #expect(client.session == nil)
+        // Some revoke one type alone.
+        account.set(Session(accessToken: "given"))
+        provider.set(\.revocationAnswer, ScriptedProvider.refusal("unsupported_token_type"))
+        try await account.signOut()
+    }
+
+    @Test func signingOutEndsASignInThatIsUnderWay() async throws {
+        let pages = Pages()
+        let grant = OAuthGrant.authorizationCode(ScriptedAgent { try await pages.show($0) })
+        let call = Task { try await network.oauth(client).signIn(with: grant) }
+        let page = try await pages.next()
+        try await network.oauth(client).signOut()
+        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        let error = await #expect(throws: OAuthError.self) { try await call.value }
+        #expect(error?.kind == .superseded)
+        #expect(client.session == nil)
+    }
+
+    @Test func sessionsAreKept() async throws {
+        let storage = InMemorySessionStorage()
+        let client = OAuthClient(ScriptedProvider.system(), in: storage)
+        let account = provider.network(client, over: transport, clock).oauth(client)
+        try await account.signIn(with: provider.user)
+        #expect(storage.session(for: "") == client.session)
+        #expect(storage.session(for: "")?.refreshToken == "refresh-2")
+        try await account.signOut()
+        #expect(storage.userIDs().isEmpty)
+    }
+
+    /// A client lives as long as somebody has it.
+    @Test func aClientIsLetGo() async throws {
+        weak var last: OAuthClient?
+        do {
+            let client = OAuthClient(ScriptedProvider.system(), grant: provider.user)
+            last = client
+            #expect(try await get(provider.network(client, over: transport, clock)) == "hello")
+        }
+        #expect(last == nil)
+    }
+}
+
+/// Pages that are shown until a test answers them.
+private final class Pages: Sendable {
+    struct Page {
+        let authorization: OAuthAuthorization
+        let answer: Suspension<URL>
+    }
+
+    private let shown = AsyncStream.makeStream(of: Page.self)
+    private let counter = LockedCounter()
+
+    var count: Int { counter.value }
+
+    func show(_ authorization: OAuthAuthorization) async throws -> URL {
+        let page = Page(authorization: authorization, answer: Suspension())
+        counter.increment()
+        shown.continuation.yield(page)
+        return try await page.answer.value()
+    }
+
+    func next() async throws -> Page {
+        for await page in shown.stream {
+            return page
+        }
+        throw CancellationError()
+    }
+}
+#endif

@@ -1,3 +1,0 @@
-import Networking
-import NetworkingOAuth
-import Testing

@@ -1,0 +1,186 @@
+#if Crypto
+import Foundation
+import HTTPTypes
+import Logging
+import Networking
+import NetworkingOAuth
+import NetworkingTesting
+import Testing
+
+/// What is sent to the endpoints of a provider, and what may come from there.
+@Suite(.timeLimit(.minutes(1)))
+struct TokenEndpointTests {
+    private let provider = ScriptedProvider()
+    private let transport: MockTransport
+
+    init() {
+        transport = provider.transport
+    }
+
+    private func signIn(
+        _ system: OAuthSystem = ScriptedProvider.system(),
+        by grant: OAuthGrant? = nil
+    ) async throws -> Session {
+        let client = OAuthClient(system)
+        return try await provider.network(client, over: transport).oauth(client).signIn(with: grant ?? provider.user)
+    }
+
+    // MARK: Who the app is
+
+    @Test func anAppProvesItselfInTheBody() async throws {
+        _ = try await signIn(ScriptedProvider.system(.body(secret: "s+&=/ %é")))
+        #expect(provider.get(\.forms)[0]["client_id"] == "shop")
+        #expect(provider.get(\.forms)[0]["client_secret"] == "s+&=/ %é")
+        #expect(transport.requests[0].headerFields[.authorization] == nil)
+    }
+
+    /// RFC 6749 section 2.3.1: encoded as in a form, and then in base64.
+    @Test func anAppProvesItselfInTheHeader() async throws {
+        var system = ScriptedProvider.system(.basic(secret: "s+&=/ %é"))
+        system.clientID = "shop:1"
+        _ = try await signIn(system)
+        let pair = Data("shop%3A1:s%2B%26%3D%2F+%25%C3%A9".utf8).base64EncodedString()
+        #expect(transport.requests[0].headerFields[.authorization] == "Basic \(pair)")
+        #expect(provider.get(\.forms)[0]["client_id"] == nil)
+        #expect(provider.get(\.forms)[0]["client_secret"] == nil)
+    }
+
+    @Test func anAppIsLetInByItself() async throws {
+        let client = OAuthClient(ScriptedProvider.system(.basic(secret: "secret")), grant: .clientCredentials)
+        let clock = ManualClock()
+        let network = provider.network(client, over: transport, clock)
+        let request = HTTPRequestData(path: "orders")
+        #expect(try await network.data(request).status == .ok)
+        #expect(provider.get(\.forms) == [["grant_type": "client_credentials", "scope": "orders profile"]])
+        // There is no refresh token: it asks anew.
+        provider.expireTokens()
+        #expect(try await network.data(request).status == .ok)
+        clock.advance(by: .seconds(3_600))
+        #expect(try await network.data(request).status == .ok)
+        #expect(provider.get(\.forms).map { $0["grant_type"] } == Array(repeating: "client_credentials", count: 3))
+    }
+
+    @Test func furtherFieldsAreSent() async throws {
+        var system = ScriptedProvider.system()
+        system.tokenParameters = [URLQueryItem(name: "resource", value: "https://api.example.com/a b")]
+        _ = try await signIn(system)
+        #expect(provider.get(\.forms)[0]["resource"] == "https://api.example.com/a b")
+    }
+
+    // MARK: Where it is
+
+    @Test(arguments: ["http://login.example.com/token", "ftp://login.example.com/token", "login:token", "/token"])
+    func anEndpointThatOthersCanReadIsNotAsked(url: String) async throws {
+        var system = OAuthSystem(
+            server: OAuthServer(
+                authorizationEndpoint: URL(string: "https://login.example.com/authorize"),
+                tokenEndpoint: try #require(URL(string: url))
+            ),
+            clientID: "shop"
+        )
+        system.redirectURI = ScriptedProvider.redirectURI
+        let error = await #expect(throws: OAuthError.self) { try await signIn(system) }
+        #expect(error?.kind == .misconfigured)
+        #expect(error?.reason.contains("https") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: ["http://127.0.0.1:8080/token", "http://localhost/token", "http://[::1]/token"])
+    func anEndpointOnThisMachineIsAsked(url: String) async throws {
+        let transport = MockTransport { _ in .text(#"{"access_token":"a","token_type":"bearer"}"#) }
+        let client = OAuthClient(
+            OAuthSystem(server: OAuthServer(tokenEndpoint: try #require(URL(string: url))), clientID: "shop")
+        )
+        let session = try await transport.oauth(client).signIn(with: .clientCredentials)
+        #expect(session.accessToken == "a")
+    }
+
+    // MARK: What comes back
+
+    private static let noTokens: [(MockResponse, String)] = [
+        (MockResponse(status: .ok, data: Data("<html>".utf8), headerFields: [.contentType: "text/html"]), "text/html"),
+        (.status(.internalServerError), "500"),
+        (MockResponse(status: .badGateway, data: Data("<h1>".utf8), headerFields: [.contentType: "text/html"]), "502"),
+        (.ok(), "nothing"),
+        (.text("[]"), "JSON"),
+        (.text("{}"), "without an access token"),
+        (.text(#"{"access_token":""}"#), "without an access token"),
+        (.text(#"{"access_token":7}"#), "without an access token"),
+        (.text(#"{"access_token":"a\r\nX-Evil: 1"}"#), "without an access token"),
+        (.text(#"{"access_token":"a","token_type":"mac"}"#), "no bearer token"),
+        (.redirect(to: "https://evil.example/token", status: .temporaryRedirect), "redirects"),
+        (.status(.notFound), "Check its URL"),
+    ]
+
+    @Test(arguments: 0..<12)
+    func whatIsNoTokenIsAClearError(number: Int) async throws {
+        let (answer, text) = Self.noTokens[number]
+        provider.set(\.answers, [answer])
+        let error = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.reason.contains(text) == true, "\(error?.reason ?? "")")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func anAnswerWithoutAnEndIsNotRead() async throws {
+        provider.set(\.answers, [.ok(Data(repeating: 0x20, count: 2 << 20))])
+        let error = await #expect(throws: NetworkingError.self) { try await signIn() }
+        #expect(error?.kind == .tooLarge)
+    }
+
+    @Test func noAnswerIsTheErrorOfTheNetwork() async throws {
+        provider.set(\.answers, [.failing(.connectionLost)])
+        let error = await #expect(throws: NetworkingError.self) { try await signIn() }
+        #expect(error?.kind == .connectionLost)
+    }
+
+    @Test(arguments: ["invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "teapot"])
+    func aRefusalIsNamed(code: String) async throws {
+        provider.set(\.answers, [ScriptedProvider.refusal(code, "see the manual", status: .unauthorized)])
+        let error = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(error?.kind == .tokenRefused)
+        #expect(error?.code == code)
+        #expect(error?.statusCode == 401)
+        #expect(error?.reason.contains("\(code): see the manual") == true)
+        // GitHub's way.
+        provider.set(\.answers, [ScriptedProvider.refusal(code, status: .ok)])
+        let polite = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(polite?.code == code)
+    }
+
+    // MARK: Secrets
+
+    /// A provider that quotes what it got, in a stack that logs everything.
+    @Test func noSecretIsInAnErrorOrALog() async throws {
+        let log = LogCapture()
+        provider.set(\.suffix, "-verysecret")
+        let system = ScriptedProvider.system(.body(secret: "client-verysecret"))
+        let client = OAuthClient(system)
+        let network = provider.network(client, over: transport).logged(using: log.logger, detail: .body())
+        let quoting = ScriptedProvider.refusal(
+            "invalid_grant",
+            "code-1-verysecret of client-verysecret, or client%2Dverysecret, is wrong"
+        )
+        provider.set(\.answers, [quoting])
+        let error = await #expect(throws: OAuthError.self) {
+            try await network.oauth(client).signIn(with: provider.user)
+        }
+        try await network.oauth(client).signIn(with: provider.user)
+        provider.expireTokens()
+        _ = try await network.data(HTTPRequestData(path: "orders"))
+        try await network.oauth(client).signOut()
+        var dumped = ""
+        dump(error, to: &dumped)
+        dump(client, to: &dumped)
+        dump(system, to: &dumped)
+        dump(network.oauth(client), to: &dumped)
+        let verifiers = provider.get(\.forms).compactMap { $0["code_verifier"] }
+        let text =
+            "\(String(describing: error)) \(error?.localizedDescription ?? "") \(client) \(system) \(dumped) \(log.text)"
+        #expect(verifiers.count == 2)
+        #expect(log.text.contains("login.example.com/token"))
+        #expect(!text.contains("verysecret"))
+        #expect(!verifiers.contains { text.contains($0) })
+    }
+}
+#endif
