@@ -60,10 +60,12 @@ struct BodyDigestTests {
     }
 
     @Test func aBodyThatCanBeReadOnceIsLeftAlone() async throws {
-        let body = RequestBody.stream(AsyncStream<Data> { continuation in
-            continuation.yield(Data("once".utf8))
-            continuation.finish()
-        })
+        let body = RequestBody.stream(
+            AsyncStream<Data> { continuation in
+                continuation.yield(Data("once".utf8))
+                continuation.finish()
+            }
+        )
         let error = await #expect(throws: NetworkingError.self) {
             try await request(body).bodyDigest(using: SHA256.self)
         }

@@ -36,7 +36,8 @@ struct SignedTests {
                 try await upstream.send(request.with { $0.body = .json([1]) })
             }
         }
-        try await stack(transport).modified(Filling()).data(HTTPRequestData(method: .post, authority: "api.example.com"))
+        try await stack(transport).modified(Filling())
+            .data(HTTPRequestData(method: .post, authority: "api.example.com"))
         #expect(signer.requests.map { $0.headerFields[.contentType] } == ["application/json"])
     }
 
@@ -262,7 +263,8 @@ struct SignedTests {
     }
 
     @Test func outlinesShowTheSignerAndNoSecret() {
-        let network = transport.signed(with: signer, at: ["b.example", "A.example"]).server(authority: "api.example.com")
+        let network = transport.signed(with: signer, at: ["b.example", "A.example"])
+            .server(authority: "api.example.com")
         #expect(network.outline.contains("signed(with: NumberingSigner, at: a.example, b.example)\nMockTransport"))
         #expect("\(signer)" == "NumberingSigner(<redacted>)")
         #expect(!everyPrint(of: signer).contains("key"))

@@ -29,7 +29,9 @@ struct DigestAlgorithm: Sendable, Hashable {
         let name = name?.lowercased() ?? "md5"
         let suffix = "-sess"
         isSession = name.hasSuffix(suffix)
-        guard let function = Function(rawValue: isSession ? String(name.dropLast(suffix.count)) : name) else { return nil }
+        guard let function = Function(rawValue: isSession ? String(name.dropLast(suffix.count)) : name) else {
+            return nil
+        }
         hashFunction = function
     }
 

@@ -1,5 +1,4 @@
 #if Crypto
-import HTTPTypes
 import Networking
 
 /// What a server wants in a digest (RFC 7616 section 3.3).
@@ -48,8 +47,7 @@ struct DigestChallenge: Sendable {
 
     /// Whether values that a server has sent may be part of a header field, and are not too long for that.
     static func canBeSentBack(_ values: String...) -> Bool {
-        values.allSatisfy { HTTPField.isValidValue("\"\($0)\"") }
-            && values.reduce(0) { $0 + $1.utf8.count } <= longest
+        values.joined().utf8.allSatisfy { $0 >= 32 && $0 != 127 } && values.reduce(0) { $0 + $1.utf8.count } <= longest
     }
 
     /// What the digest of a request is to cover; nil where the server gives no choice.

@@ -127,7 +127,8 @@ struct ProtectionSpace: Sendable, Hashable {
             self.init(origin: request.origin, target: HTTPRequestData(path: String(text)).closedTarget)
             return
         }
-        guard let url = URL(string: String(text)), url.scheme == "https" || url.scheme == "http", url.host() != nil else {
+        guard let url = URL(string: String(text)), url.scheme == "https" || url.scheme == "http", url.host() != nil
+        else {
             return nil
         }
         self.init(of: HTTPRequestData(url: url))

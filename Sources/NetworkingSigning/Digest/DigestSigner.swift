@@ -169,7 +169,8 @@ extension HTTPResponseData {
         NetworkingError(
             .invalidResponse,
             request: sentRequest,
-            reason: "The answer does not prove that the server knows the password (rspauth, RFC 7616 section 3.5), so it is not "
+            reason:
+                "The answer does not prove that the server knows the password (rspauth, RFC 7616 section 3.5), so it is not "
                 + "handed on. It may come from somebody else, or was changed on its way; use https."
         )
     }

@@ -19,7 +19,7 @@ final class DigestServer: Sendable {
         var uses = Int.max
         /// Whether the server says so, and does not merely refuse it.
         var saysStale = true
-        /// What Authentication-Info says; `PROOF` and `WRONG` stand for proofs.
+        /// What Authentication-Info says; `{proof}`, `{nc}` and `{cnonce}` stand for what is right.
         var info: String?
         var body = "hello"
     }
@@ -59,7 +59,8 @@ final class DigestServer: Sendable {
             }
             let given = Self.parameters(in: field)
             let settings = state.settings
-            guard let proof = Self.proof(for: given, settings, method: request.method.rawValue, body: request.body?.data),
+            guard
+                let proof = Self.proof(for: given, settings, method: request.method.rawValue, body: request.body?.data),
                 given["response"] == proof, given["uri"] == request.closedTarget
             else { return Self.challenge(&state, isStale: false) }
             let nonce = given["nonce"] ?? ""
@@ -70,9 +71,9 @@ final class DigestServer: Sendable {
             var fields: HTTPFields = [:]
             if let info = settings.info {
                 let good = Self.proof(for: given, settings, method: "", body: Data(settings.body.utf8)) ?? ""
-                fields[HTTPField.Name("Authentication-Info")!] = info.replacingOccurrences(of: "PROOF", with: good)
-                    .replacingOccurrences(of: "NC", with: given["nc"] ?? "")
-                    .replacingOccurrences(of: "CNONCE", with: given["cnonce"] ?? "")
+                fields[HTTPField.Name("Authentication-Info")!] = info.replacingOccurrences(of: "{proof}", with: good)
+                    .replacingOccurrences(of: "{nc}", with: given["nc"] ?? "")
+                    .replacingOccurrences(of: "{cnonce}", with: given["cnonce"] ?? "")
                 if let next = info.firstMatch(of: /nextnonce="([^"]*)"/) { state.nonce = String(next.1) }
             }
             return .ok(Data(settings.body.utf8), headerFields: fields)
@@ -101,7 +102,8 @@ final class DigestServer: Sendable {
     }
 
     /// RFC 7616 section 3.4.1.
-    private static func proof(for given: [String: String], _ settings: Settings, method: String, body: Data?) -> String? {
+    private static func proof(for given: [String: String], _ settings: Settings, method: String, body: Data?) -> String?
+    {
         let name = (given["algorithm"] ?? "MD5").uppercased()
         let hash: (Data) -> String =
             if name.hasPrefix("MD5") {
