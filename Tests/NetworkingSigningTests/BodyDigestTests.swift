@@ -42,7 +42,7 @@ struct BodyDigestTests {
         let portions = stride(from: 0, to: bytes.count, by: 70_000).map { bytes[$0..<min($0 + 70_000, bytes.count)] }
         let stream = RequestBody.stream {
             AsyncStream<Data> { continuation in
-                portions.forEach { continuation.yield($0) }
+                for portion in portions { continuation.yield(portion) }
                 continuation.finish()
             }
         }

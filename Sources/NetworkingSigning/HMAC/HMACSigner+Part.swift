@@ -9,7 +9,9 @@ import Foundation
 #endif
 
 extension HMACSigner {
-    /// A part of the text that is signed. A literal stands for itself.
+    /// A part of the text that is signed.
+    ///
+    /// A literal stands for itself.
     public struct Part: Sendable, ExpressibleByStringLiteral {
         private let content: Content
         /// The field that brings it to the server.
