@@ -204,6 +204,16 @@ struct DigestTests {
         }
     }
 
+    /// A quotation mark with an accent on it is one character, and still ends the text.
+    @Test func quotationMarksAreEscapedWhateverFollowsThem() async throws {
+        let transport = MockTransport([
+            Self.challenge("Digest realm=\"a\\\"\u{301}b\", nonce=\"1\", qop=\"auth\""), .ok(),
+        ])
+        #expect(try await stack(transport).data(HTTPRequestData()).status == .ok)
+        let field = try #require(transport.authorizations[1])
+        #expect(field.utf8.firstRange(of: "realm=\"a\\\"\u{301}b\", nonce=\"1\"".utf8) != nil)
+    }
+
     // MARK: Nonces
 
     @Test func countsAreNeverUsedTwice() async throws {
@@ -269,15 +279,21 @@ struct DigestTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func anotherRealmIsAnswered() async throws {
+    /// Also where the nonce of the first was new.
+    @Test(arguments: [1, 2])
+    func anotherRealmIsAnswered(uses: Int) async throws {
+        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         let transport = MockTransport([
-            Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#), .ok(),
-            Self.challenge(#"Digest realm="b", nonce="2", qop="auth""#), .ok(),
+            Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#),
+            uses == 1 ? Self.challenge(#"Digest realm="b", nonce="2", qop="auth""#) : .ok(),
+            uses == 1 ? .ok() : Self.challenge(#"Digest realm="b", nonce="2", qop="auth""#),
+            .ok(),
         ])
         let network = stack(transport)
-        try await network.data(HTTPRequestData(path: "a"))
+        try await network.data(HTTPRequestData(method: .put, path: "a", body: uses == 1 ? once : nil))
         #expect(try await network.data(HTTPRequestData(path: "b")).status == .ok)
-        #expect(transport.authorizations.map { Self.parameters($0)["realm"] } == [nil, "a", "a", "b"])
+        let realms = transport.authorizations.map { Self.parameters($0)["realm"] }
+        #expect(realms == (uses == 1 ? [nil, "a", "b"] : [nil, "a", "a", "b"]))
     }
 
     // MARK: Protection spaces

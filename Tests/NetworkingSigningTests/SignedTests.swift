@@ -207,10 +207,24 @@ struct SignedTests {
     /// What another server says of a request that came to it by a redirect is not about this signature.
     @Test func theAnswerOfAnotherServerIsNotLookedAt() async throws {
         let signer = NumberingSigner(again: { $0.status == .unauthorized })
-        let transport = MockTransport([.redirect(to: "https://elsewhere.example/"), .status(.unauthorized)])
+        let transport = MockTransport([
+            .redirect(to: "https://elsewhere.example/"), .status(.unauthorized), .status(.unauthorized),
+        ])
         let network = transport.signed(with: signer).server(authority: "api.example.com")
         #expect(try await network.data(HTTPRequestData()).status == .unauthorized)
         #expect(transport.signatures == ["secret-1", nil])
+        let straying = transport.modified(Straying()).signed(with: signer).server(authority: "api.example.com")
+        #expect(try await straying.data(HTTPRequestData()).status == .unauthorized)
+        #expect(transport.signatures == ["secret-1", nil, "secret-2"])
+    }
+
+    /// Says that another server has answered, as a component does that follows redirects by itself.
+    private struct Straying: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            var response = try await upstream.send(request)
+            response.sentRequest = HTTPRequestData(authority: "elsewhere.example")
+            return response
+        }
     }
 
     // MARK: Failures
