@@ -42,10 +42,10 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
     private static var mostSignatures: Int { 3 }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard wants(request) else { return try await upstream.send(request) }
         // A transport would take the signature along to where it was not made for.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
         return try await request.takingOverRedirects(for: principal) { hop in
+            guard wants(hop) else { return try await upstream.send(hop) }
             guard scope.admits(hop) else {
                 try scope.withhold("signatures are", from: hop)
                 return try await upstream.send(hop)

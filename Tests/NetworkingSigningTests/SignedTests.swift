@@ -63,6 +63,19 @@ struct SignedTests {
         #expect(response.redirects.count == 2)
     }
 
+    /// Whoever follows the redirects.
+    @Test(arguments: [true, false])
+    func hopsMayGoWithout(isFollowedOutside: Bool) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/public"), .ok()])
+        let signed = transport.signed(with: signer) { $0.path?.hasPrefix("/public") == true }
+        let network =
+            isFollowedOutside
+            ? AnyNetworkingComponent(signed.redirected().server(authority: "api.example.com"))
+            : AnyNetworkingComponent(signed.server(authority: "api.example.com"))
+        try await network.data(HTTPRequestData(path: "public/a"))
+        #expect(transport.signatures == [nil, "secret-1", nil])
+    }
+
     // MARK: Where signatures go
 
     @Test func otherOriginsGetNone() async throws {
