@@ -23,7 +23,9 @@ public import Networking
 ///
 /// Take dates and nonces from `NetworkEnvironment.current`, so that tests can set them. A signer that remembers something between
 /// requests keeps it in one object behind a lock: it is asked for several requests at a time.
-public protocol RequestSigner: Sendable {
+///
+/// Nothing of a signer shows in a description, a dump or a mirror, unless a type of your own says otherwise.
+public protocol RequestSigner: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Names the key or its owner, and is no secret: what was fetched with one key is not shared with another.
     var keyID: String { get }
 
@@ -68,5 +70,20 @@ extension RequestSigner {
     /// Leaves the response as it is.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         false
+    }
+
+    /// The type, and nothing of what is in it.
+    public var description: String {
+        "\(Self.self)(<redacted>)"
+    }
+
+    /// The same as the description.
+    public var debugDescription: String {
+        description
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: [:])
     }
 }

@@ -42,10 +42,10 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
     private static var mostSignatures: Int { 3 }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard wants(request) else { return try await upstream.send(request) }
         // A transport would take the signature along to where it was not made for.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
         return try await request.takingOverRedirects(for: principal) { hop in
+            guard wants(hop) else { return try await upstream.send(hop) }
             guard scope.admits(hop) else {
                 try scope.withhold("signatures are", from: hop)
                 return try await upstream.send(hop)
@@ -77,10 +77,10 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
     ) async throws -> HTTPResponseData {
         var signatures = 1
         while true {
-            let result = try await upstream.outcome(of: signed(request))
-            if let response = result.response, scope.admits(response.sentRequest),
-                try await signer.signsAgain(after: response), signatures < Self.mostSignatures,
-                request.canBeSentAgain(after: response)
+            let attempt = try await signed(request)
+            let result = try await upstream.outcome(of: attempt)
+            if let response = result.response, try await signsAgain(attempt, after: response),
+                signatures < Self.mostSignatures, request.canBeSentAgain(after: response)
             {
                 try Task.checkCancellation()
                 signatures += 1
@@ -90,9 +90,25 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
         }
     }
 
+    private func signsAgain(_ attempt: HTTPRequestData, after response: HTTPResponseData) async throws -> Bool {
+        // The answer of another server, to which a redirect led, says nothing of this signature.
+        guard scope.admits(response.sentRequest) else { return false }
+        if waits(attempt), response.status == .unauthorized, !attempt.isAsked(for: signer.scheme, by: response) {
+            return false
+        }
+        return try await cancellable { try await signer.signsAgain(after: response) }
+    }
+
+    /// Whether a request went without a signature, for the server to ask for it.
+    private func waits(_ attempt: HTTPRequestData) -> Bool {
+        signer.scheme != nil && !attempt.headerFields.contains(.authorization)
+    }
+
     private func signed(_ request: HTTPRequestData) async throws -> HTTPRequestData {
         var request = request
-        try await signer.sign(&request)
+        // The transport would say it of a body that came later, and change what is signed.
+        request.describeBody()
+        try await cancellable { try await signer.sign(&request) }
         if let scheme = signer.scheme {
             if request.headerFields.contains(.authorization) {
                 request.isAuthorized = true
@@ -102,6 +118,18 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
             }
         }
         return request
+    }
+
+    /// Has the signer do something; what it makes of the caller's cancellation does not get out.
+    private func cancellable<Value>(_ work: nonisolated(nonsending) () async throws -> Value) async throws -> Value {
+        do {
+            let value = try await work()
+            try Task.checkCancellation()
+            return value
+        } catch {
+            try Task.checkCancellation()
+            throw error
+        }
     }
 
     var description: String {

@@ -1,3 +1,307 @@
+import Foundation
+import HTTPTypes
 import Networking
 import NetworkingSigning
+import NetworkingTesting
+import Synchronization
 import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SignedTests {
+    private let transport = MockTransport { _ in .ok() }
+    private let signer = NumberingSigner()
+
+    private func stack(_ transport: some NetworkingComponent) -> some NetworkingComponent {
+        transport.signed(with: signer).server(baseURL: URL(string: "https://api.example.com/v1")!)
+    }
+
+    // MARK: What is signed
+
+    @Test func signsWhatWillBeSent() async throws {
+        let request = HTTPRequestData(method: .post, path: "orders?b=1", body: .json(["a": 1]))
+        let response = try await stack(transport).data(request)
+        #expect(transport.signatures == ["secret-1"])
+        #expect(signer.requests.map(\.absoluteString) == ["https://api.example.com/v1/orders?b=1"])
+        #expect(signer.requests.map { $0.headerFields[.contentType] } == ["application/json"])
+        #expect(response.request == request)
+    }
+
+    /// The transport would say it later, and the signature would not cover it.
+    @Test func theTypeOfABodyThatCameLateIsThereToSign() async throws {
+        struct Filling: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                try await upstream.send(request.with { $0.body = .json([1]) })
+            }
+        }
+        try await stack(transport).modified(Filling())
+            .data(HTTPRequestData(method: .post, authority: "api.example.com"))
+        #expect(signer.requests.map { $0.headerFields[.contentType] } == ["application/json"])
+    }
+
+    @Test func eachAttemptGetsASignatureOfItsOwn() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
+        let network = transport.signed(with: signer).retry(.immediate()).server(authority: "api.example.com")
+        try await network.data(HTTPRequestData())
+        #expect(transport.signatures == ["secret-1", "secret-2", "secret-3"])
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+    }
+
+    @Test(arguments: [true, false])
+    func eachHopGetsASignatureOfItsOwn(isFollowedOutside: Bool) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "https://elsewhere.example/c"), .ok()])
+        let network =
+            isFollowedOutside
+            ? AnyNetworkingComponent(transport.signed(with: signer).redirected().server(authority: "api.example.com"))
+            : AnyNetworkingComponent(transport.signed(with: signer).server(authority: "api.example.com"))
+        let response = try await network.data(HTTPRequestData(path: "a"))
+        #expect(transport.requests.map(\.path) == ["/a", "/b", "/c"])
+        #expect(transport.signatures == ["secret-1", "secret-2", nil])
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+        #expect(response.redirects.count == 2)
+    }
+
+    /// Whoever follows the redirects.
+    @Test(arguments: [true, false])
+    func hopsMayGoWithout(isFollowedOutside: Bool) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/public"), .ok()])
+        let signed = transport.signed(with: signer) { $0.path?.hasPrefix("/public") == true }
+        let network =
+            isFollowedOutside
+            ? AnyNetworkingComponent(signed.redirected().server(authority: "api.example.com"))
+            : AnyNetworkingComponent(signed.server(authority: "api.example.com"))
+        try await network.data(HTTPRequestData(path: "public/a"))
+        #expect(transport.signatures == [nil, "secret-1", nil])
+    }
+
+    // MARK: Where signatures go
+
+    @Test func otherOriginsGetNone() async throws {
+        let network = transport.signed(with: signer, at: ["Files.example.com"]).server(authority: "api.example.com")
+        for url in ["https://api.example.com", "https://files.example.com", "https://elsewhere.example"] {
+            try await network.data(HTTPRequestData(url: try #require(URL(string: url))))
+        }
+        #expect(transport.signatures == ["secret-1", "secret-2", nil])
+    }
+
+    @Test func someGoWithout() async throws {
+        let network = transport.signed(with: signer) { $0.path == "/public" }.server(authority: "api.example.com")
+        try await network.data(HTTPRequestData(path: "public"))
+        try await network.data(HTTPRequestData().with { $0.authenticationMethod = .anonymous })
+        try await network.data(HTTPRequestData().with { $0.authenticationMethod = .basic })
+        #expect(transport.signatures == [nil, nil, "secret-1"])
+    }
+
+    @Test func withoutAServerItIsNotKnownWhereTheyMayGo() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport.signed(with: signer).data(.lawful)
+        }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.reason.contains("server(authority:)") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func plainHTTPGetsNone() async {
+        let signer = NumberingSigner(scheme: "Ticket")
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(scheme: "http"))
+        }
+        #expect(error?.kind == .invalidRequest)
+        #expect(transport.requests.isEmpty)
+        #expect(!everyPrint(of: error as Any).contains("secret"))
+    }
+
+    // MARK: The Authorization field
+
+    @Test func whoHasTheAuthorizationFieldKeepsIt() async throws {
+        let signer = NumberingSigner(scheme: "Ticket")
+        let network = transport.authenticated(with: BearerCredentials(token: "inner")).signed(with: signer)
+            .server(authority: "api.example.com")
+        try await network.data(HTTPRequestData())
+        try await network.data(HTTPRequestData(headerFields: [.authorization: "Bearer own"]))
+        try await network.data(HTTPRequestData().with { $0.authenticationMethod = .bearer })
+        try await network.data(HTTPRequestData().with { $0.authenticationMethod = signer.method })
+        let outside = transport.signed(with: signer).authenticated(with: BearerCredentials(token: "outer"))
+            .server(authority: "api.example.com")
+        try await outside.data(HTTPRequestData())
+        #expect(
+            transport.authorizations == [
+                "Ticket secret-1", "Bearer own", "Bearer inner", "Ticket secret-2", "Bearer outer",
+            ]
+        )
+    }
+
+    @Test func aSignatureInAFieldOfItsOwnGoesWithAToken() async throws {
+        let network = transport.signed(with: signer).authenticated(with: BearerCredentials(token: "outer"))
+            .server(authority: "api.example.com")
+        try await network.data(HTTPRequestData())
+        #expect(transport.authorizations == ["Bearer outer"])
+        #expect(transport.signatures == ["secret-1"])
+    }
+
+    // MARK: Whose a response is
+
+    @Test func whatComesBackBelongsToTheKey() async throws {
+        let network = stack(transport)
+        let response = try await network.data(HTTPRequestData())
+        #expect(response.principal == Principal(id: "key"))
+        #expect(network.principal(for: HTTPRequestData()) == Principal(id: "key"))
+        let anonymous = HTTPRequestData().with { $0.authenticationMethod = .anonymous }
+        #expect(network.principal(for: anonymous) == nil)
+        #expect(try await network.data(anonymous).principal == nil)
+    }
+
+    @Test func aCacheKeepsTheKeysApart() async throws {
+        let cache = ResponseCache()
+        let transport = MockTransport { request in
+            .ok(Data((request.headerFields[.signature] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
+        }
+        var bodies: [Data] = []
+        for key in ["one", "two", "one"] {
+            let network = transport.signed(with: NumberingSigner(keyID: key)).cached(in: cache)
+                .server(authority: "api.example.com")
+            bodies.append(try await network.data(HTTPRequestData(path: "a")).data)
+        }
+        #expect(transport.requests.count == 2)
+        #expect(bodies == [Data("secret-1".utf8), Data("secret-1".utf8), Data("secret-1".utf8)])
+    }
+
+    @Test func thoseWhoShareAnExchangeShareItsSignature() async throws {
+        let recorder = RequestRecorder()
+        let gate = Suspension<Void>()
+        let transport = MockTransport { _ in
+            try await gate.value()
+            return .ok()
+        }
+        let network = transport.signed(with: signer).deduplicated().recorded(by: recorder)
+            .server(authority: "api.example.com")
+        async let first = network.data(HTTPRequestData(path: "a"))
+        async let second = network.data(HTTPRequestData(path: "a"))
+        try await recorder.waitForRequests(2)
+        while transport.requests.isEmpty {
+            await Task.yield()
+        }
+        gate.resume()
+        #expect(try await first.status == .ok)
+        #expect(try await second.status == .ok)
+        #expect(transport.signatures.first == "secret-1")
+    }
+
+    // MARK: Signing again
+
+    @Test func signsAgainTwiceAtMost() async throws {
+        let signer = NumberingSigner(again: { _ in true })
+        try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
+        #expect(transport.signatures == ["secret-1", "secret-2", "secret-3"])
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+    }
+
+    @Test func seesTheSignedRequestAndTheResponseWithinAnError() async throws {
+        let signer = NumberingSigner(again: { response in
+            response.status == .forbidden && response.sentRequest.headerFields[.signature] == "secret-1"
+        })
+        let transport = MockTransport([.status(.forbidden), .ok()])
+        let network = transport.checkedStatusCode().signed(with: signer).server(authority: "api.example.com")
+        #expect(try await network.data(HTTPRequestData()).status == .ok)
+        #expect(transport.signatures == ["secret-1", "secret-2"])
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
+        let signer = NumberingSigner(again: { _ in true })
+        let body = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+        try await network.data(HTTPRequestData(method: .post, body: body))
+        #expect(transport.signatures == ["secret-1"])
+    }
+
+    /// What another server says of a request that came to it by a redirect is not about this signature.
+    @Test func theAnswerOfAnotherServerIsNotLookedAt() async throws {
+        let signer = NumberingSigner(again: { $0.status == .unauthorized })
+        let transport = MockTransport([
+            .redirect(to: "https://elsewhere.example/"), .status(.unauthorized), .status(.unauthorized),
+        ])
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+        #expect(try await network.data(HTTPRequestData()).status == .unauthorized)
+        #expect(transport.signatures == ["secret-1", nil])
+        let straying = transport.modified(Straying()).signed(with: signer).server(authority: "api.example.com")
+        #expect(try await straying.data(HTTPRequestData()).status == .unauthorized)
+        #expect(transport.signatures == ["secret-1", nil, "secret-2"])
+    }
+
+    /// Says that another server has answered, as a component does that follows redirects by itself.
+    private struct Straying: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            var response = try await upstream.send(request)
+            response.sentRequest = HTTPRequestData(authority: "elsewhere.example")
+            return response
+        }
+    }
+
+    // MARK: Failures
+
+    private struct Mistake: Error {}
+
+    @Test func aSignerThatThrowsSendsNothing() async {
+        let signer = NumberingSigner(before: { _ in throw Mistake() })
+        await #expect(throws: Mistake.self) {
+            try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aResponseThatTheSignerRefusesIsNotHandedOn() async {
+        let signer = NumberingSigner(again: { _ in throw Mistake() })
+        await #expect(throws: Mistake.self) {
+            try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    /// Also by a signer that makes something else of it.
+    @Test func aCallerThatIsCancelledWhileItWaitsForASignatureHearsThat() async throws {
+        let begun = Suspension<Void>()
+        let signer = NumberingSigner(before: { _ in
+            begun.resume()
+            do {
+                try await Suspension<Void>().value()
+            } catch {
+                throw Mistake()
+            }
+        })
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+        let call = Task { try await network.data(HTTPRequestData()) }
+        try await begun.value()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests.isEmpty)
+    }
+
+    // MARK: In a stack
+
+    @Test func adviceTellsOfOneOutsideOfRetry() {
+        let inside = transport.signed(with: signer).retry().server(authority: "api.example.com")
+        #expect(inside.advice.isEmpty)
+        let outside = transport.retry().signed(with: signer).server(authority: "api.example.com")
+        #expect(outside.advice.count == 1)
+        #expect(outside.advice.first?.contains("repeat the signature") == true)
+    }
+
+    @Test func outlinesShowTheSignerAndNoSecret() {
+        let network = transport.signed(with: signer, at: ["b.example", "A.example"])
+            .server(authority: "api.example.com")
+        #expect(network.outline.contains("signed(with: NumberingSigner, at: a.example, b.example)\nMockTransport"))
+        #expect("\(signer)" == "NumberingSigner(<redacted>)")
+        #expect(!everyPrint(of: signer).contains("key"))
+    }
+
+    @Test func keepsTheLaws() async throws {
+        for scheme in [nil, "Ticket"] {
+            try await checkLaws {
+                AnyNetworkingComponent($0.signed(with: NumberingSigner(scheme: scheme), at: ["laws.example"]))
+            }
+        }
+    }
+}

@@ -32,7 +32,7 @@ package struct PercentEncoding: Sendable, Hashable {
     ///   - string: What to encode.
     ///   - keepsEscapes: Whether a `%` and two hex digits stay as they are.
     /// - Returns: The text, in ASCII.
-    func encode(_ string: String, keepsEscapes: Bool = false) -> String {
+    package func encode(_ string: String, keepsEscapes: Bool = false) -> String {
         if string.utf8.allSatisfy(allows) { return string }
         let source = Array(string.utf8)
         var bytes: [UInt8] = []
@@ -91,7 +91,7 @@ extension PercentEncoding {
     private static let alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
     /// RFC 3986 section 2.3.
-    static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
+    package static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
 
     /// What may stand in a path or query as it is, by RFC 3986 sections 3.3 and 3.4.
     ///

@@ -47,7 +47,7 @@ extension HTTPRequestData {
     }
 
     /// Names the body's media type, unless the header fields do.
-    mutating func describeBody() {
+    package mutating func describeBody() {
         guard let body, let contentType = body.contentType else { return }
         guard let stated = headerFields[.contentType] else {
             headerFields[.contentType] = contentType

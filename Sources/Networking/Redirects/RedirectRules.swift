@@ -157,7 +157,7 @@ extension HTTPRequestData {
     }
 
     /// Scheme, host and port, with the port that the scheme implies (RFC 6454 section 4).
-    private var origin: [String] {
+    package var origin: [String] {
         let port = port ?? (scheme == "http" ? 80 : 443)
         return [scheme ?? "https", host?.lowercased() ?? "", "\(port)"]
     }

@@ -248,19 +248,12 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             bare.offer(scheme)
         }
         let result = try await upstream.outcome(of: bare)
-        guard let refusal = refusal(in: result), isAsked(by: refusal, bare), request.canBeSentAgain(after: refusal)
+        guard let refusal = refusal(in: result), bare.isAsked(for: Credentials.scheme, by: refusal),
+            request.canBeSentAgain(after: refusal)
         else {
             return try result.get()
         }
         return try await authenticate(request, upstream: upstream)
-    }
-
-    /// Whether these are what the server asks for, and nothing further out answers something stronger that it asks for.
-    private func isAsked(by response: HTTPResponseData, _ request: HTTPRequestData) -> Bool {
-        guard let scheme = Credentials.scheme else { return true }
-        let offered = request.settings.offeredSchemes
-        let challenges = response.challenges.filter { offered.contains($0.scheme.lowercased()) }
-        return challenges.max { $0.strength < $1.strength }?.isOf(scheme: scheme) ?? response.challenges.isEmpty
     }
 
     var description: String {
@@ -314,6 +307,17 @@ extension HTTPRequestData {
     /// Tells those further in that there are credentials for a scheme, which wait for the server to ask for them.
     package mutating func offer(_ scheme: String) {
         settings.offeredSchemes.append(scheme.lowercased())
+    }
+
+    /// Whether a scheme is what the server asks for, and nothing stronger that it asks for has been tried, or is offered.
+    package func isAsked(for scheme: String?, by response: HTTPResponseData) -> Bool {
+        guard let scheme else { return true }
+        let tried = response.sentRequest.headerFields[.authorization]?.prefix { $0 != " " }.lowercased()
+        let challenges = response.challenges.filter {
+            let named = $0.scheme.lowercased()
+            return named == tried || settings.offeredSchemes.contains(named)
+        }
+        return challenges.max { $0.strength < $1.strength }?.isOf(scheme: scheme) ?? response.challenges.isEmpty
     }
 
     /// Whether neither its body nor its sink has been used up.

@@ -1,0 +1,174 @@
+#if Crypto
+public import HTTPTypes
+public import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HMACSigner {
+    /// A part of the text that is signed.
+    ///
+    /// A literal stands for itself.
+    public struct Part: Sendable, ExpressibleByStringLiteral {
+        private let content: Content
+        /// The field that brings it to the server.
+        private var field: HTTPField.Name?
+
+        private enum Content: Sendable {
+            case text(@Sendable (HTTPRequestData) -> String)
+            case timestamp(TimestampFormat)
+            case nonce
+            case bodyDigest(DigestFormat)
+            case body
+        }
+
+        /// Creates the part that is the same for all requests.
+        public init(stringLiteral value: String) {
+            content = .text { _ in value }
+        }
+
+        private init(_ content: Content, in field: HTTPField.Name? = nil) {
+            self.content = content
+            self.field = field
+        }
+
+        /// The method, in capital letters where it is one of HTTP's.
+        public static let method = value { $0.method.rawValue }
+        /// `https` or `http`.
+        public static let scheme = value { $0.scheme ?? "https" }
+        /// The host, and the port if the URL names one: what the Host field will say.
+        public static let authority = value { $0.authority ?? "" }
+        /// The path as it is sent, percent-encoded, without the query.
+        public static let path = value { $0.path ?? "/" }
+        /// The query as it is sent, percent-encoded, without its question mark; empty where there is none.
+        public static let query = value { $0.query.encoded ?? "" }
+        /// Path and query as they are sent.
+        public static let target = value { $0.closedTarget }
+        /// The bytes of the body.
+        public static let body = Part(.body)
+
+        /// The digest of the body, by the signer's hash function.
+        ///
+        /// - Parameters:
+        ///   - format: How it is written.
+        ///   - field: The field that says it too; nil for none.
+        /// - Returns: The part.
+        public static func bodyDigest(_ format: DigestFormat = .hexadecimal, in field: HTTPField.Name? = nil) -> Part {
+            Part(.bodyDigest(format), in: field)
+        }
+
+        /// The value of a header field; several are joined with a comma, and one that is not there is empty.
+        ///
+        /// - Parameter name: The name of the field.
+        /// - Returns: The part.
+        public static func field(_ name: HTTPField.Name) -> Part {
+            value { $0.headerFields[name] ?? "" }
+        }
+
+        /// The time of the signature, by the environment's clock.
+        ///
+        /// - Parameters:
+        ///   - format: How it is written.
+        ///   - field: The field that says it too; nil for none, where the signature itself does.
+        /// - Returns: The part.
+        public static func timestamp(_ format: TimestampFormat = .seconds, in field: HTTPField.Name?) -> Part {
+            Part(.timestamp(format), in: field)
+        }
+
+        /// 128 bits by chance, in hexadecimal digits, so that no two signatures are alike.
+        ///
+        /// - Parameter field: The field that says it too; nil for none, where the signature itself does.
+        /// - Returns: The part.
+        public static func nonce(in field: HTTPField.Name?) -> Part {
+            Part(.nonce, in: field)
+        }
+
+        /// What a closure makes of the request.
+        ///
+        /// - Parameter text: Makes it of the request, with the fields of the other parts.
+        /// - Returns: The part.
+        public static func value(_ text: @escaping @Sendable (HTTPRequestData) -> String) -> Part {
+            Part(.text(text))
+        }
+
+        var isBodyDigest: Bool {
+            if case .bodyDigest = content { true } else { false }
+        }
+
+        /// The time as this part writes it; nil for a part of another kind.
+        func timestamp(of date: Date) -> String? {
+            if case .timestamp(let format) = content { format.text(date) } else { nil }
+        }
+
+        /// Tells the server what it cannot know.
+        func setField(of request: inout HTTPRequestData, to values: Values) {
+            if let field {
+                request.headerFields[field] = text(of: request, values)
+            }
+        }
+
+        /// The text of the part; nil for the bytes of the body.
+        func text(of request: HTTPRequestData, _ values: Values) -> String? {
+            switch content {
+            case .text(let text): text(request)
+            case .timestamp(let format): format.text(values.date)
+            case .nonce: values.nonce
+            case .bodyDigest(let format): format.text(values.bodyDigest)
+            case .body: nil
+            }
+        }
+    }
+
+    /// How bytes are written.
+    public enum DigestFormat: Sendable {
+        /// Hexadecimal digits, in lower case.
+        case hexadecimal
+        /// Base 64 (RFC 4648 section 4).
+        case base64
+
+        fileprivate func text(_ bytes: [UInt8]) -> String {
+            switch self {
+            case .hexadecimal: bytes.hexadecimal
+            case .base64: Data(bytes).base64EncodedString()
+            }
+        }
+    }
+
+    /// How a time is written.
+    public enum TimestampFormat: Sendable {
+        /// The whole seconds since 1970: `1700000000`.
+        case seconds
+        /// The whole milliseconds since 1970: `1700000000000`.
+        case milliseconds
+        /// As RFC 3339 has it, in UTC and to the second: `2023-11-14T22:13:20Z`.
+        case internet
+        /// As HTTP has it: `Tue, 14 Nov 2023 22:13:20 GMT`.
+        case httpDate
+
+        fileprivate func text(_ date: Date) -> String {
+            switch self {
+            case .seconds: Self.whole(date.timeIntervalSince1970)
+            case .milliseconds: Self.whole(date.timeIntervalSince1970 * 1_000)
+            case .internet: date.formatted(.iso8601)
+            case .httpDate: date.httpDate
+            }
+        }
+
+        private static func whole(_ number: Double) -> String {
+            "\(Int64(exactly: number.rounded(.down)) ?? 0)"
+        }
+    }
+
+    /// What is new for each signature.
+    struct Values: Sendable {
+        let date = NetworkEnvironment.current.clock.date
+        let nonce = NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal
+        /// The time as the first of the parts that have it writes it.
+        var timestamp: String?
+        var bodyDigest: [UInt8] = []
+    }
+}
+#endif

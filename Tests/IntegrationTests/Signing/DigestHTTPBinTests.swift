@@ -1,0 +1,96 @@
+#if Crypto && URLSession && (os(Linux) || os(macOS))
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingSigning
+import NetworkingTesting
+import Testing
+
+extension Loopback {
+    /// Digest against a server that this project did not write, over the URLSession transport.
+    @Suite(
+        .enabled("needs httpbin: pip install httpbin waitress; TESTS_PYTHON names the interpreter that has it") {
+            await HTTPBinServer.isAvailable
+        },
+        .httpBin,
+        .timeLimit(.minutes(5))
+    )
+    struct DigestHTTPBinTests {
+        private let recorder = RequestRecorder()
+        private let url: URL
+
+        init() throws {
+            url = try #require(HTTPBinServer.url)
+        }
+
+        private func network(_ signer: DigestSigner) -> some NetworkingComponent {
+            URLSessionTransport(configuration: .ephemeral).timeout(.seconds(40)).recorded(by: recorder)
+                .signed(with: signer)
+                .server(baseURL: url)
+        }
+
+        private struct Login: Decodable {
+            var authenticated: Bool
+            var user: String
+        }
+
+        /// SHA-512 is the server's own: it is not registered.
+        @Test(arguments: ["auth", "auth-int", "none"], ["MD5", "SHA-256", "SHA-512"])
+        func letsTheUserIn(quality: String, algorithm: String) async throws {
+            for coversBody in [false, true] {
+                let network = network(DigestSigner(user: "emily", password: "passw0rd", coversBody: coversBody))
+                let request = HTTPRequestData(path: "digest-auth/\(quality)/emily/passw0rd/\(algorithm)")
+                let count = recorder.requests.count
+                let login = try await network.request(request, as: Login.self)
+                #expect(login.authenticated && login.user == "emily")
+                #expect(recorder.requests.count == count + 2)
+                // From now on it need not be asked.
+                #expect(try await network.data(request).status == .ok)
+                #expect(recorder.requests.count == count + 3)
+                let field = try #require(recorder.requests.last?.headerFields[.authorization])
+                let sent = AuthenticationChallenge.challenges(in: field).first
+                #expect(sent?["nc"] == "00000002")
+                #expect(sent?["algorithm"] == algorithm)
+                // Where it has the choice, the server offers both.
+                let chosen = quality == "none" ? (coversBody ? "auth-int" : "auth") : quality
+                #expect(sent?["qop"] == chosen)
+            }
+        }
+
+        @Test(arguments: ["MD5", "SHA-256"])
+        func aWrongPasswordIsTriedOnce(algorithm: String) async throws {
+            let request = HTTPRequestData(path: "digest-auth/auth/emily/password/\(algorithm)")
+            let response = try await network(DigestSigner(user: "emily", password: "wrong")).data(request)
+            #expect(response.status == .unauthorized)
+            #expect(recorder.requests.count == 2)
+        }
+
+        /// The server keeps the number of uses that are left in a cookie.
+        @Test func aStaleNonceIsReplaced() async throws {
+            let network = network(DigestSigner(user: "emily", password: "password"))
+            let request = HTTPRequestData(path: "digest-auth/auth/emily/password/SHA-256/2")
+            for _ in 1...6 {
+                #expect(try await network.data(request).status == .ok)
+            }
+            let nonces = recorder.requests.compactMap { $0.headerFields[.authorization] }
+                .compactMap { AuthenticationChallenge.challenges(in: $0).first?["nonce"] }
+            #expect(Set(nonces).count > 1)
+        }
+
+        @Test func manyAtOnceAreLetIn() async throws {
+            let network = network(DigestSigner(user: "emily", password: "password"))
+            let request = HTTPRequestData(path: "digest-auth/auth-int/emily/password/SHA-256")
+            try await network.data(request)
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<20 {
+                    group.addTask { try await network.data(request).status }
+                }
+                for try await status in group {
+                    #expect(status == .ok)
+                }
+            }
+            #expect(recorder.requests.count == 22)
+        }
+    }
+}
+#endif

@@ -1,0 +1,125 @@
+#if Crypto
+import Crypto
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@testable import NetworkingSigning
+
+@Suite(.timeLimit(.minutes(1)))
+struct BodyDigestTests {
+    private struct Mistake: Error {}
+
+    private func request(_ body: RequestBody?) -> HTTPRequestData {
+        HTTPRequestData(method: .post, authority: "api.example.com", body: body)
+    }
+
+    @Test func noBodyIsAnEmptyOne() async throws {
+        #expect(try await request(nil).bodyDigest(using: SHA256.self) == SHA256.hash(data: Data()))
+        #expect(try await request(.data(Data())).bodyDigest(using: SHA256.self) == SHA256.hash(data: Data()))
+    }
+
+    /// FIPS 180-2, appendix B.1 and C.1.
+    @Test func knownAnswers() async throws {
+        let request = request(.data(Data("abc".utf8)))
+        #expect(
+            try await request.bodyDigest(using: SHA256.self).hexadecimal
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        )
+        #expect(
+            try await request.bodyDigest(using: Insecure.MD5.self).hexadecimal == "900150983cd24fb0d6963f7d28e17f72"
+        )
+    }
+
+    @Test func allKindsOfBodiesComeToTheSame() async throws {
+        let bytes = Data((0..<3_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let expected = SHA256.hash(data: bytes)
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try bytes.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let portions = stride(from: 0, to: bytes.count, by: 70_000).map { bytes[$0..<min($0 + 70_000, bytes.count)] }
+        let stream = RequestBody.stream {
+            AsyncStream<Data> { continuation in
+                for portion in portions { continuation.yield(portion) }
+                continuation.finish()
+            }
+        }
+        for body in [RequestBody.data(bytes), .file(file), stream] {
+            #expect(try await request(body).bodyDigest(using: SHA256.self) == expected)
+            // And again: it can still be sent.
+            #expect(try await request(body).bodyDigest(using: SHA256.self) == expected)
+        }
+    }
+
+    @Test func portionsAreShort() async throws {
+        var lengths: [Int] = []
+        try await request(.data(Data(count: 2_500_000))).readBody { lengths.append($0.count) }
+        #expect(lengths == [1 << 20, 1 << 20, 2_500_000 - 2 << 20])
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsLeftAlone() async throws {
+        let body = RequestBody.stream(
+            AsyncStream<Data> { continuation in
+                continuation.yield(Data("once".utf8))
+                continuation.finish()
+            }
+        )
+        let error = await #expect(throws: NetworkingError.self) {
+            try await request(body).bodyDigest(using: SHA256.self)
+        }
+        #expect(error?.kind == .bodyNotReplayable)
+        #expect(error?.reason.contains("stream(from:)") == true)
+        #expect(try await body.collect() == Data("once".utf8))
+    }
+
+    @Test func aBodyThatCannotBeEncodedSaysWhy() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await request(.json([Double.nan])).bodyDigest(using: SHA256.self)
+        }
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.underlying is EncodingError)
+    }
+
+    @Test func aFileThatIsMissingSaysSo() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await request(.file(URL(filePath: "/nowhere/at/all"))).bodyDigest(using: SHA256.self)
+        }
+        #expect(error?.kind == .storage)
+    }
+
+    @Test func aStreamThatFailsSaysWhy() async {
+        let body = RequestBody.stream { AsyncThrowingStream<Data, any Error> { $0.finish(throwing: Mistake()) } }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await request(body).bodyDigest(using: SHA256.self)
+        }
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.underlying is Mistake)
+    }
+
+    @Test func cancellationEndsIt() async throws {
+        let begun = Suspension<Void>()
+        let body = RequestBody.stream {
+            AsyncStream<Data> {
+                begun.resume()
+                try? await Suspension<Void>().value()
+                return nil
+            }
+        }
+        let request = request(body)
+        let reading = Task { try await request.bodyDigest(using: SHA256.self) }
+        try await begun.value()
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+
+    @Test func cancellationIsHeardBetweenPortionsOfMemory() async throws {
+        let request = request(.data(Data(count: 5 << 20)))
+        let reading = Task {
+            try await request.readBody { _ in withUnsafeCurrentTask { $0?.cancel() } }
+        }
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+}
+#endif

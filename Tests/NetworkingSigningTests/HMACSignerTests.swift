@@ -1,0 +1,264 @@
+#if Crypto
+import Crypto
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingSigning
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HMACSignerTests {
+    private let transport = MockTransport { _ in .ok() }
+    private let key = SymmetricKey(data: Data("Jefe".utf8))
+    private let body = RequestBody.data(Data("what do ya want for nothing?".utf8), contentType: "text/plain")
+
+    private func send(
+        _ request: HTTPRequestData,
+        signedWith signer: HMACSigner
+    ) async throws -> HTTPRequestData {
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000.75)))
+        environment.secureRandom = SecureRandomSource { count in (0..<count).map { UInt8($0) } }
+        let network = transport.signed(with: signer).server(authority: "api.example.com:8443")
+        try await withEnvironment(environment) { try await network.data(request) }
+        return try #require(transport.requests.last)
+    }
+
+    /// What is signed, as a signer with these parts signs it.
+    private func text(
+        _ parts: [HMACSigner.Part],
+        separator: String = "\n",
+        of request: HTTPRequestData
+    ) async throws -> String {
+        let signer = HMACSigner(keyID: "k", key: key, signing: parts, separator: separator, into: .field(.signature))
+        return try await send(request, signedWith: signer).headerFields[.signature] ?? ""
+    }
+
+    private func code(_ text: String) -> String {
+        HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+            .joined()
+    }
+
+    // MARK: Known answers
+
+    /// RFC 4231 section 4.3.
+    @Test func knownAnswers() async throws {
+        let request = HTTPRequestData(method: .post, body: body)
+        let answers: [(any HashFunction.Type, String)] = [
+            (SHA256.self, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+            (
+                SHA384.self,
+                "af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e8e2240ca5e69e2c78b3239ecfab21649"
+            ),
+            (
+                SHA512.self,
+                "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea2505549758bf75c05a994a6d034f65f8f0e6fd"
+                    + "caeab1a34d4a6b4b636e070a38bce737"
+            ),
+        ]
+        for (function, answer) in answers {
+            let signer = HMACSigner(keyID: "k", key: key, using: function, signing: [.body], into: .field(.signature))
+            #expect(try await send(request, signedWith: signer).headerFields[.signature] == answer)
+        }
+    }
+
+    // MARK: Schemes of services
+
+    @Test func aSchemeWithATimestamp() async throws {
+        let signer = HMACSigner(
+            keyID: "shop-7",
+            key: key,
+            signing: [.timestamp(in: .timestamp), .method, .target, .body],
+            into: .field(.signature)
+        )
+        let sent = try await send(HTTPRequestData(method: .post, path: "a%20b?c=d", body: body), signedWith: signer)
+        #expect(sent.headerFields[.timestamp] == "1700000000")
+        #expect(
+            sent.headerFields[.signature] == code("1700000000POST/a%20b?c=dwhat do ya want for nothing?")
+        )
+    }
+
+    @Test func aSchemeWithAPrefix() async throws {
+        let signer = HMACSigner(
+            keyID: "hook",
+            key: key,
+            signing: [.body],
+            into: .field(.signature) { "sha256=\($0.hexadecimal)" }
+        )
+        let sent = try await send(HTTPRequestData(method: .post, body: body), signedWith: signer)
+        #expect(
+            sent.headerFields[.signature] == "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        )
+    }
+
+    @Test func aSchemeInTheAuthorizationField() async throws {
+        let signer = HMACSigner(
+            keyID: "app-1",
+            key: key,
+            signing: [.method, .timestamp(.milliseconds, in: nil), .nonce(in: nil)],
+            separator: "|",
+            into: .authorization("HMAC-SHA256") {
+                "keyId=\"\($0.keyID)\", ts=\($0.timestamp ?? ""), nonce=\($0.nonce), signature=\"\($0.base64)\""
+            }
+        )
+        let sent = try await send(HTTPRequestData(), signedWith: signer)
+        let nonce = "000102030405060708090a0b0c0d0e0f"
+        let expected = HMAC<SHA256>.authenticationCode(for: Data("GET|1700000000750|\(nonce)".utf8), using: key)
+        #expect(
+            sent.headerFields[.authorization]
+                == "HMAC-SHA256 keyId=\"app-1\", ts=1700000000750, nonce=\(nonce), "
+                + "signature=\"\(Data(expected).base64EncodedString())\""
+        )
+        #expect(signer.scheme == "HMAC-SHA256")
+        #expect(signer.method == AuthenticationMethod(rawValue: "hmac-sha256"))
+        // There is one such field.
+        let own = try await send(HTTPRequestData(headerFields: [.authorization: "Bearer own"]), signedWith: signer)
+        #expect(own.headerFields[.authorization] == "Bearer own")
+    }
+
+    // MARK: Parts
+
+    @Test func partsAreTakenAsTheyAreSent() async throws {
+        let request = HTTPRequestData(
+            method: .put,
+            path: "caf%C3%A9?b=2&a=%20",
+            headerFields: [.accept: "text/plain", .acceptLanguage: "de"],
+            body: body
+        )
+        let parts: [HMACSigner.Part] = [
+            "v1", .method, .scheme, .authority, .path, .query, .target, .field(.accept), .field(.contentType),
+            .field(.signature), .value { "\($0.headerFields.count)" },
+        ]
+        #expect(
+            try await text(parts, of: request)
+                == code(
+                    """
+                    v1
+                    PUT
+                    https
+                    api.example.com:8443
+                    /caf%C3%A9
+                    b=2&a=%20
+                    /caf%C3%A9?b=2&a=%20
+                    text/plain
+                    text/plain
+
+                    3
+                    """
+                )
+        )
+    }
+
+    @Test func whatIsNotThereIsEmpty() async throws {
+        #expect(try await text([.path, .query, .body, .field(.accept)], of: HTTPRequestData()) == code("/\n\n\n"))
+        #expect(try await text([], of: HTTPRequestData()) == code(""))
+    }
+
+    @Test(arguments: [
+        (HMACSigner.TimestampFormat.seconds, "1700000000"), (.milliseconds, "1700000000750"),
+        (.internet, "2023-11-14T22:13:20Z"), (.httpDate, "Tue, 14 Nov 2023 22:13:20 GMT"),
+    ])
+    func timesAreWrittenAsTheSchemeWants(format: HMACSigner.TimestampFormat, text: String) async throws {
+        let signer = HMACSigner(
+            keyID: "k",
+            key: key,
+            // A field is there for parts before it, too.
+            signing: [.field(.timestamp), ";", .timestamp(format, in: .timestamp)],
+            into: .field(.signature)
+        )
+        let sent = try await send(HTTPRequestData(headerFields: [.timestamp: "old"]), signedWith: signer)
+        #expect(sent.headerFields[values: .timestamp] == [text])
+        #expect(sent.headerFields[.signature] == code("\(text);\(text)"))
+    }
+
+    @Test func digestsOfBodies() async throws {
+        let digest = SHA256.hash(data: Data("what do ya want for nothing?".utf8))
+        let signer = HMACSigner(
+            keyID: "k",
+            key: key,
+            signing: [.bodyDigest(.base64, in: .digest), ".", .bodyDigest()],
+            into: .field(.signature)
+        )
+        let sent = try await send(HTTPRequestData(method: .put, body: body), signedWith: signer)
+        let base64 = Data(digest).base64EncodedString()
+        #expect(sent.headerFields[.digest] == base64)
+        let hexadecimal = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        #expect(sent.headerFields[.signature] == code("\(base64).\(hexadecimal)"))
+    }
+
+    // MARK: Bodies
+
+    @Test func aFileIsReadInPortions() async throws {
+        let bytes = Data((0..<1_500_000).map { UInt8(truncatingIfNeeded: $0) })
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try bytes.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let sent = try await text([.body], of: HTTPRequestData(method: .put, body: .file(file)))
+        let whole = try await text([.body], of: HTTPRequestData(method: .put, body: .data(bytes)))
+        #expect(sent == whole)
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsSignedWhereTheSchemeLeavesItOut() async throws {
+        let body = { RequestBody.stream(AsyncStream<Data> { $0.finish() }) }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await text([.body], of: HTTPRequestData(method: .put, body: body()))
+        }
+        #expect(error?.kind == .bodyNotReplayable)
+        #expect(transport.requests.isEmpty)
+        #expect(try await text([.method], of: HTTPRequestData(method: .put, body: body())) == code("PUT"))
+    }
+
+    // MARK: In a stack
+
+    @Test func eachAttemptHasATimeAndANonceOfItsOwn() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let signer = HMACSigner(
+            keyID: "k",
+            key: key,
+            signing: [.timestamp(in: .timestamp), .nonce(in: .digest)],
+            into: .field(.signature)
+        )
+        let network = transport.signed(with: signer).retry(.constant(.seconds(3))).server(authority: "api.example.com")
+            .environment(\.clock, .manual(clock))
+        async let response = network.data(HTTPRequestData())
+        try await clock.advance(by: .seconds(3), afterSleepers: 1)
+        #expect(try await response.status == .ok)
+        #expect(transport.requests.map { $0.headerFields[.timestamp] } == ["1700000000", "1700000003"])
+        #expect(Set(transport.requests.map { $0.headerFields[.digest] }).count == 2)
+        #expect(Set(transport.signatures).count == 2)
+    }
+
+    @Test func nothingPrintsTheKeyOrTheSignature() async throws {
+        let signer = HMACSigner(keyID: "k", key: key, signing: [.method], into: .field(.signature))
+        let sent = try await send(HTTPRequestData(), signedWith: signer)
+        let signature = try #require(sent.headerFields[.signature])
+        #expect(!everyPrint(of: sent).contains(signature))
+        #expect(!everyPrint(of: signer).contains("Jefe"))
+        #expect("\(signer)" == "HMACSigner(<redacted>)")
+    }
+
+    @Test func keepsTheLaws() async throws {
+        try await checkLaws { [key] in
+            AnyNetworkingComponent(
+                $0.signed(
+                    with: HMACSigner(
+                        keyID: "k",
+                        key: key,
+                        signing: [.timestamp(in: .timestamp), .body],
+                        into: .field(.signature)
+                    ),
+                    at: ["laws.example"]
+                )
+            )
+        }
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let timestamp = HTTPField.Name("X-Timestamp")!
+    fileprivate static let digest = HTTPField.Name("X-Content-SHA256")!
+}
+#endif
