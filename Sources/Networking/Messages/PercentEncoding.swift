@@ -18,7 +18,7 @@ package struct PercentEncoding: Sendable, Hashable {
         }
     }
 
-    func allows(_ byte: UInt8) -> Bool {
+    package func allows(_ byte: UInt8) -> Bool {
         switch byte {
         case ..<64: low & (1 << UInt64(byte)) != 0
         case ..<128: high & (1 << UInt64(byte - 64)) != 0
@@ -77,7 +77,7 @@ package struct PercentEncoding: Sendable, Hashable {
 
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    static func hexValue(_ byte: UInt8) -> UInt8? {
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
@@ -91,7 +91,7 @@ extension PercentEncoding {
     private static let alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
     /// RFC 3986 section 2.3.
-    static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
+    package static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
 
     /// What may stand in a path or query as it is, by RFC 3986 sections 3.3 and 3.4.
     ///

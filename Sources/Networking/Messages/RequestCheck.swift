@@ -38,7 +38,7 @@ extension HTTPRequestData {
     }
 
     /// Whether it goes to another machine in the clear.
-    var isPlaintext: Bool {
+    package var isPlaintext: Bool {
         scheme == "http" && !Authority(authority ?? "").isLoopback
     }
 
