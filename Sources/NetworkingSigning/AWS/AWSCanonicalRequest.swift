@@ -87,6 +87,7 @@ enum AWSEncoding {
     ///   - keepsSlashes: Whether a slash stays.
     ///   - decodes: Whether an escape stands for its byte, whatever that is, rather than for itself.
     ///   - plusIsSpace: Whether a plus sign stands for a space, as in forms.
+    /// - Returns: The text, in ASCII.
     static func encode(
         _ text: some StringProtocol,
         keepsSlashes: Bool = false,
