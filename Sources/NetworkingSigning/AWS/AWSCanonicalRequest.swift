@@ -138,7 +138,8 @@ extension HTTPField.Name {
     }
 
     private static let unstable: Set<String> = [
-        "accept-encoding", "authorization", "cache-control", "connection", "content-length", "cookie", "expect",
+        "accept-encoding", "authorization", "baggage", "cache-control", "connection", "content-length", "cookie",
+        "expect",
         "forwarded", "from", "host", "keep-alive", "max-forwards", "pragma", "referer", "te", "traceparent",
         "tracestate",
         "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-amzn-trace-id", "x-forwarded-for",
