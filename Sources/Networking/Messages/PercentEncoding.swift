@@ -18,7 +18,7 @@ package struct PercentEncoding: Sendable, Hashable {
         }
     }
 
-    func allows(_ byte: UInt8) -> Bool {
+    package func allows(_ byte: UInt8) -> Bool {
         switch byte {
         case ..<64: low & (1 << UInt64(byte)) != 0
         case ..<128: high & (1 << UInt64(byte - 64)) != 0
@@ -77,7 +77,7 @@ package struct PercentEncoding: Sendable, Hashable {
 
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    static func hexValue(_ byte: UInt8) -> UInt8? {
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10

@@ -152,9 +152,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     // MARK: For requests
 
     /// Credentials, and whose they are.
-    struct Grant: Sendable {
-        let credentials: Credentials
-        let principal: Principal
+    package struct Grant: Sendable {
+        package let credentials: Credentials
+        package let principal: Principal
         fileprivate let generation: UInt64
         /// Of which sign-in they are; refreshes do not change it.
         fileprivate let signIn: UInt64
@@ -167,7 +167,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Gives a request credentials: those that are there unless they run out soon, else new ones.
-    func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
+    package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         let first = state.withLock { $0.grant }
         while true {
             try Task.checkCancellation()
@@ -194,7 +194,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Gives a request other credentials than those that the server refused.
     ///
     /// - Returns: The credentials; nil when there are none for the same user.
-    func grant(
+    package func grant(
         after refused: Grant,
         _ response: HTTPResponseData,
         for request: HTTPRequestData,
@@ -355,7 +355,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Whether this is what its own delegate sends.
-    var isRenewing: Bool {
+    package var isRenewing: Bool {
         NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
     }
 

@@ -1,0 +1,149 @@
+#if Crypto
+import HTTPTypes
+import Networking
+
+/// A request as both sides of AWS Signature Version 4 write it down.
+struct AWSCanonicalRequest {
+    let text: String
+    /// The names of the fields in it.
+    let signedFields: String
+
+    /// Writes down a request, and makes one field of those that occur more than once: transports that join them put a space
+    /// after the comma, which the signature does not have.
+    init(
+        _ request: inout HTTPRequestData,
+        payload: String,
+        normalizesPath: Bool,
+        encodesPathTwice: Bool,
+        unsignedFields: Set<HTTPField.Name>
+    ) {
+        var fields = ["host": request.hostField]
+        for name in Set(request.headerFields.map(\.name)) where !unsignedFields.contains(name) && !name.isUnstable {
+            let values = request.headerFields[values: name]
+            if values.count > 1 {
+                request.headerFields[name] = values.joined(separator: ",")
+            }
+            fields[name.canonicalName] = Self.joined(values)
+        }
+        self.init(
+            method: request.method.rawValue,
+            path: Self.path(request.path ?? "/", isNormalized: normalizesPath, isEncodedTwice: encodesPathTwice),
+            query: Self.query(request.query.encoded ?? ""),
+            fields: fields,
+            payload: payload
+        )
+    }
+
+    /// Puts together what is canonical already.
+    init(method: String, path: String, query: String, fields: [String: String], payload: String) {
+        let fields = fields.sorted { $0.key < $1.key }
+        signedFields = fields.map(\.key).joined(separator: ";")
+        let lines = fields.map { "\($0.key):\($0.value)\n" }.joined()
+        text = [method, path, query, lines, signedFields, payload].joined(separator: "\n")
+    }
+
+    /// The values of a field, without the white space that does not count.
+    static func joined(_ values: [String]) -> String {
+        values.map { value in
+            value.split { $0 == " " || $0 == "\t" || $0.isNewline }.joined(separator: " ")
+        }
+        .joined(separator: ",")
+    }
+
+    static func path(_ path: String, isNormalized: Bool, isEncodedTwice: Bool) -> String {
+        // S3 reads an encoded slash as a slash.
+        let encoded = AWSEncoding.encode(path, keepsSlashes: true, decodes: !isEncodedTwice)
+        guard isNormalized else { return encoded }
+        var segments: [Substring] = []
+        for segment in encoded.split(separator: "/") where segment != "." {
+            if segment == ".." {
+                _ = segments.popLast()
+            } else {
+                segments.append(segment)
+            }
+        }
+        return "/" + segments.joined(separator: "/") + (encoded.hasSuffix("/") && !segments.isEmpty ? "/" : "")
+    }
+
+    static func query(_ query: String) -> String {
+        query.split(separator: "&")
+            .map { piece in
+                let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                let item = parts.map { AWSEncoding.encode($0, decodes: true, plusIsSpace: true) }
+                return (name: item[0], value: item.count > 1 ? item[1] : "")
+            }
+            .sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+            .map { "\($0.name)=\($0.value)" }
+            .joined(separator: "&")
+    }
+}
+
+/// Percent-encoding as AWS Signature Version 4 has it: all but RFC 3986's unreserved characters.
+enum AWSEncoding {
+    /// Encodes bytes.
+    ///
+    /// - Parameters:
+    ///   - text: What to encode.
+    ///   - keepsSlashes: Whether a slash stays.
+    ///   - decodes: Whether an escape stands for its byte, whatever that is, rather than for itself.
+    ///   - plusIsSpace: Whether a plus sign stands for a space, as in forms.
+    /// - Returns: The text, in ASCII.
+    static func encode(
+        _ text: some StringProtocol,
+        keepsSlashes: Bool = false,
+        decodes: Bool = false,
+        plusIsSpace: Bool = false
+    ) -> String {
+        let source = Array(text.utf8)
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(source.count)
+        var index = 0
+        while index < source.count {
+            var byte = source[index]
+            index += 1
+            if byte == UInt8(ascii: "+"), plusIsSpace {
+                byte = UInt8(ascii: " ")
+            } else if byte == UInt8(ascii: "%"), decodes, index + 1 < source.count,
+                let upper = PercentEncoding.hexValue(source[index]),
+                let lower = PercentEncoding.hexValue(source[index + 1])
+            {
+                byte = upper << 4 | lower
+                index += 2
+            }
+            if PercentEncoding.unreserved.allows(byte) || keepsSlashes && byte == UInt8(ascii: "/") {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    private static let digits = Array("0123456789ABCDEF".utf8)
+}
+
+extension HTTPRequestData {
+    /// What transports send as Host: the authority, without the port that the scheme implies.
+    fileprivate var hostField: String {
+        let authority = authority ?? ""
+        let port = scheme == "http" ? ":80" : ":443"
+        return authority.hasSuffix(port) ? String(authority.dropLast(port.count)) : authority
+    }
+}
+
+extension HTTPField.Name {
+    /// Whether transports or proxies add it, take it off or change it, so that it cannot be signed.
+    fileprivate var isUnstable: Bool {
+        Self.unstable.contains(canonicalName) || canonicalName.hasPrefix("proxy-")
+    }
+
+    private static let unstable: Set<String> = [
+        "accept-encoding", "authorization", "baggage", "cache-control", "connection", "content-length", "cookie",
+        "expect",
+        "forwarded", "from", "host", "keep-alive", "max-forwards", "pragma", "referer", "te", "traceparent",
+        "tracestate",
+        "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-amzn-trace-id", "x-forwarded-for",
+        "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto",
+    ]
+}
+#endif

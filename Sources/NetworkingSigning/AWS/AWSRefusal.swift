@@ -1,0 +1,69 @@
+#if Crypto
+import HTTPTypes
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Why a service has refused a request, in its own word for it.
+struct AWSRefusal {
+    /// Nil where a response to HEAD has no body to say it in.
+    private let code: String?
+
+    /// Reads it from a field, from JSON or from XML; nil when the response is no refusal.
+    init?(_ response: HTTPResponseData) {
+        guard [400, 401, 403].contains(response.status.code) else { return nil }
+        let body = response.data.prefix(1 << 16)
+        code =
+            Self.plain(response.headerFields[HTTPField.Name("x-amzn-errortype")!])
+            ?? Self.plain(Self.codeOfXML(body)) ?? Self.plain(Self.codeOfJSON(body))
+        guard code != nil || response.sentRequest.method == .head else { return nil }
+    }
+
+    /// Whether the clocks may be the reason.
+    var mayBeSkew: Bool {
+        code.map { Self.codesOfSkew.contains($0) } ?? true
+    }
+
+    /// Whether the credentials have run out.
+    var isOfCredentials: Bool {
+        code == "ExpiredToken" || code == "ExpiredTokenException"
+    }
+
+    private static let codesOfSkew: Set<String> = [
+        "AuthFailure", "InvalidSignatureException", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+    ]
+
+    /// The code of `namespace#Code:https://…`.
+    private static func plain(_ code: (some StringProtocol)?) -> String? {
+        guard let code else { return nil }
+        let name = code.prefix { $0 != ":" }
+        return name.split(separator: "#").last.map { String($0) }
+    }
+
+    private static func codeOfXML(_ body: Data) -> Substring? {
+        let text = String(decoding: body, as: UTF8.self)[...]
+        guard text.first(where: { !$0.isWhitespace }) == "<" else { return nil }
+        let parts = text.split(separator: "<Code>", maxSplits: 1)
+        return parts.count == 2 ? parts[1].prefix { $0 != "<" } : nil
+    }
+
+    private static func codeOfJSON(_ body: Data) -> String? {
+        struct Answer: Decodable {
+            let type: String?
+            let code: String?
+
+            enum CodingKeys: String, CodingKey {
+                case type = "__type"
+                case code
+            }
+        }
+        let answer = try? JSONDecoder().decode(Answer.self, from: body)
+        return answer?.type ?? answer?.code
+    }
+}
+#endif

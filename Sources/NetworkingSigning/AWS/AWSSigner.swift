@@ -1,0 +1,281 @@
+#if Crypto
+import Crypto
+import HTTPTypes
+public import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Signs requests to AWS, and to services that speak its protocol, with AWS Signature Version 4.
+///
+/// ```swift
+/// let network = URLSession.shared
+///     .timeout(.seconds(10))
+///     .signed(with: AWSSigner(credentials, region: "eu-central-1", service: "s3"))
+///     .retry()
+///     .server(authority: "bucket.s3.eu-central-1.amazonaws.com")
+/// ```
+///
+/// The signature covers method, path, query, body, and the header fields but for those that transports and proxies change.
+/// A field that occurs more than once is sent as one. A request that has an Authorization field or an `X-Amz-Signature` in its
+/// query stays as it is; its own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
+///
+/// When the service refuses a signature and its clock is off by four minutes or more, the signer goes by that clock for this host
+/// from then on, and the request is signed and sent again. Credentials of a provider are renewed when the service says that
+/// they have run out. Both happen to requests whose body can be sent twice.
+///
+/// Files and streams are read for their digest, and again to be sent; see ``Payload`` for those that can be read once.
+public struct AWSSigner: RequestSigner {
+    static let algorithm = "AWS4-HMAC-SHA256"
+
+    let provider: AWSCredentialProvider
+    let region: String
+    let service: String
+    let options: Options
+    /// By how much the clocks of hosts are ahead.
+    let offsets = ClockOffsets()
+
+    /// Creates a signer with credentials that stay as they are.
+    ///
+    /// - Parameters:
+    ///   - credentials: The credentials.
+    ///   - region: The region: `eu-central-1`. It is `us-east-1` for services without one.
+    ///   - service: The name that the service has in signatures: `s3`, `execute-api`, `dynamodb`.
+    ///   - options: What to do other than by default.
+    public init(_ credentials: AWSCredentials, region: String, service: String, options: Options = Options()) {
+        self.init(AWSCredentialProvider(credentials), region: region, service: service, options: options)
+    }
+
+    /// Creates a signer with credentials that a provider brings and renews.
+    ///
+    /// - Parameters:
+    ///   - provider: Brings the credentials.
+    ///   - region: The region.
+    ///   - service: The name that the service has in signatures.
+    ///   - options: What to do other than by default.
+    public init(_ provider: AWSCredentialProvider, region: String, service: String, options: Options = Options()) {
+        self.provider = provider
+        self.region = region
+        self.service = service
+        self.options = options
+    }
+
+    /// The id of the access key, or the name of the provider.
+    public var keyID: String {
+        provider.keyID
+    }
+
+    /// `AWS4-HMAC-SHA256`; nil when the signature goes into the query.
+    public var scheme: String? {
+        options.placement == .header ? Self.algorithm : nil
+    }
+
+    /// Signs the request.
+    ///
+    /// - Parameter request: The request.
+    /// - Throws: ``NetworkingError/Kind/invalidRequest`` when credentials, region or lifetime cannot be used,
+    ///   ``NetworkingError/Kind/bodyNotReplayable`` when the body can be read only once, what makes it unfit to be sent, and why
+    ///   there are no credentials.
+    public func sign(_ request: inout HTTPRequestData) async throws {
+        // What the provider itself sends has no credentials to wait for.
+        guard !provider.isFetching, !request.isPresigned else { return }
+        switch options.placement {
+        case .header:
+            try await signHeader(of: &request)
+        case .query(let lifetime):
+            guard !request.isPlaintext || request.allowsPlaintextCredentials else {
+                throw NetworkingError(
+                    .invalidRequest,
+                    request: request,
+                    reason: "Its signature would go over plain http, where anybody can read it. "
+                        + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+                )
+            }
+            try await signQuery(of: &request, for: lifetime)
+        }
+    }
+
+    /// Has the request signed anew when the clocks differ, or when the credentials have run out.
+    public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
+        guard let refusal = AWSRefusal(response) else { return false }
+        if refusal.mayBeSkew, offsets.learn(from: response) { return true }
+        return refusal.isOfCredentials ? try await provider.renew(after: response) : false
+    }
+
+    // MARK: The two forms
+
+    private func signHeader(of request: inout HTTPRequestData) async throws {
+        let credentials = try await credentials(for: request)
+        let payload = try await payload(of: request, isPresigned: false)
+        let scope = scope(for: request)
+        request.headerFields[.amzDate] = scope.date
+        if let token = credentials.sessionToken {
+            request.setCredential(token, for: .amzSecurityToken)
+        }
+        if payload.isSent {
+            request.headerFields[.amzContentSHA256] = payload.digest
+        }
+        let canonical = canonical(&request, payload: payload)
+        let field = [
+            "\(Self.algorithm) Credential=\(credentials.accessKeyID)/\(scope)",
+            "SignedHeaders=\(canonical.signedFields)",
+            "Signature=\(scope.signature(of: canonical, with: credentials))",
+        ]
+        request.setCredential(field.joined(separator: ", "), for: .authorization)
+    }
+
+    func signQuery(of request: inout HTTPRequestData, for lifetime: Duration) async throws {
+        guard (.seconds(1) ... .seconds(604_800)).contains(lifetime) else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason:
+                    "A signature in the query holds for a second to seven days, and this one was to hold for \(lifetime)."
+            )
+        }
+        let credentials = try await credentials(for: request)
+        let payload = try await payload(of: request, isPresigned: true)
+        let scope = scope(for: request)
+        request.headerFields[.amzDate] = nil
+        if payload.isSent {
+            request.headerFields[.amzContentSHA256] = payload.digest
+        }
+        request.setQueryItem(QueryItem.algorithm, Self.algorithm)
+        request.setQueryItem(QueryItem.credential, "\(credentials.accessKeyID)/\(scope)", isSecret: true)
+        request.setQueryItem(QueryItem.date, scope.date)
+        request.setQueryItem(QueryItem.expires, String(lifetime.components.seconds))
+        if let token = credentials.sessionToken {
+            request.headerFields[.amzSecurityToken] = nil
+            request.setQueryItem(QueryItem.securityToken, token, isSecret: true)
+        }
+        request.setQueryItem(QueryItem.signedFields, canonical(&request, payload: payload).signedFields)
+        let signature = scope.signature(of: canonical(&request, payload: payload), with: credentials)
+        request.setQueryItem(QueryItem.signature, signature, isSecret: true)
+    }
+
+    private func canonical(_ request: inout HTTPRequestData, payload: SignedPayload) -> AWSCanonicalRequest {
+        AWSCanonicalRequest(
+            &request,
+            payload: payload.digest,
+            normalizesPath: options.normalizesPath ?? !isS3,
+            encodesPathTwice: options.encodesPathTwice ?? !isS3,
+            unsignedFields: options.unsignedFields
+        )
+    }
+
+    private func scope(for request: HTTPRequestData) -> AWSScope {
+        AWSScope(date: offsets.date(for: request.authority), region: region, service: service)
+    }
+
+    /// Those whose objects have any path there is, so that it is taken as it stands.
+    private var isS3: Bool {
+        service == "s3" || service == "s3express" || service.hasPrefix("s3-")
+    }
+
+    private func credentials(for request: HTTPRequestData) async throws -> AWSCredentials {
+        let credentials = try await provider.credentials(for: request)
+        guard ![region, service, credentials.accessKeyID, credentials.secretAccessKey].contains("") else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason:
+                    "The region, the service or the access key that it is to be signed with is empty. Give all three."
+            )
+        }
+        guard !credentials.secretAccessKey.utf8.contains(where: { $0 <= 32 }) else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "The secret access key that it is to be signed with holds a space or a line break. Remove it; "
+                    + "a key that was read from a file often ends with a line break."
+            )
+        }
+        return credentials
+    }
+
+    // MARK: The body
+
+    /// What stands for the body, and whether the service has to be told.
+    private struct SignedPayload {
+        let digest: String
+        let isSent: Bool
+    }
+
+    private func payload(of request: HTTPRequestData, isPresigned: Bool) async throws -> SignedPayload {
+        if let own = request.headerFields[.amzContentSHA256] {
+            return SignedPayload(digest: own, isSent: false)
+        }
+        let isReadOnce = request.body?.isReplayable == false
+        let wish = options.payload ?? (isPresigned && isS3 ? .unsigned : .digest)
+        // A body that is not signed is safe only where nobody can change it.
+        if wish == .unsigned || wish == .unsignedIfReadOnce && isReadOnce, request.scheme != "http" {
+            // S3 takes it for granted in the query form.
+            return SignedPayload(digest: "UNSIGNED-PAYLOAD", isSent: !(isPresigned && isS3))
+        }
+        guard !isReadOnce else {
+            throw NetworkingError(
+                .bodyNotReplayable,
+                request: request,
+                reason: "Its signature covers the body, which can be read only once. Use a body that can be replayed, "
+                    + "or leave it unsigned with the signer's option payload, over https and for a service that allows it."
+            )
+        }
+        return SignedPayload(
+            digest: try await request.bodyDigest(using: SHA256.self).hexadecimal,
+            isSent: options.sendsPayloadDigest ?? isS3
+        )
+    }
+}
+
+extension AWSSigner: CustomStringConvertible, CustomReflectable {
+    /// Region and service.
+    public var description: String {
+        "AWSSigner(region: \(region), service: \(service))"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["region": region, "service": service])
+    }
+}
+
+extension AWSSigner {
+    /// The items of a signature in the query.
+    enum QueryItem {
+        static let algorithm = "X-Amz-Algorithm"
+        static let credential = "X-Amz-Credential"
+        static let date = "X-Amz-Date"
+        static let expires = "X-Amz-Expires"
+        static let signedFields = "X-Amz-SignedHeaders"
+        static let securityToken = "X-Amz-Security-Token"
+        static let signature = "X-Amz-Signature"
+    }
+}
+
+extension HTTPField.Name {
+    static let amzDate = HTTPField.Name("X-Amz-Date")!
+    static let amzSecurityToken = HTTPField.Name("X-Amz-Security-Token")!
+    static let amzContentSHA256 = HTTPField.Name("X-Amz-Content-Sha256")!
+}
+
+extension HTTPRequestData {
+    /// Whether its query has a signature, of this signer or another.
+    fileprivate var isPresigned: Bool {
+        query[AWSSigner.QueryItem.signature] != nil
+    }
+
+    /// Sets a query item, after the others and encoded so that no server reads it otherwise.
+    fileprivate mutating func setQueryItem(_ name: String, _ value: String, isSecret: Bool = false) {
+        if isSecret {
+            // For the mark, which stays.
+            setCredential("", forQueryItem: name)
+        }
+        query[name] = nil
+        let others = query.encoded.map { $0.isEmpty ? "" : "\($0)&" } ?? ""
+        path = "\(path ?? "/")?\(others)\(name)=\(AWSEncoding.encode(value))"
+    }
+}
+#endif
