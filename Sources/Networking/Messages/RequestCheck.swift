@@ -6,16 +6,20 @@ extension HTTPRequestData {
     /// A request that was found valid and has not been changed since is not looked at again.
     package mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
-        if let error = body?.encodingError {
-            guard let failure = error as? RequestBody.Failure else {
-                throw NetworkingError(.unencodableBody, request: self, underlying: error)
-            }
-            throw failure.error(of: self)
-        }
+        try checkBody()
         if let reason = invalidity() {
             throw NetworkingError(.invalidRequest, request: self, reason: reason)
         }
         state.insert(.isChecked)
+    }
+
+    /// Refuses a body that could not be encoded.
+    package func checkBody() throws {
+        guard let error = body?.encodingError else { return }
+        guard let failure = error as? RequestBody.Failure else {
+            throw NetworkingError(.unencodableBody, request: self, underlying: error)
+        }
+        throw failure.error(of: self)
     }
 
     /// What is wrong with it, and the way out.

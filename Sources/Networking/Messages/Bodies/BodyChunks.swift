@@ -123,7 +123,7 @@ extension RequestBody {
         }
 
         /// The error of the request whose body it is.
-        func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
+        package func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
             NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
         }
     }
