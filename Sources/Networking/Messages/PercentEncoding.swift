@@ -32,7 +32,7 @@ package struct PercentEncoding: Sendable, Hashable {
     ///   - string: What to encode.
     ///   - keepsEscapes: Whether a `%` and two hex digits stay as they are.
     /// - Returns: The text, in ASCII.
-    func encode(_ string: String, keepsEscapes: Bool = false) -> String {
+    package func encode(_ string: String, keepsEscapes: Bool = false) -> String {
         if string.utf8.allSatisfy(allows) { return string }
         let source = Array(string.utf8)
         var bytes: [UInt8] = []
