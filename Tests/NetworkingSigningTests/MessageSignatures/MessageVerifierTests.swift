@@ -166,11 +166,9 @@ struct MessageVerifierTests {
         let tagged = { (tag: String) in
             MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method], tag: tag)
         }
-        await onTheDay {
-            #expect(try await verifier.verify(both).label == "one")
-            #expect(try await verifier.verify(both, label: "two").tag == "b")
-            #expect(try await tagged("b").verify(both).label == "two")
-        }
+        #expect(try await onTheDay { try await verifier.verify(both) }.label == "one")
+        #expect(try await onTheDay { try await verifier.verify(both, label: "two") }.tag == "b")
+        #expect(try await onTheDay { try await tagged("b").verify(both) }.label == "two")
         #expect(await refusal(of: both, label: "three").contains("no signature of the label"))
         #expect(await refusal(of: both, by: tagged("c")).contains("another tag"))
         #expect(await refusal(of: Vectors.request).contains("no signature: "))
