@@ -38,7 +38,7 @@ public struct QueryEncoding: Sendable, Hashable {
 
 extension PercentEncoding {
     /// The application/x-www-form-urlencoded percent-encode set of WHATWG's URL standard, turned around.
-    fileprivate static let formItem = PercentEncoding(
+    package static let formItem = PercentEncoding(
         allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._"
     )
 }

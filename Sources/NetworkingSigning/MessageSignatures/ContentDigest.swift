@@ -1,0 +1,154 @@
+#if Crypto
+import Crypto
+import HTTPTypes
+public import Networking
+import RawStructuredFieldValues
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How the digest of a body is computed for a Content-Digest field (RFC 9530).
+public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {
+    /// SHA-256.
+    case sha256 = "sha-256"
+    /// SHA-512.
+    case sha512 = "sha-512"
+}
+
+extension HTTPRequestData {
+    /// Sets the Content-Digest field to the digest of the body (RFC 9530), which may be none.
+    ///
+    /// ```swift
+    /// var request = HTTPRequestData(method: .put, path: "report", body: .file(report))
+    /// try await request.setContentDigest()
+    /// ```
+    ///
+    /// ``MessageSigner`` does so on its own. A file or a stream is read for it, and once more when it is sent.
+    ///
+    /// - Parameter algorithm: The algorithm.
+    /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that can be read only once, and what makes the body
+    ///   unfit to be sent.
+    public mutating func setContentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) async throws {
+        let digest = try await digest(algorithm)
+        headerFields[.contentDigest] = "\(algorithm.rawValue)=:\(digest.base64EncodedString()):"
+    }
+
+    /// Compares the body with the Content-Digest field (RFC 9530).
+    ///
+    /// - Throws: ``NetworkingError/Kind/checksumMismatch`` when they differ, and ``NetworkingError/Kind/invalidRequest`` when
+    ///   there is no such field, or none that can be read.
+    public func verifyContentDigest() async throws {
+        do {
+            try await SignableMessage.request(self).checkContentDigest()
+        } catch let fault as SignatureFault {
+            throw SignableMessage.request(self).error(for: fault)
+        }
+    }
+
+    fileprivate func digest(_ algorithm: ContentDigestAlgorithm) async throws -> Data {
+        switch algorithm {
+        case .sha256: Data(try await bodyDigest(using: SHA256.self))
+        case .sha512: Data(try await bodyDigest(using: SHA512.self))
+        }
+    }
+}
+
+extension HTTPResponseData {
+    /// Compares the body with the Content-Digest field (RFC 9530).
+    ///
+    /// The digest is of the bytes on the wire. A body that the transport has decompressed has another: send
+    /// `Accept-Encoding: identity`.
+    ///
+    /// - Throws: ``NetworkingError/Kind/checksumMismatch`` when they differ, and ``NetworkingError/Kind/invalidResponse`` when
+    ///   there is no such field, or none that can be read, or the body went to a sink.
+    public func verifyContentDigest() async throws {
+        do {
+            try await SignableMessage.response(self).checkContentDigest()
+        } catch let fault as SignatureFault {
+            throw SignableMessage.response(self).error(for: fault)
+        }
+    }
+}
+
+extension SignableMessage {
+    /// Whether there is a body that a digest would be of.
+    var hasBody: Bool {
+        switch self {
+        case .request(let request): request.body != nil && request.body?.length != 0
+        case .response(let response): response.body.count > 0
+        }
+    }
+
+    /// Compares the body with each digest that is known here; there has to be one.
+    func checkContentDigest() async throws {
+        let lines = lines(of: .contentDigest)
+        guard !lines.isEmpty else { throw SignatureFault("It has no Content-Digest field.") }
+        guard let members = try? OrderedMap(lines: lines) else {
+            throw SignatureFault("Its Content-Digest field is malformed: it is not a dictionary (RFC 9651).")
+        }
+        let stated = members.compactMap { name, value in ContentDigestAlgorithm(rawValue: name).map { ($0, value) } }
+        guard !stated.isEmpty else {
+            throw SignatureFault(
+                "Its Content-Digest field has neither sha-256 nor sha-512, so the body cannot be checked."
+            )
+        }
+        for (algorithm, value) in stated {
+            guard case .item(let item) = value, case .undecodedByteSequence(let text) = item.rfc9651BareItem,
+                let digest = Data(base64Encoded: text)
+            else {
+                throw SignatureFault("The \(algorithm.rawValue) of its Content-Digest field is not a byte sequence.")
+            }
+            guard try await self.digest(algorithm) == digest else {
+                throw SignatureFault(
+                    "The body is not what its Content-Digest field says (\(algorithm.rawValue)). It was changed on the way, "
+                        + "or decompressed by the transport, which Accept-Encoding: identity prevents.",
+                    kind: .checksumMismatch
+                )
+            }
+        }
+    }
+
+    private func digest(_ algorithm: ContentDigestAlgorithm) async throws -> Data {
+        switch self {
+        case .request(let request):
+            return try await request.digest(algorithm)
+        case .response(let response):
+            guard let data = response.body.data else {
+                throw SignatureFault(
+                    "Its body went to a sink, so it cannot be compared with its Content-Digest field. Collect it, or do not "
+                        + "have the digest checked."
+                )
+            }
+            return await data.digest(algorithm)
+        }
+    }
+
+    /// The error for a fault of this message.
+    func error(for fault: SignatureFault) -> NetworkingError {
+        switch self {
+        case .request(let request):
+            NetworkingError(fault.kind ?? .invalidRequest, request: request, reason: fault.reason)
+        case .response(let response):
+            NetworkingError(
+                fault.kind ?? .invalidResponse,
+                request: response.sentRequest,
+                response: response,
+                reason: fault.reason
+            )
+        }
+    }
+}
+
+extension Data {
+    @concurrent
+    fileprivate func digest(_ algorithm: ContentDigestAlgorithm) async -> Data {
+        switch algorithm {
+        case .sha256: Data(SHA256.hash(data: self))
+        case .sha512: Data(SHA512.hash(data: self))
+        }
+    }
+}
+#endif

@@ -1,0 +1,193 @@
+#if Crypto
+import Networking
+import RawStructuredFieldValues
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What a signature says of itself: what it covers, when it was made and with which key (RFC 9421 section 2.3).
+///
+/// ```swift
+/// let signature = try await verifier.verify(response)
+/// guard signature.covers(.contentDigest), nonces.insert(signature.nonce) else { throw Replayed() }
+/// ```
+public struct MessageSignature: Sendable, Hashable {
+    /// The label, which the signature does not cover.
+    public let label: String
+    /// What it covers, in order.
+    public let components: [MessageComponent]
+    /// The same, with the parameters, as it is signed.
+    let input: InnerList
+
+    /// Reads what a message says, and refuses what RFC 9421 does.
+    init(label: String, input: InnerList) throws {
+        self.label = label
+        self.input = input
+        components = try input.bareInnerList.map { try MessageComponent($0) }
+        try checkComponents()
+        try checkParameters()
+    }
+
+    /// Writes what a message is to say.
+    init(label: String, covering components: [MessageComponent], parameters: OrderedMap<String, RFC9651BareItem>) throws
+    {
+        self.label = label
+        self.components = components
+        var items = BareInnerList()
+        for component in components { items.append(component.item) }
+        input = InnerList(bareInnerList: items, parameters: parameters)
+        try checkComponents()
+    }
+
+    private func checkComponents() throws {
+        var seen: Set<MessageComponent> = []
+        for component in components {
+            guard component.name != "@signature-params" else {
+                throw SignatureFault("The signature covers \"@signature-params\", which every one covers unsaid.")
+            }
+            guard seen.insert(component).inserted else {
+                throw SignatureFault("The signature covers \(component) twice.")
+            }
+        }
+    }
+
+    private func checkParameters() throws {
+        for (name, value) in input.rfc9651Parameters {
+            switch (name, value) {
+            case ("created", .integer), ("expires", .integer): continue
+            case ("nonce", .string), ("alg", .string), ("keyid", .string), ("tag", .string): continue
+            case ("created", _), ("expires", _), ("nonce", _), ("alg", _), ("keyid", _), ("tag", _):
+                throw SignatureFault("The parameter \(name) of the signature \"\(label)\" is malformed.")
+            default: continue
+            }
+        }
+    }
+}
+
+extension MessageSignature {
+    /// When it was made, in whole seconds.
+    public var created: Date? {
+        date("created")
+    }
+
+    /// When it ends to be good, in whole seconds.
+    public var expires: Date? {
+        date("expires")
+    }
+
+    /// What makes it unique; it is up to you to refuse one that you have seen.
+    public var nonce: String? {
+        string("nonce")
+    }
+
+    /// The algorithm, where it says so.
+    public var algorithm: String? {
+        string("alg")
+    }
+
+    /// The name of the key, where it says so.
+    public var keyID: String? {
+        string("keyid")
+    }
+
+    /// What the signature is for, where it says so.
+    public var tag: String? {
+        string("tag")
+    }
+
+    /// Tells whether it covers a component.
+    ///
+    /// - Parameter component: The component.
+    /// - Returns: Whether it is among ``components``.
+    public func covers(_ component: MessageComponent) -> Bool {
+        components.contains(component)
+    }
+
+    /// Whether it covers the digest of the message's own body, in whatever way.
+    var coversContentDigest: Bool {
+        components.contains { $0.name == "content-digest" && !$0.isOfRequest }
+    }
+
+    private func date(_ name: String) -> Date? {
+        guard case .integer(let seconds) = input.rfc9651Parameters[name] else { return nil }
+        return Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    private func string(_ name: String) -> String? {
+        guard case .string(let text) = input.rfc9651Parameters[name] else { return nil }
+        return text
+    }
+}
+
+extension MessageComponent {
+    fileprivate init(_ item: Item) throws {
+        guard case .string(let name) = item.rfc9651BareItem else {
+            throw SignatureFault("The signature covers something that is not named by a string.")
+        }
+        self.init(name, item.rfc9651Parameters)
+    }
+}
+
+/// The two fields that hold the signatures of a message (RFC 9421 section 4).
+struct SignatureFields {
+    private(set) var inputs: OrderedMap<String, ItemOrInnerList>
+    private(set) var signatures: OrderedMap<String, ItemOrInnerList>
+
+    init(of message: SignableMessage) throws {
+        do {
+            inputs = try OrderedMap(lines: message.lines(of: .signatureInput))
+            signatures = try OrderedMap(lines: message.lines(of: .signature))
+        } catch {
+            throw SignatureFault(
+                "Its Signature-Input or Signature field is malformed: it is not a dictionary (RFC 9651)."
+            )
+        }
+    }
+
+    var labels: [String] {
+        inputs.map { $0.0 }
+    }
+
+    /// What a signature says of itself.
+    func signature(_ label: String) throws -> MessageSignature {
+        guard case .innerList(let input) = inputs[label] else {
+            throw SignatureFault("The member \"\(label)\" of its Signature-Input field is not a list of components.")
+        }
+        return try MessageSignature(label: label, input: input)
+    }
+
+    /// The signature itself.
+    func bytes(of label: String) throws -> Data {
+        guard case .item(let item) = signatures[label], case .undecodedByteSequence(let text) = item.rfc9651BareItem,
+            let bytes = Data(base64Encoded: text)
+        else {
+            throw SignatureFault(
+                "Its Signature field has no signature \"\(label)\", or one that is not a byte sequence."
+            )
+        }
+        return bytes
+    }
+
+    /// A label that no signature of another key has.
+    func label(_ wish: String, for keyID: String) -> String {
+        let candidates = sequence(state: 1) { number -> String? in
+            defer { number += 1 }
+            return number == 1 ? wish : "\(wish)-\(number)"
+        }
+        return candidates.first { candidate in
+            inputs[candidate] == nil && signatures[candidate] == nil
+                || (try? signature(candidate).keyID) == keyID
+        } ?? wish
+    }
+
+    /// Adds a signature, in place of the one with its label.
+    mutating func add(_ signature: MessageSignature, _ bytes: Data) {
+        inputs[signature.label] = .innerList(signature.input)
+        let item = Item(bareItem: RFC9651BareItem.undecodedByteSequence(bytes.base64EncodedString()), parameters: [:])
+        signatures[signature.label] = .item(item)
+    }
+}
+#endif

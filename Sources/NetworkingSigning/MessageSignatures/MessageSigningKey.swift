@@ -1,0 +1,149 @@
+#if Crypto
+public import Crypto
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A key that signs messages, for ``MessageSigner``.
+///
+/// `SymmetricKey` (hmac-sha256), `Curve25519.Signing.PrivateKey` (ed25519), `P256.Signing.PrivateKey` (ecdsa-p256-sha256) and
+/// `P384.Signing.PrivateKey` (ecdsa-p384-sha384) are some. Here is one that never leaves the Secure Enclave:
+///
+/// ```swift
+/// struct EnclaveKey: MessageSigningKey {
+///     let key: SecureEnclave.P256.Signing.PrivateKey
+///
+///     var signatureAlgorithm: String? { "ecdsa-p256-sha256" }
+///
+///     func messageSignature(of base: Data) async throws -> Data {
+///         try key.signature(for: base).rawRepresentation
+///     }
+/// }
+/// ```
+public protocol MessageSigningKey: Sendable {
+    /// The name of its algorithm in the registry of RFC 9421 section 6.2; nil when it has none.
+    var signatureAlgorithm: String? { get }
+
+    /// Signs the base of a signature.
+    ///
+    /// It may ask a service. Cancelling it has to end it at once.
+    ///
+    /// - Parameter base: The signature base (RFC 9421 section 2.5), which is what the algorithm takes, not yet hashed.
+    /// - Returns: The signature, for ECDSA the two numbers one after the other and not DER.
+    /// - Throws: Why it cannot be signed, which the request fails with.
+    func messageSignature(of base: Data) async throws -> Data
+}
+
+/// A key that tells whether a signature is right, for ``MessageVerifier``.
+///
+/// `SymmetricKey` and the public keys of `Curve25519.Signing`, `P256.Signing` and `P384.Signing` are some.
+public protocol MessageVerifyingKey: Sendable {
+    /// The name of its algorithm in the registry of RFC 9421 section 6.2; nil when it has none.
+    ///
+    /// A signature that names another is refused.
+    var signatureAlgorithm: String? { get }
+
+    /// Tells whether a signature is right.
+    ///
+    /// - Parameters:
+    ///   - signature: The signature, of any length.
+    ///   - base: The signature base.
+    /// - Returns: Whether the key that belongs to this one has made it of this base.
+    /// - Throws: Why that cannot be told, which the verification fails with.
+    func isMessageSignature(_ signature: Data, of base: Data) async throws -> Bool
+}
+
+extension SymmetricKey: MessageSigningKey, MessageVerifyingKey {
+    /// hmac-sha256 (RFC 9421 section 3.3.3).
+    public var signatureAlgorithm: String? {
+        "hmac-sha256"
+    }
+
+    /// Signs the base of a signature.
+    public func messageSignature(of base: Data) -> Data {
+        Data(HMAC<SHA256>.authenticationCode(for: base, using: self))
+    }
+
+    /// Tells whether a signature is right, in a time that tells nothing.
+    public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: base, using: self)
+    }
+}
+
+extension Curve25519.Signing.PrivateKey: MessageSigningKey {
+    /// ed25519 (RFC 9421 section 3.3.6).
+    public var signatureAlgorithm: String? {
+        "ed25519"
+    }
+
+    /// Signs the base of a signature.
+    public func messageSignature(of base: Data) throws -> Data {
+        try signature(for: base)
+    }
+}
+
+extension Curve25519.Signing.PublicKey: MessageVerifyingKey {
+    /// ed25519 (RFC 9421 section 3.3.6).
+    public var signatureAlgorithm: String? {
+        "ed25519"
+    }
+
+    /// Tells whether a signature is right.
+    public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
+        isValidSignature(signature, for: base)
+    }
+}
+
+extension P256.Signing.PrivateKey: MessageSigningKey {
+    /// ecdsa-p256-sha256 (RFC 9421 section 3.3.4).
+    public var signatureAlgorithm: String? {
+        "ecdsa-p256-sha256"
+    }
+
+    /// Signs the base of a signature, each time with another result.
+    public func messageSignature(of base: Data) throws -> Data {
+        try signature(for: base).rawRepresentation
+    }
+}
+
+extension P256.Signing.PublicKey: MessageVerifyingKey {
+    /// ecdsa-p256-sha256 (RFC 9421 section 3.3.4).
+    public var signatureAlgorithm: String? {
+        "ecdsa-p256-sha256"
+    }
+
+    /// Tells whether a signature is right.
+    public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
+        return isValidSignature(signature, for: base)
+    }
+}
+
+extension P384.Signing.PrivateKey: MessageSigningKey {
+    /// ecdsa-p384-sha384 (RFC 9421 section 3.3.5).
+    public var signatureAlgorithm: String? {
+        "ecdsa-p384-sha384"
+    }
+
+    /// Signs the base of a signature, each time with another result.
+    public func messageSignature(of base: Data) throws -> Data {
+        try signature(for: base).rawRepresentation
+    }
+}
+
+extension P384.Signing.PublicKey: MessageVerifyingKey {
+    /// ecdsa-p384-sha384 (RFC 9421 section 3.3.5).
+    public var signatureAlgorithm: String? {
+        "ecdsa-p384-sha384"
+    }
+
+    /// Tells whether a signature is right.
+    public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
+        guard let signature = try? P384.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
+        return isValidSignature(signature, for: base)
+    }
+}
+#endif

@@ -1,0 +1,196 @@
+#if Crypto
+public import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Verifies HTTP Message Signatures (RFC 9421): those of responses, and those of requests in tests of a signer.
+///
+/// ```swift
+/// let verifier = MessageVerifier(
+///     serverKey,
+///     keyID: "server-1",
+///     requiring: [.status, .contentDigest, .method.ofRequest, .path.ofRequest]
+/// )
+/// let response = try await network.data(request)
+/// let signature = try await verifier.verify(response)
+/// ```
+///
+/// A signature is good when it covers what is required, is neither too old nor from the future by the environment's clock, has
+/// not expired, and is the key's. Where it covers the digest of the body, that is compared with the body. Whether a nonce has
+/// been seen before is yours to tell.
+public struct MessageVerifier: Sendable {
+    private let required: [MessageComponent]
+    private let maximumAge: Duration?
+    private let leeway: Duration
+    private let tag: String?
+    private let checksBody: Bool
+    private let key: @Sendable (MessageSignature) async throws -> (any MessageVerifyingKey)?
+
+    /// Creates a verifier that is told the key for each signature.
+    ///
+    /// - Parameters:
+    ///   - required: What a signature has to cover. One that covers nothing fits any message. The digest of the body is asked
+    ///     for where there is a body.
+    ///   - maximumAge: How long ago it may have been made; nil also takes those that do not say when.
+    ///   - leeway: How far the clocks of the two sides may be apart.
+    ///   - tag: The tag that it has to have; nil takes any.
+    ///   - checksBody: Whether the digest, where it is covered, is compared with the body.
+    ///   - key: Knows the key for a signature, by its ``MessageSignature/keyID`` as a rule; nil refuses it. It must not trust
+    ///     what else the signature says, which is not verified yet.
+    public init(
+        requiring required: [MessageComponent],
+        maximumAge: Duration? = .seconds(300),
+        leeway: Duration = .seconds(30),
+        tag: String? = nil,
+        checksBody: Bool = true,
+        key: @escaping @Sendable (MessageSignature) async throws -> (any MessageVerifyingKey)?
+    ) {
+        self.required = required
+        self.maximumAge = maximumAge
+        self.leeway = leeway
+        self.tag = tag
+        self.checksBody = checksBody
+        self.key = key
+    }
+
+    /// Creates a verifier with one key.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - keyID: The name that a signature has to give it; nil also takes those with another or none.
+    ///   - required: What a signature has to cover.
+    ///   - maximumAge: How long ago it may have been made.
+    ///   - leeway: How far the clocks of the two sides may be apart.
+    ///   - tag: The tag that it has to have.
+    ///   - checksBody: Whether the digest is compared with the body.
+    public init(
+        _ key: some MessageVerifyingKey,
+        keyID: String?,
+        requiring required: [MessageComponent],
+        maximumAge: Duration? = .seconds(300),
+        leeway: Duration = .seconds(30),
+        tag: String? = nil,
+        checksBody: Bool = true
+    ) {
+        self.init(
+            requiring: required,
+            maximumAge: maximumAge,
+            leeway: leeway,
+            tag: tag,
+            checksBody: checksBody
+        ) { signature in
+            keyID == nil || signature.keyID == keyID ? key : nil
+        }
+    }
+
+    /// Verifies a signature of a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as it was sent.
+    ///   - label: The label of the signature; nil takes the first one that is good.
+    /// - Returns: What the signature covers and says.
+    /// - Throws: ``NetworkingError/Kind/invalidRequest`` with the reason when there is none that is good, and
+    ///   ``NetworkingError/Kind/checksumMismatch`` when the body is not the one that was signed.
+    @discardableResult
+    public func verify(_ request: HTTPRequestData, label: String? = nil) async throws -> MessageSignature {
+        try await verify(.request(request), label: label)
+    }
+
+    /// Verifies a signature of a response, which may cover parts of the request that it answers.
+    ///
+    /// - Parameters:
+    ///   - response: The response; its `sentRequest` is the request.
+    ///   - label: The label of the signature; nil takes the first one that is good.
+    /// - Returns: What the signature covers and says.
+    /// - Throws: ``NetworkingError/Kind/invalidResponse`` with the reason when there is none that is good, and
+    ///   ``NetworkingError/Kind/checksumMismatch`` when the body is not the one that was signed.
+    @discardableResult
+    public func verify(_ response: HTTPResponseData, label: String? = nil) async throws -> MessageSignature {
+        try await verify(.response(response), label: label)
+    }
+
+    private func verify(_ message: SignableMessage, label: String?) async throws -> MessageSignature {
+        do {
+            return try await firstGood(in: message, label: label)
+        } catch let fault as SignatureFault {
+            throw message.error(for: fault)
+        }
+    }
+
+    private func firstGood(in message: SignableMessage, label: String?) async throws -> MessageSignature {
+        let fields = try SignatureFields(of: message)
+        var faults: [SignatureFault] = []
+        for candidate in fields.labels where label == nil || candidate == label {
+            do {
+                let signature = try fields.signature(candidate)
+                try await check(signature, try fields.bytes(of: candidate), of: message)
+                return signature
+            } catch let fault as SignatureFault {
+                faults.append(fault)
+            }
+        }
+        // What is wrong with one's own says more than that others' are there.
+        throw faults.first { !$0.isForeign } ?? faults.first
+            ?? SignatureFault(
+                label.map { _ in "It has no signature of the label that is asked for." }
+                    ?? "It has no signature: there is no Signature-Input field."
+            )
+    }
+
+    private func check(_ signature: MessageSignature, _ bytes: Data, of message: SignableMessage) async throws {
+        if let tag, signature.tag != tag {
+            throw SignatureFault("Its signature has another tag than the one that is asked for.", isForeign: true)
+        }
+        guard let key = try await key(signature) else {
+            throw SignatureFault("Its signature is of a key that is not known here.", isForeign: true)
+        }
+        if let stated = signature.algorithm, let known = key.signatureAlgorithm, stated != known {
+            throw SignatureFault(
+                "Its signature says that it is of another algorithm than its key, which is for \(known)."
+            )
+        }
+        try checkCoverage(of: signature, in: message)
+        try checkDates(of: signature)
+        guard try await key.isMessageSignature(bytes, of: try message.base(for: signature)) else {
+            throw SignatureFault(
+                "Its signature is not right: what it covers was changed on the way, or it was made with another key."
+            )
+        }
+        if checksBody, signature.coversContentDigest {
+            try await message.checkContentDigest()
+        }
+    }
+
+    private func checkCoverage(of signature: MessageSignature, in message: SignableMessage) throws {
+        let missing = required.filter { component in
+            !signature.covers(component) && (component != .contentDigest || message.hasBody)
+        }
+        guard missing.isEmpty else {
+            let names = missing.map(\.description).joined(separator: ", ")
+            throw SignatureFault("Its signature does not cover what is required: \(names).")
+        }
+    }
+
+    private func checkDates(of signature: MessageSignature) throws {
+        let now = NetworkEnvironment.current.clock.date
+        let leeway = leeway / .seconds(1)
+        if let expires = signature.expires, expires.timeIntervalSince(now) < -leeway {
+            throw SignatureFault("Its signature has expired. Check the clocks of both sides.")
+        }
+        if let created = signature.created, created.timeIntervalSince(now) > leeway {
+            throw SignatureFault("Its signature was made in the future. Check the clocks of both sides.")
+        }
+        guard let maximumAge else { return }
+        guard let created = signature.created else {
+            throw SignatureFault("Its signature does not say when it was made, so its age is not known.")
+        }
+        if now.timeIntervalSince(created) > maximumAge / .seconds(1) + leeway {
+            throw SignatureFault("Its signature is older than it may be. Check the clocks of both sides.")
+        }
+    }
+}
+#endif

@@ -1,0 +1,288 @@
+#if Crypto
+import HTTPTypes
+import Networking
+import RawStructuredFieldValues
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Why a message cannot be signed, or is not to be trusted.
+struct SignatureFault: Error {
+    let reason: String
+    var kind: NetworkingError.Kind?
+    /// Whether it tells only that the signature is somebody else's.
+    var isForeign = false
+
+    init(_ reason: String, kind: NetworkingError.Kind? = nil, isForeign: Bool = false) {
+        self.reason = reason
+        self.kind = kind
+        self.isForeign = isForeign
+    }
+}
+
+/// What a signature is made of and put on.
+enum SignableMessage {
+    case request(HTTPRequestData)
+    case response(HTTPResponseData)
+
+    /// The lines of a field.
+    func lines(of name: HTTPField.Name) -> [HTTPField] {
+        switch self {
+        case .request(let request): request.headerFields[fields: name]
+        case .response(let response): response.headerFields[fields: name]
+        }
+    }
+
+    /// The signature base (RFC 9421 section 2.5).
+    func base(for signature: MessageSignature) throws -> Data {
+        var text = ""
+        for component in signature.components {
+            text += "\(component): \(try value(of: component))\n"
+        }
+        text += "\"@signature-params\": \(try signature.input.serialized)"
+        return Data(text.utf8)
+    }
+
+    /// The canonical value of a component, which is one line of ASCII.
+    func value(of component: MessageComponent) throws -> String {
+        try component.checkParameters()
+        let value = try source(of: component).uncheckedValue(of: component)
+        guard value.utf8.allSatisfy({ $0 >= 32 && $0 < 127 || $0 == 9 }) else {
+            throw SignatureFault(
+                component.isField
+                    ? "The signature covers \(component), whose value is not in ASCII. Cover it with .binary."
+                    : "The signature covers \(component), whose value is not in ASCII. Percent-encode it."
+            )
+        }
+        return value
+    }
+
+    private func source(of component: MessageComponent) throws -> SignableMessage {
+        guard component.isOfRequest else { return self }
+        guard case .response(let response) = self else {
+            throw SignatureFault(
+                "The signature covers \(component), but only that of a response can cover its request."
+            )
+        }
+        return .request(response.sentRequest)
+    }
+
+    private func uncheckedValue(of component: MessageComponent) throws -> String {
+        switch self {
+        case _ where component.isField:
+            try fieldValue(of: component)
+        case .request(let request):
+            try request.derivedValue(of: component)
+        case .response(let response) where component.name == "@status":
+            "\(response.status.code)"
+        case .response:
+            throw SignatureFault(
+                "The signature covers \(component), which a response does not have. Cover that of its request with .ofRequest."
+            )
+        }
+    }
+}
+
+// MARK: Which parameters
+
+extension MessageComponent {
+    /// Refuses parameters that are unknown here, or make no sense together.
+    fileprivate func checkParameters() throws {
+        for (name, value) in parameters {
+            switch (name, value) {
+            case ("req", .bool(true)):
+                break
+            case ("sf", .bool(true)), ("bs", .bool(true)), ("key", .string):
+                guard isField else { throw SignatureFault("The parameter \(name) of \(self) is for fields alone.") }
+            case ("name", .string):
+                guard self.name == "@query-param" else {
+                    throw SignatureFault("The parameter name of \(self) is for @query-param alone.")
+                }
+            case ("tr", _):
+                throw SignatureFault("The signature covers \(self), a trailer. Trailers are not kept here.")
+            default:
+                throw SignatureFault("The signature covers \(self), whose parameter \(name) is unknown or malformed.")
+            }
+        }
+        if parameters["bs"] != nil, parameters["sf"] != nil || parameters["key"] != nil {
+            throw SignatureFault(
+                "The signature covers \(self), whose parameters exclude each other: bs takes the lines as they are, sf and "
+                    + "key what they mean."
+            )
+        }
+    }
+}
+
+// MARK: Derived components (RFC 9421 section 2.2)
+
+extension HTTPRequestData {
+    fileprivate func derivedValue(of component: MessageComponent) throws -> String {
+        switch component.name {
+        case "@method": return method.rawValue
+        case "@target-uri": return try targetURI
+        case "@authority": return try canonicalAuthority
+        case "@scheme": return canonicalScheme
+        case "@request-target": return closedTarget
+        case "@path": return String(targetParts.path)
+        case "@query": return "?\(targetParts.query ?? "")"
+        case "@query-param": return try queryParameter(of: component)
+        case "@status":
+            throw SignatureFault("The signature covers \"@status\", which only a response has.")
+        default:
+            throw SignatureFault("The signature covers \(component), which RFC 9421 does not define.")
+        }
+    }
+
+    private var canonicalScheme: String {
+        scheme?.lowercased() ?? "https"
+    }
+
+    private var canonicalAuthority: String {
+        get throws {
+            guard let authority else {
+                throw SignatureFault(
+                    "The request has no authority to sign. Add .server(authority:) to the stack, or give the request a URL."
+                )
+            }
+            return AuthorityKey(authority, isPlain: canonicalScheme == "http").text
+        }
+    }
+
+    private var targetURI: String {
+        get throws {
+            let target = closedTarget
+            return "\(canonicalScheme)://\(try canonicalAuthority)\(target == "*" ? "" : target)"
+        }
+    }
+
+    private var targetParts: (path: Substring, query: Substring?) {
+        let target = closedTarget
+        // The URL of `OPTIONS *` has no path.
+        guard target != "*" else { return ("/", nil) }
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], nil) }
+        return (target[..<mark], target[target.utf8.index(after: mark)...])
+    }
+
+    /// The value of a query item, decoded as a form is and encoded anew (RFC 9421 section 2.2.8).
+    private func queryParameter(of component: MessageComponent) throws -> String {
+        guard case .string(let name) = component.parameters["name"] else {
+            throw SignatureFault("The signature covers \"@query-param\" without saying which one.")
+        }
+        let values = (targetParts.query ?? "").split(separator: "&")
+            .compactMap { piece -> String? in
+                let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return parts[0].reencoded == name ? (parts.count == 2 ? parts[1].reencoded : "") : nil
+            }
+        guard let value = values.first else {
+            throw SignatureFault("The signature covers \(component), which the query does not have.")
+        }
+        guard values.count == 1 else {
+            throw SignatureFault(
+                "The signature covers \(component), which the query has more than once. Cover the whole query in its place."
+            )
+        }
+        return value
+    }
+}
+
+extension Substring {
+    /// A part of a query item, decoded as a form is, and percent-encoded in the one way that both sides know.
+    fileprivate var reencoded: String {
+        PercentEncoding.formItem.encode(PercentEncoding.decode(replacing("+", with: " ")))
+    }
+}
+
+// MARK: Fields (RFC 9421 section 2.1)
+
+extension SignableMessage {
+    private func fieldValue(of component: MessageComponent) throws -> String {
+        let lines = try presentLines(of: component)
+        if component.parameters["bs"] != nil {
+            return lines.map { ":\(Data($0.bytes).base64EncodedString()):" }.joined(separator: ", ")
+        }
+        if case .string(let key) = component.parameters["key"] {
+            return try member(key, of: component, in: lines)
+        }
+        if component.parameters["sf"] != nil {
+            return try strictValue(of: component, in: lines)
+        }
+        if component.name == "set-cookie", lines.count > 1 {
+            throw SignatureFault(
+                "The signature covers several Set-Cookie lines as one, which is ambiguous. Cover them with .binary."
+            )
+        }
+        // What is no UTF-8 becomes something that is not in ASCII either.
+        return String(decoding: lines.combined, as: UTF8.self)
+    }
+
+    /// The lines of the field, with those that the transport will add.
+    private func presentLines(of component: MessageComponent) throws -> [HTTPField] {
+        guard component.name == component.name.lowercased(), let name = HTTPField.Name(component.name) else {
+            throw SignatureFault("The signature covers \(component), which is not the name of a field in lower case.")
+        }
+        let lines = lines(of: name)
+        guard lines.isEmpty else { return lines }
+        if case .request(let request) = self {
+            if name == .contentType, let type = request.body?.contentType {
+                return [HTTPField(name: name, value: type)]
+            }
+            if name == .contentLength, let length = request.body?.length {
+                return [HTTPField(name: name, value: "\(length)")]
+            }
+            if name.canonicalName == "host" {
+                throw SignatureFault(
+                    "The signature covers \"host\", which the transport sets. Cover @authority in its place."
+                )
+            }
+        }
+        throw SignatureFault(
+            "The signature covers the field \(component), which is not there. Set it, or do not cover it; fields that the "
+                + "transport or a modifier further in adds are not there yet."
+        )
+    }
+
+    private func member(_ key: String, of component: MessageComponent, in lines: [HTTPField]) throws -> String {
+        guard let members = try? OrderedMap(lines: lines) else {
+            throw SignatureFault("The signature covers \(component), but the field is not a dictionary (RFC 9651).")
+        }
+        guard let member = members[key], let value = try? member.serialized else {
+            throw SignatureFault("The signature covers \(component), but the field has no such member.")
+        }
+        return value
+    }
+
+    private func strictValue(of component: MessageComponent, in lines: [HTTPField]) throws -> String {
+        let readings: [MessageComponent.FieldType] =
+            component.fieldType.map { [$0] }
+            ?? (Self.dictionaries.contains(component.name) ? [.dictionary] : [.list, .dictionary])
+        for reading in readings {
+            if let value = try? Self.strictValue(of: lines, as: reading) { return value }
+        }
+        throw SignatureFault(
+            "The signature covers \(component), but the field is not structured as that says (RFC 9651). Cover it without."
+        )
+    }
+
+    private static func strictValue(of lines: [HTTPField], as type: MessageComponent.FieldType) throws -> String {
+        var parser = StructuredFieldValueParser(lines.combined)
+        var serializer = StructuredFieldValueSerializer()
+        let bytes =
+            switch type {
+            case .item: try serializer.writeItemFieldValue(try parser.parseItemFieldValue())
+            case .list: try serializer.writeListFieldValue(try parser.parseListFieldValue())
+            case .dictionary: try serializer.writeDictionaryFieldValue(try parser.parseDictionaryFieldValue())
+            }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The fields that the registry of HTTP fields calls dictionaries, or that can be read as such (RFC 9651).
+    private static let dictionaries: Set<String> = [
+        "accept-signature", "cache-control", "cdn-cache-control", "content-digest", "priority", "repr-digest",
+        "signature",
+        "signature-input", "surrogate-control", "want-content-digest", "want-repr-digest",
+    ]
+}
+#endif

@@ -1,0 +1,328 @@
+#if Crypto
+import Crypto
+import HTTPTypes
+import Networking
+import NetworkingSigning
+import NetworkingTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is not to be trusted.
+@Suite(.timeLimit(.minutes(1)))
+struct MessageVerifierTests {
+    private let verifier = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method, .path, .contentDigest])
+    private let signer = MessageSigner(Vectors.secret, keyID: "app-1", lifetime: .seconds(60), namesAlgorithm: true)
+
+    /// Why a request is refused.
+    private func refusal(
+        of request: HTTPRequestData,
+        by verifier: MessageVerifier? = nil,
+        label: String? = nil,
+        kind: NetworkingError.Kind = .invalidRequest,
+        after seconds: Double = 0
+    ) async -> String {
+        let verifier = verifier ?? self.verifier
+        let error = await #expect(throws: NetworkingError.self) {
+            try await onTheDay(after: seconds) { try await verifier.verify(request, label: label) }
+        }
+        #expect(error?.kind == kind)
+        return error?.reason ?? ""
+    }
+
+    private var signed: HTTPRequestData {
+        get async throws {
+            try await Vectors.request.signed(by: signer)
+        }
+    }
+
+    // MARK: Changed on the way
+
+    @Test func whatIsCoveredCannotBeChanged() async throws {
+        try await onTheDay { try await verifier.verify(try await signed) }
+        let changes: [(inout HTTPRequestData) -> Void] = [
+            { $0.method = .put }, { $0.path = "/bar" }, { $0.query.Pet = "cat" }, { $0.authority = "other.example" },
+            { $0.headerFields[.contentType] = "text/plain" }, { $0.headerFields[.contentDigest] = "sha-256=:AAAA:" },
+            {
+                $0.headerFields[.signatureInput] = $0.headerFields[.signatureInput]?
+                    .replacing("618884473", with: "618884474")
+            },
+            { $0.headerFields[.signature] = "sig1=:AAAA:" }, { $0.headerFields[.signature] = "sig1=::" },
+        ]
+        for change in changes {
+            var request = try await signed
+            change(&request)
+            #expect(await refusal(of: request).contains("is not right"))
+        }
+    }
+
+    @Test func theBodyCannotBeChanged() async throws {
+        var request = try await signed
+        request.body = .data(Data("{}".utf8), contentType: "application/json")
+        #expect(await refusal(of: request, kind: .checksumMismatch).contains("Content-Digest"))
+        let without = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.contentDigest], checksBody: false)
+        let sent = request
+        try await onTheDay { try await without.verify(sent) }
+    }
+
+    @Test func whatIsNotCoveredMayChange() async throws {
+        var request = try await signed
+        request.headerFields[.date] = nil
+        request.headerFields[.accept] = "*/*"
+        let sent = request
+        try await onTheDay { try await verifier.verify(sent) }
+    }
+
+    // MARK: Keys and algorithms
+
+    @Test func otherKeys() async throws {
+        let other = SymmetricKey(size: .bits256)
+        let requiring: [MessageComponent] = [.method]
+        let request = try await signed
+        #expect(
+            await refusal(of: request, by: MessageVerifier(other, keyID: nil, requiring: requiring))
+                .contains("another key")
+        )
+        #expect(
+            await refusal(of: request, by: MessageVerifier(Vectors.secret, keyID: "app-2", requiring: requiring))
+                .contains("not known")
+        )
+        #expect(
+            await refusal(of: request, by: MessageVerifier(requiring: requiring) { _ in nil }).contains("not known")
+        )
+        let key = Curve25519.Signing.PrivateKey().publicKey
+        #expect(
+            await refusal(of: request, by: MessageVerifier(key, keyID: nil, requiring: requiring))
+                .contains("another algorithm than its key, which is for ed25519")
+        )
+    }
+
+    @Test func keysAreFoundByTheirID() async throws {
+        let keys = ["app-1": Vectors.secret]
+        let verifier = MessageVerifier(requiring: [.method]) { signature in signature.keyID.flatMap { keys[$0] } }
+        #expect(try await onTheDay { try await verifier.verify(try await signed) }.keyID == "app-1")
+    }
+
+    // MARK: Time
+
+    @Test func dates() async throws {
+        let request = try await signed
+        for seconds in [-30.0, 0, 60, 90] {
+            try await onTheDay(after: seconds) { try await verifier.verify(request) }
+        }
+        #expect(await refusal(of: request, after: -31).contains("in the future"))
+        #expect(await refusal(of: request, after: 91).contains("expired"))
+        let lasting = try await Vectors.request.signed(by: MessageSigner(Vectors.secret, keyID: "app-1"))
+        try await onTheDay(after: 330) { try await verifier.verify(lasting) }
+        #expect(await refusal(of: lasting, after: 331).contains("older"))
+        let patient = MessageVerifier(Vectors.secret, keyID: nil, requiring: [], maximumAge: nil)
+        try await onTheDay(after: 1e9) { try await patient.verify(lasting) }
+    }
+
+    @Test func aSignatureThatDoesNotSayWhen() async throws {
+        let input = #"sig1=("@method");keyid="app-1""#
+        let base = "\"@method\": POST\n\"@signature-params\": (\"@method\");keyid=\"app-1\""
+        let bytes = Vectors.secret.messageSignature(of: Data(base.utf8)).base64EncodedString()
+        let request = Vectors.request.with(input, "sig1=:\(bytes):")
+        let strict = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method])
+        #expect(await refusal(of: request, by: strict).contains("when it was made"))
+        let lenient = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method], maximumAge: nil)
+        try await onTheDay { try await lenient.verify(request) }
+    }
+
+    @Test(arguments: [
+        "created=9223372036854775807", "created=999999999999999", "created=-999999999999999", "expires=0",
+    ])
+    func datesOfAnySize(parameter: String) async {
+        let request = Vectors.request.with(
+            "sig1=(\"@method\" \"@path\" \"content-digest\");\(parameter);keyid=\"app-1\"",
+            "sig1=:AAAA:"
+        )
+        _ = await refusal(of: request)
+    }
+
+    // MARK: What is required
+
+    @Test func whatIsRequiredHasToBeCovered() async throws {
+        let request = try await Vectors.request.signed(
+            by: MessageSigner(Vectors.secret, keyID: "app-1", components: [.method])
+        )
+        let reason = await refusal(of: request)
+        #expect(reason.contains(#"does not cover what is required: "@path", "content-digest""#))
+        var bare = request
+        bare.body = nil
+        #expect(await refusal(of: bare).hasSuffix(#""@path"."#))
+    }
+
+    @Test func labelsAndTags() async throws {
+        let first = try await Vectors.request.signed(
+            by: MessageSigner(Vectors.secret, keyID: "app-1", tag: "a", label: "one")
+        )
+        let both = try await first.signed(by: MessageSigner(Vectors.secret, keyID: "app-1", tag: "b", label: "two"))
+        let tagged = { (tag: String) in
+            MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method], tag: tag)
+        }
+        #expect(try await onTheDay { try await verifier.verify(both) }.label == "one")
+        #expect(try await onTheDay { try await verifier.verify(both, label: "two") }.tag == "b")
+        #expect(try await onTheDay { try await tagged("b").verify(both) }.label == "two")
+        #expect(await refusal(of: both, label: "three").contains("no signature of the label"))
+        #expect(await refusal(of: both, by: tagged("c")).contains("another tag"))
+        #expect(await refusal(of: Vectors.request).contains("no signature: "))
+    }
+
+    /// What is wrong with the own signature is told, not that others are there.
+    @Test func theReasonIsThatOfTheOwnSignature() async throws {
+        let other = try await Vectors.request.signed(by: MessageSigner(EchoKey(), keyID: "other", label: "a"))
+        var both = try await other.signed(by: signer)
+        both.method = .put
+        #expect(await refusal(of: both).contains("is not right"))
+    }
+
+    // MARK: Malformed
+
+    @Test(arguments: [
+        ("sig1=(\"@method\"", "sig1=:AAAA:", "malformed"),
+        ("=", "sig1=:AAAA:", "malformed"),
+        ("sig1=(\"@method\");created=1618884473", "sig1=(", "malformed"),
+        ("sig1", "sig1=:AAAA:", "not a list"),
+        ("sig1=\"@method\"", "sig1=:AAAA:", "not a list"),
+        ("sig1=(method)", "sig1=:AAAA:", "not named by a string"),
+        ("sig1=();created=\"now\"", "sig1=:AAAA:", "parameter created"),
+        ("sig1=();created=1.5", "sig1=:AAAA:", "parameter created"),
+        ("sig1=();keyid=token", "sig1=:AAAA:", "parameter keyid"),
+        ("sig1=();alg", "sig1=:AAAA:", "parameter alg"),
+        ("sig1=(\"@method\" \"@method\");created=1618884473", "sig1=:AAAA:", "twice"),
+        ("sig1=(\"a\";req;key=\"b\" \"a\";key=\"b\";req);created=1618884473", "sig1=:AAAA:", "twice"),
+        ("sig1=(\"@signature-params\");created=1618884473", "sig1=:AAAA:", "@signature-params"),
+        ("sig1=(\"@method\");created=1618884473", "", "no signature \"sig1\""),
+        ("sig1=(\"@method\");created=1618884473", "sig2=:AAAA:", "no signature \"sig1\""),
+        ("sig1=(\"@method\");created=1618884473", "sig1=\"AAAA\"", "no signature \"sig1\""),
+        ("sig1=(\"@method\");created=1618884473", "sig1=(:AAAA:)", "no signature \"sig1\""),
+        ("sig1=(\"@nonsense\");created=1618884473", "sig1=:AAAA:", "does not define"),
+        ("sig1=(\"@status\");created=1618884473", "sig1=:AAAA:", "only a response"),
+        ("sig1=(\"@query-param\");created=1618884473", "sig1=:AAAA:", "which one"),
+        ("sig1=(\"@query-param\";name=1);created=1618884473", "sig1=:AAAA:", "unknown or malformed"),
+        ("sig1=(\"@method\";name=\"a\");created=1618884473", "sig1=:AAAA:", "@query-param alone"),
+        ("sig1=(\"X-Missing\");created=1618884473", "sig1=:AAAA:", "lower case"),
+        ("sig1=(\"x missing\");created=1618884473", "sig1=:AAAA:", "lower case"),
+        ("sig1=(\"\");created=1618884473", "sig1=:AAAA:", "lower case"),
+        ("sig1=(\"x-missing\");created=1618884473", "sig1=:AAAA:", "not there"),
+        ("sig1=(\"date\";tr);created=1618884473", "sig1=:AAAA:", "trailer"),
+        ("sig1=(\"date\";sf=?0);created=1618884473", "sig1=:AAAA:", "unknown or malformed"),
+        ("sig1=(\"date\";new);created=1618884473", "sig1=:AAAA:", "unknown or malformed"),
+        ("sig1=(\"date\";bs;sf);created=1618884473", "sig1=:AAAA:", "exclude"),
+        ("sig1=(\"date\";req);created=1618884473", "sig1=:AAAA:", "only that of a response"),
+    ])
+    func malformedFields(input: String, signature: String, reason: String) async {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        let told = await refusal(of: Vectors.request.with(input, signature), by: verifier)
+        #expect(told.contains(reason), "\(told)")
+    }
+
+    /// They would keep the parser busy.
+    @Test func fieldsWithoutEnd() async {
+        let input = (0..<20_000).map { "s\($0)=()" }.joined(separator: ", ")
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        #expect(await refusal(of: Vectors.request.with(input, "s1=:AAAA:"), by: verifier).contains("malformed"))
+    }
+
+    /// Parameters that nobody knows are covered as they are (RFC 9421 section 2.3).
+    @Test func unknownParametersOfASignature() async throws {
+        let parameters = #"("@method");created=1618884473;x=1.5;y=tok;z=:AAAA:;w"#
+        let base = "\"@method\": POST\n\"@signature-params\": \(parameters)"
+        let bytes = Vectors.secret.messageSignature(of: Data(base.utf8)).base64EncodedString()
+        let request = Vectors.request.with("sig1=\(parameters)", "sig1=:\(bytes):")
+        let verifier = MessageVerifier(Vectors.secret, keyID: nil, requiring: [.method])
+        try await onTheDay { try await verifier.verify(request) }
+    }
+
+    // MARK: Responses
+
+    private func network(
+        _ change: @escaping @Sendable (inout HTTPResponseData) -> Void = { _ in }
+    ) -> AnyNetworkingComponent {
+        let response = Vectors.response
+            .with(
+                #"sig-b24=("@status" "content-type" "content-digest" "content-length");created=1618884473"#
+                    + #";keyid="test-key-ecc-p256""#,
+                "sig-b24=:wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==:"
+            )
+        let transport = MockTransport { _ in
+            var response = response
+            change(&response)
+            return MockResponse(status: response.status, data: response.data, headerFields: response.headerFields)
+        }
+        let verifier = MessageVerifier(requiring: [.status, .contentDigest]) { _ in try Vectors.p256.publicKey }
+        return AnyNetworkingComponent(
+            transport.verifiedSignatures(by: verifier).server(authority: "example.com")
+                .environment(\.clock, .manual(ManualClock(start: Vectors.created)))
+        )
+    }
+
+    @Test func responsesWithAGoodSignaturePass() async throws {
+        let response = try await network().data(HTTPRequestData(path: "dog"))
+        #expect(String(decoding: response.data, as: UTF8.self) == #"{"message": "good dog"}"#)
+    }
+
+    @Test func responsesWithoutFail() async {
+        let changes: [(@Sendable (inout HTTPResponseData) -> Void, NetworkingError.Kind)] = [
+            ({ $0.status = .created }, .invalidResponse), ({ $0.data = Data("bad dog".utf8) }, .checksumMismatch),
+            ({ $0.headerFields[.signature] = nil }, .invalidResponse),
+            ({ $0.headerFields[.contentType] = nil }, .invalidResponse),
+            ({ $0.headerFields[.signatureInput] = #"sig-b24=("@method");created=1618884473"# }, .invalidResponse),
+        ]
+        for (change, kind) in changes {
+            let error = await #expect(throws: NetworkingError.self) {
+                try await network(change).data(HTTPRequestData(path: "dog"))
+            }
+            #expect(error?.kind == kind)
+            #expect(error?.response != nil)
+            #expect(error?.request.path == "/dog")
+        }
+    }
+
+    @Test func severalCookiesAreNotOne() async {
+        var response = HTTPResponseData(request: Vectors.request)
+        response.headerFields = [.setCookie: "a=1", .setCookie: "b=2"]
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        let bytes = Data("x".utf8).base64EncodedString()
+        let sent = response.with(#"s=("set-cookie");created=1618884473"#, "s=:\(bytes):")
+        let error = await #expect(throws: NetworkingError.self) {
+            try await onTheDay { try await verifier.verify(sent) }
+        }
+        #expect(error?.reason.contains("ambiguous") == true)
+        let base = "\"set-cookie\";bs: :YT0x:, :Yj0y:\n\"@signature-params\": (\"set-cookie\";bs);created=1618884473"
+        let good = response.with(
+            #"s=("set-cookie";bs);created=1618884473"#,
+            "s=:\(Data(base.utf8).base64EncodedString()):"
+        )
+        await #expect(throws: Never.self) { try await onTheDay { try await verifier.verify(good) } }
+    }
+
+    @Test func keepsTheLaws() async throws {
+        /// Signs what the transports of the laws answer.
+        struct Signing: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var response = try await upstream.send(request)
+                let created = Int(NetworkEnvironment.current.clock.date.timeIntervalSince1970)
+                let base =
+                    "\"@status\": \(response.status.code)\n\"@signature-params\": (\"@status\");created=\(created)"
+                response.headerFields[.signatureInput] = "sig1=(\"@status\");created=\(created)"
+                response.headerFields[.signature] = "sig1=:\(Data(base.utf8).base64EncodedString()):"
+                return response
+            }
+        }
+        try await checkLaws { upstream in
+            let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
+            return AnyNetworkingComponent(upstream.modified(Signing()).verifiedSignatures(by: verifier))
+        }
+    }
+}
+#endif
