@@ -31,8 +31,8 @@ struct HMACSignerTests {
         separator: String = "\n",
         of request: HTTPRequestData
     ) async throws -> String {
-        let signer = HMACSigner(keyID: "k", key: key, signing: parts, separator: separator, into: .field(.signature))
-        return try await send(request, signedWith: signer).headerFields[.signature] ?? ""
+        let signer = HMACSigner(keyID: "k", key: key, signing: parts, separator: separator, into: .field(.xSignature))
+        return try await send(request, signedWith: signer).headerFields[.xSignature] ?? ""
     }
 
     private func code(_ text: String) -> String {
@@ -59,8 +59,8 @@ struct HMACSignerTests {
             ),
         ]
         for (function, answer) in answers {
-            let signer = HMACSigner(keyID: "k", key: key, using: function, signing: [.body], into: .field(.signature))
-            #expect(try await send(request, signedWith: signer).headerFields[.signature] == answer)
+            let signer = HMACSigner(keyID: "k", key: key, using: function, signing: [.body], into: .field(.xSignature))
+            #expect(try await send(request, signedWith: signer).headerFields[.xSignature] == answer)
         }
     }
 
@@ -71,12 +71,12 @@ struct HMACSignerTests {
             keyID: "shop-7",
             key: key,
             signing: [.timestamp(in: .timestamp), .method, .target, .body],
-            into: .field(.signature)
+            into: .field(.xSignature)
         )
         let sent = try await send(HTTPRequestData(method: .post, path: "a%20b?c=d", body: body), signedWith: signer)
         #expect(sent.headerFields[.timestamp] == "1700000000")
         #expect(
-            sent.headerFields[.signature] == code("1700000000POST/a%20b?c=dwhat do ya want for nothing?")
+            sent.headerFields[.xSignature] == code("1700000000POST/a%20b?c=dwhat do ya want for nothing?")
         )
     }
 
@@ -85,11 +85,11 @@ struct HMACSignerTests {
             keyID: "hook",
             key: key,
             signing: [.body],
-            into: .field(.signature) { "sha256=\($0.hexadecimal)" }
+            into: .field(.xSignature) { "sha256=\($0.hexadecimal)" }
         )
         let sent = try await send(HTTPRequestData(method: .post, body: body), signedWith: signer)
         #expect(
-            sent.headerFields[.signature] == "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            sent.headerFields[.xSignature] == "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         )
     }
 
@@ -129,7 +129,7 @@ struct HMACSignerTests {
         )
         let parts: [HMACSigner.Part] = [
             "v1", .method, .scheme, .authority, .path, .query, .target, .field(.accept), .field(.contentType),
-            .field(.signature), .value { "\($0.headerFields.count)" },
+            .field(.xSignature), .value { "\($0.headerFields.count)" },
         ]
         #expect(
             try await text(parts, of: request)
@@ -166,11 +166,11 @@ struct HMACSignerTests {
             key: key,
             // A field is there for parts before it, too.
             signing: [.field(.timestamp), ";", .timestamp(format, in: .timestamp)],
-            into: .field(.signature)
+            into: .field(.xSignature)
         )
         let sent = try await send(HTTPRequestData(headerFields: [.timestamp: "old"]), signedWith: signer)
         #expect(sent.headerFields[values: .timestamp] == [text])
-        #expect(sent.headerFields[.signature] == code("\(text);\(text)"))
+        #expect(sent.headerFields[.xSignature] == code("\(text);\(text)"))
     }
 
     @Test func digestsOfBodies() async throws {
@@ -179,13 +179,13 @@ struct HMACSignerTests {
             keyID: "k",
             key: key,
             signing: [.bodyDigest(.base64, in: .digest), ".", .bodyDigest()],
-            into: .field(.signature)
+            into: .field(.xSignature)
         )
         let sent = try await send(HTTPRequestData(method: .put, body: body), signedWith: signer)
         let base64 = Data(digest).base64EncodedString()
         #expect(sent.headerFields[.digest] == base64)
         let hexadecimal = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        #expect(sent.headerFields[.signature] == code("\(base64).\(hexadecimal)"))
+        #expect(sent.headerFields[.xSignature] == code("\(base64).\(hexadecimal)"))
     }
 
     // MARK: Bodies
@@ -219,7 +219,7 @@ struct HMACSignerTests {
             keyID: "k",
             key: key,
             signing: [.timestamp(in: .timestamp), .nonce(in: .digest)],
-            into: .field(.signature)
+            into: .field(.xSignature)
         )
         let network = transport.signed(with: signer).retry(.constant(.seconds(3))).server(authority: "api.example.com")
             .environment(\.clock, .manual(clock))
@@ -232,9 +232,9 @@ struct HMACSignerTests {
     }
 
     @Test func nothingPrintsTheKeyOrTheSignature() async throws {
-        let signer = HMACSigner(keyID: "k", key: key, signing: [.method], into: .field(.signature))
+        let signer = HMACSigner(keyID: "k", key: key, signing: [.method], into: .field(.xSignature))
         let sent = try await send(HTTPRequestData(), signedWith: signer)
-        let signature = try #require(sent.headerFields[.signature])
+        let signature = try #require(sent.headerFields[.xSignature])
         #expect(!everyPrint(of: sent).contains(signature))
         #expect(!everyPrint(of: signer).contains("Jefe"))
         #expect("\(signer)" == "HMACSigner(<redacted>)")
@@ -248,7 +248,7 @@ struct HMACSignerTests {
                         keyID: "k",
                         key: key,
                         signing: [.timestamp(in: .timestamp), .body],
-                        into: .field(.signature)
+                        into: .field(.xSignature)
                     ),
                     at: ["laws.example"]
                 )

@@ -46,7 +46,7 @@ struct SignedTests {
         let network = transport.signed(with: signer).retry(.immediate()).server(authority: "api.example.com")
         try await network.data(HTTPRequestData())
         #expect(transport.signatures == ["secret-1", "secret-2", "secret-3"])
-        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.xSignature) })
     }
 
     @Test(arguments: [true, false])
@@ -59,7 +59,7 @@ struct SignedTests {
         let response = try await network.data(HTTPRequestData(path: "a"))
         #expect(transport.requests.map(\.path) == ["/a", "/b", "/c"])
         #expect(transport.signatures == ["secret-1", "secret-2", nil])
-        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.xSignature) })
         #expect(response.redirects.count == 2)
     }
 
@@ -157,7 +157,7 @@ struct SignedTests {
     @Test func aCacheKeepsTheKeysApart() async throws {
         let cache = ResponseCache()
         let transport = MockTransport { request in
-            .ok(Data((request.headerFields[.signature] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
+            .ok(Data((request.headerFields[.xSignature] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
         }
         var bodies: [Data] = []
         for key in ["one", "two", "one"] {
@@ -196,12 +196,12 @@ struct SignedTests {
         let signer = NumberingSigner(again: { _ in true })
         try await transport.signed(with: signer).server(authority: "api.example.com").data(HTTPRequestData())
         #expect(transport.signatures == ["secret-1", "secret-2", "secret-3"])
-        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.signature) })
+        #expect(signer.requests.allSatisfy { !$0.headerFields.contains(.xSignature) })
     }
 
     @Test func seesTheSignedRequestAndTheResponseWithinAnError() async throws {
         let signer = NumberingSigner(again: { response in
-            response.status == .forbidden && response.sentRequest.headerFields[.signature] == "secret-1"
+            response.status == .forbidden && response.sentRequest.headerFields[.xSignature] == "secret-1"
         })
         let transport = MockTransport([.status(.forbidden), .ok()])
         let network = transport.checkedStatusCode().signed(with: signer).server(authority: "api.example.com")

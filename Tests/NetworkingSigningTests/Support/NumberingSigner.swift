@@ -39,7 +39,7 @@ final class NumberingSigner: RequestSigner {
         if let scheme {
             request.setCredential("\(scheme) secret-\(number)", for: .authorization)
         } else {
-            request.setCredential("secret-\(number)", for: .signature)
+            request.setCredential("secret-\(number)", for: .xSignature)
         }
     }
 
@@ -49,13 +49,13 @@ final class NumberingSigner: RequestSigner {
 }
 
 extension HTTPField.Name {
-    static let signature = HTTPField.Name("X-Signature")!
+    static let xSignature = HTTPField.Name("X-Signature")!
 }
 
 extension MockTransport {
     /// The signatures that arrived.
     var signatures: [String?] {
-        requests.map { $0.headerFields[.signature] }
+        requests.map { $0.headerFields[.xSignature] }
     }
 
     /// The Authorization fields that arrived.
