@@ -35,7 +35,7 @@ struct LoopbackListener: Sendable {
     init(port: UInt16?) async throws {
         do {
             pool = try await LoopbackEventLoop.pool
-            let socket = try Socket(listeningOn: port ?? 0)
+            let socket = try await Socket.listening(on: port ?? 0)
             guard case .ip4(_, let number) = try socket.sockname() else { throw SocketError.unsupportedAddress }
             self.port = number
             self.socket = try AsyncSocket(socket: socket, pool: pool)
@@ -88,9 +88,12 @@ private struct LoopbackConnection {
     }
 
     func serve(_ reception: LoopbackReception, on clock: NetworkClock) async {
+        let deadline = Suspension<Void>()
+        let alarm = clock.alarm(at: clock.now + Self.longestTime) { deadline.resume(with: .success(())) }
+        defer { alarm.cancel() }
         await withTaskGroup { group in
             group.addTask { try? await exchange(reception) }
-            group.addTask { try? await clock.sleep(for: Self.longestTime) }
+            group.addTask { try? await deadline.value() }
             await group.next()
             group.cancelAll()
         }
@@ -137,7 +140,20 @@ private struct LoopbackConnection {
 }
 
 extension Socket {
-    fileprivate init(listeningOn port: UInt16) throws {
+    /// Listens, as soon as who had the port before has let go of it: a sign-in that this one takes the place of, or a tool that has just ended.
+    fileprivate static func listening(on port: UInt16) async throws -> Socket {
+        let clock = NetworkEnvironment.current.clock
+        for _ in 1...20 {
+            do {
+                return try Socket(listeningOn: port)
+            } catch SocketError.failed(_, EADDRINUSE, _) {
+                try await clock.sleep(for: .milliseconds(50))
+            }
+        }
+        return try Socket(listeningOn: port)
+    }
+
+    private init(listeningOn port: UInt16) throws {
         try self.init(domain: Int32(AF_INET), type: .stream)
         do {
             keepFromChildren()
