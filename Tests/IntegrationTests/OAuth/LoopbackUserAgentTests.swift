@@ -202,12 +202,33 @@ extension Loopback {
 
         @Test func aPortThatIsTakenIsNamed() async throws {
             try await withTestServer { server in
+                var environment = NetworkEnvironment.current
+                environment.clock = .immediate()
                 let error = await #expect(throws: OAuthError.self) {
-                    try await withSignIn(redirectURI: "http://127.0.0.1:\(server.port)/callback") { _, _ in }
+                    try await withEnvironment(environment) {
+                        try await withSignIn(redirectURI: "http://127.0.0.1:\(server.port)/callback") { _, _ in }
+                    }
                 }
                 #expect(error?.kind == .misconfigured)
                 #expect(error?.reason.contains("Port \(server.port) of 127.0.0.1") == true)
                 #expect(error?.reason.contains("in use") == true)
+            }
+        }
+
+        /// Who had it may be about to end.
+        @Test func aPortIsWaitedForAMoment() async throws {
+            try await withManualClock { clock in
+                let server = try await TestServer.start()
+                async let stop: Void = {
+                    // How long the sign-in may take, and the wait for the port.
+                    try await clock.waitForSleepers(2)
+                    await server.stop()
+                    clock.advance(by: .milliseconds(50))
+                }()
+                try await withSignIn(redirectURI: "http://127.0.0.1:\(server.port)/callback") { page, signIn in
+                    try await page.finish(signIn)
+                }
+                try await stop
             }
         }
 
@@ -312,6 +333,17 @@ extension Loopback {
             }
         }
 
+        /// The page may come from metadata, which is a stranger's text.
+        @Test(arguments: ["file:///bin/sh", "http://example.com/authorize", "calculator:"])
+        func onlyProtectedPagesAreOpened(endpoint: String) async throws {
+            let agent = LoopbackUserAgent { Issue.record("opened \($0)") }
+            let client = OAuthClient.tool(authorizationEndpoint: endpoint)
+            let error = await #expect(throws: OAuthError.self) {
+                try await MockTransport().oauth(client).signIn(with: .authorizationCode(agent))
+            }
+            #expect(error?.kind == .misconfigured)
+        }
+
         /// Some browsers stay in the foreground of who started them.
         @Test func openingMayTakeLongerThanTheAnswer() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1"]) }
@@ -363,9 +395,12 @@ private func withManualClock(_ operation: (ManualClock) async throws -> Void) as
 }
 
 extension OAuthClient {
-    fileprivate static func tool(redirectURI: String = "http://127.0.0.1/callback") -> OAuthClient {
+    fileprivate static func tool(
+        authorizationEndpoint: String = "https://login.example.com/authorize",
+        redirectURI: String = "http://127.0.0.1/callback"
+    ) -> OAuthClient {
         let server = OAuthServer(
-            authorizationEndpoint: URL(string: "https://login.example.com/authorize"),
+            authorizationEndpoint: URL(string: authorizationEndpoint),
             tokenEndpoint: URL(string: "https://login.example.com/token")!
         )
         return OAuthClient(OAuthSystem(server: server, clientID: "tool", redirectURI: URL(string: redirectURI)))
