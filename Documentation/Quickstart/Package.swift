@@ -6,7 +6,7 @@ let package = Package(
     name: "Quickstart",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-networking", path: "../..", traits: [.defaults, "TestServer"]),
+        .package(name: "swift-networking", path: "../..", traits: [.defaults, "LoopbackRedirect", "TestServer"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
@@ -16,6 +16,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Networking", package: "swift-networking"),
                 .product(name: "NetworkingInspector", package: "swift-networking"),
+                .product(name: "NetworkingOAuth", package: "swift-networking"),
                 .product(name: "NetworkingTestServer", package: "swift-networking"),
             ],
             swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]

@@ -28,6 +28,13 @@ public struct OAuthAuthorization: Sendable {
                 "The provider has no page for users to sign in at. Name its authorizationEndpoint, or use another grant."
             )
         }
+        // Metadata is a stranger's text, and what is opened by its scheme may be a program.
+        guard endpoint.isProtected else {
+            throw OAuthError(
+                .misconfigured,
+                "The page where users sign in is neither https nor on this machine, so it was not opened. Use its https URL."
+            )
+        }
         guard let redirectURI = system.redirectURI, redirectURI.scheme != nil else {
             throw OAuthError(
                 .misconfigured,

@@ -48,8 +48,10 @@ struct TokenEndpoint {
             fields.append(URLQueryItem(name: "client_id", value: system.clientID))
             fields.append(URLQueryItem(name: "client_secret", value: secret))
         case .basic(let secret):
-            // Encoded as in a form first (RFC 6749 section 2.3.1), so that a colon in the id does not end it.
-            let pair = "\(QueryEncoding.form.encode(system.clientID)):\(QueryEncoding.form.encode(secret))"
+            // Encoded as in a form first (RFC 6749 section 2.3.1), so that a colon in the id does not end it. A space is %20, which
+            // every decoder knows; some take a plus sign for one.
+            let encoding = QueryEncoding.strict
+            let pair = "\(encoding.encode(system.clientID)):\(encoding.encode(secret))"
             credential = "Basic \(Data(pair.utf8).base64EncodedString())"
         }
         var request = HTTPRequestData(method: .post, url: url, body: .form(fields))
@@ -100,7 +102,7 @@ extension NetworkingComponent {
 
 extension URL {
     /// Whether nobody on the way can read what is sent there.
-    fileprivate var isProtected: Bool {
+    var isProtected: Bool {
         guard scheme == "https" || scheme == "http", host()?.isEmpty == false else { return false }
         return !HTTPRequestData(method: .get, url: self).isPlaintext
     }

@@ -1,5 +1,6 @@
 #if os(Linux) || os(macOS)
 import Foundation
+import Testing
 
 /// Programs in Python, where there is one: other people's implementations to compare with.
 ///
@@ -24,6 +25,50 @@ enum Python {
             process.standardOutput = try FileHandle(forWritingTo: target)
             _ = try await end(of: process)
             return try Data(contentsOf: target)
+        }
+    }
+
+    /// Runs a server for as long as an operation runs.
+    ///
+    /// - Parameters:
+    ///   - program: Prints the port on 127.0.0.1 once it listens. It has to end at the end of its input, so that it does not outlive a
+    ///     test run that is killed, and to call the alarm of ``process(_:)`` off.
+    ///   - operation: Uses the server, whose URL it gets.
+    /// - Throws: What the operation throws, or that the server did not start.
+    static func withServer(
+        _ program: String,
+        performing operation: @concurrent @Sendable (URL) async throws -> Void
+    ) async throws {
+        let process = process(program)
+        let input = Pipe()
+        let output = Pipe()
+        process.standardInput = input
+        process.standardOutput = output
+        let (end, ending) = AsyncStream.makeStream(of: Never.self)
+        process.terminationHandler = { _ in ending.finish() }
+        try process.run()
+        let result: Result<Void, any Error>
+        do {
+            let port = try #require(await port(from: output.fileHandleForReading), "the server did not start")
+            try await operation(try #require(URL(string: "http://127.0.0.1:\(port)")))
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        process.terminate()
+        for await _ in end {}
+        try input.fileHandleForWriting.close()
+        try result.get()
+    }
+
+    /// The number that a program prints; nil when it ends without.
+    private static func port(from output: FileHandle) async -> Int? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global()
+                .async {
+                    let line = String(decoding: output.availableData, as: UTF8.self)
+                    continuation.resume(returning: Int(line.trimmingCharacters(in: .newlines)))
+                }
         }
     }
 

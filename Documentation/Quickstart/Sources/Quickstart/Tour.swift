@@ -25,6 +25,7 @@ enum Tour {
         try await aMock()
         try aWaterfall()
         try await Looking.show()
+        try await SigningInElsewhere.show()
         Terminal.title("That was the tour")
         Terminal.say("Documentation/Modifiers.md lists every modifier; Sources/Quickstart is what you just saw.")
     }

@@ -1,0 +1,71 @@
+#if LoopbackRedirect
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where a redirect URI leads on this machine.
+struct LoopbackAddress {
+    private let host: String
+    /// The path, as it is sent.
+    let path: String
+    /// The port; nil for any.
+    private(set) var port: UInt16?
+
+    init(of redirectURI: URL) throws {
+        let host = redirectURI.host()?.lowercased()
+        guard redirectURI.scheme?.lowercased() == "http", let host, ["127.0.0.1", "localhost"].contains(host) else {
+            throw OAuthError(
+                .misconfigured,
+                "The redirect URI does not lead to this machine, so its answer would not come here. "
+                    + "Register and use one as http://127.0.0.1/callback, or another user agent."
+            )
+        }
+        var port: UInt16?
+        if let number = redirectURI.port {
+            port = UInt16(exactly: number)
+            guard port ?? 0 > 0 else {
+                throw OAuthError(
+                    .misconfigured,
+                    "The redirect URI has no port that there is. Leave it out for any that is free."
+                )
+            }
+        }
+        let path = redirectURI.path(percentEncoded: true)
+        self.host = host
+        self.path = path.isEmpty ? "/" : path
+        self.port = port
+    }
+
+    func with(port: UInt16) -> LoopbackAddress {
+        var address = self
+        address.port = port
+        return address
+    }
+
+    /// Whether a `Host` field names it; browsers leave the port of the scheme out.
+    func isNamed(by field: String) -> Bool {
+        let name = field.lowercased()
+        return name == "\(host):\(port ?? 80)" || (port == 80 && name == host)
+    }
+
+    /// The URL of a request target, with the characters encoded that browsers send as they are; nil when it is none.
+    func url(of target: String) -> URL? {
+        var text = "http://\(host)"
+        if let port { text += ":\(port)" }
+        for byte in target.utf8 {
+            if Self.plain.contains(byte) {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return URL(string: text, encodingInvalidCharacters: false)
+    }
+
+    private static let plain = Set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?%".utf8
+    )
+}
+#endif

@@ -1,0 +1,243 @@
+#if LoopbackRedirect
+import FlyingSocks
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// Listens on a port of 127.0.0.1.
+///
+/// It uses the sockets of FlyingFox but not its `HTTPServer`, which reads lines of any length for as long as they take.
+struct LoopbackListener: Sendable {
+    let port: UInt16
+    private let socket: AsyncSocket
+    private let pool: LoopbackEventLoop.Pool
+
+    /// How many connections are served at a time; others wait.
+    private static let mostConnections = 64
+
+    /// Begins to listen.
+    ///
+    /// - Parameter port: The port; nil for any that is free.
+    /// - Throws: ``OAuthError`` when it cannot be had.
+    init(port: UInt16?) async throws {
+        do {
+            pool = try await LoopbackEventLoop.pool
+            let socket = try await Socket.listening(on: port ?? 0)
+            guard case .ip4(_, let number) = try socket.sockname() else { throw SocketError.unsupportedAddress }
+            self.port = number
+            self.socket = try AsyncSocket(socket: socket, pool: pool)
+        } catch let error as SocketError {
+            throw OAuthError(listeningOn: port, failedWith: error)
+        }
+    }
+
+    /// Answers requests until its caller is cancelled; then nobody is connected any more, and the port is free.
+    func serve(_ reception: LoopbackReception) async {
+        let clock = NetworkEnvironment.current.clock
+        await withTaskGroup(of: Void.self) { connections in
+            var count = 0
+            while !Task.isCancelled {
+                if count == Self.mostConnections {
+                    await connections.next()
+                    count -= 1
+                }
+                do {
+                    let connection = LoopbackConnection(try await socket.accept(), in: pool)
+                    connections.addTask { await connection.serve(reception, on: clock) }
+                    count += 1
+                } catch {
+                    // A connection may break before it is accepted, and file descriptors may run out for a while.
+                    try? await clock.sleep(for: .milliseconds(50))
+                }
+            }
+            connections.cancelAll()
+        }
+        await socket.end(in: pool)
+    }
+}
+
+/// Answers the one request of a connection.
+private struct LoopbackConnection {
+    private let socket: AsyncSocket
+    private let pool: LoopbackEventLoop.Pool
+
+    /// How long it may take; browsers open connections before they need them.
+    private static let longestTime = Duration.seconds(10)
+    /// How long the head may be; some codes are long.
+    private static let longestHead = 32 << 10
+    /// How much is read of what follows the head.
+    private static let longestRest = 1 << 20
+
+    init(_ socket: AsyncSocket, in pool: LoopbackEventLoop.Pool) {
+        socket.socket.keepFromChildren()
+        self.socket = socket
+        self.pool = pool
+    }
+
+    func serve(_ reception: LoopbackReception, on clock: NetworkClock) async {
+        let deadline = Suspension<Void>()
+        let alarm = clock.alarm(at: clock.now + Self.longestTime) { deadline.resume(with: .success(())) }
+        defer { alarm.cancel() }
+        await withTaskGroup { group in
+            group.addTask { try? await exchange(reception) }
+            group.addTask { try? await deadline.value() }
+            await group.next()
+            group.cancelAll()
+        }
+        await socket.end(in: pool)
+    }
+
+    private func exchange(_ reception: LoopbackReception) async throws {
+        let decision: LoopbackReception.Decision
+        do throws(LoopbackRequest.Fault) {
+            guard let head = try await head() else { return }
+            decision = reception.decide(on: try LoopbackRequest(head))
+        } catch {
+            decision = reception.decision(on: error)
+        }
+        // Who waits may end the process, so the browser gets its page first. Nothing of this request is unread, so that
+        // closing the connection does not take the page back.
+        defer { reception.conclude(decision) }
+        try await socket.write(decision.response.data)
+        shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
+        reception.conclude(decision)
+        try await drain()
+    }
+
+    /// Reads the head; nil when there is none.
+    private func head() async throws(LoopbackRequest.Fault) -> ArraySlice<UInt8>? {
+        let end = Array("\r\n\r\n".utf8)
+        var bytes: [UInt8] = []
+        while let portion = try? await socket.read(atMost: 4_096) {
+            let unread = max(0, bytes.count - end.count + 1)
+            bytes += portion
+            if let range = bytes[unread...].firstRange(of: end) { return bytes[..<range.lowerBound] }
+            guard bytes.count < Self.longestHead else { throw .tooLong }
+        }
+        return nil
+    }
+
+    /// Reads what the browser sends until it hangs up: with bytes unread, closing would be a reset, which takes the response back.
+    private func drain() async throws {
+        var count = 0
+        while count < Self.longestRest {
+            count += try await socket.read(atMost: 4_096).count
+        }
+    }
+}
+
+extension Socket {
+    /// Listens, as soon as who had the port before has let go of it: a sign-in that this one takes the place of, or a tool that has just ended.
+    fileprivate static func listening(on port: UInt16) async throws -> Socket {
+        let clock = NetworkEnvironment.current.clock
+        for _ in 1...20 {
+            do {
+                return try Socket(listeningOn: port)
+            } catch SocketError.failed(_, EADDRINUSE, _) {
+                try await clock.sleep(for: .milliseconds(50))
+            }
+        }
+        return try Socket(listeningOn: port)
+    }
+
+    private init(listeningOn port: UInt16) throws {
+        try self.init(domain: Int32(AF_INET), type: .stream)
+        do {
+            keepFromChildren()
+            // Else a port is not to be had for a while after it was used.
+            try setValue(true, for: .localAddressReuse)
+            #if canImport(Darwin)
+            // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
+            try setValue(true, for: .noSIGPIPE)
+            #endif
+            try bind(to: .inet(ip4: "127.0.0.1", port: port))
+        } catch {
+            try? close()
+            throw error
+        }
+        // Closes the socket itself when it fails.
+        try listen()
+    }
+
+    /// Has processes not inherit it: a browser that was started here would keep the port.
+    fileprivate func keepFromChildren() {
+        _ = fcntl(file.rawValue, F_SETFD, FD_CLOEXEC)
+    }
+}
+
+extension OAuthError {
+    fileprivate init(listeningOn port: UInt16?, failedWith error: SocketError) {
+        let place = port.map { "Port \($0) of 127.0.0.1" } ?? "A port of 127.0.0.1"
+        let reason =
+            switch error {
+            case .failed(_, EADDRINUSE, _):
+                "\(place), which the redirect URI names, is in use by another program. End that one, "
+                    + "or leave the port out, if the provider allows for any."
+            case .failed(_, EACCES, _):
+                "\(place), which the redirect URI names, is not for this user. Use one above 1023, "
+                    + "or leave the port out, if the provider allows for any."
+            case .failed(_, _, let message): "\(place) could not be had for the redirect (\(message))."
+            default: "\(place) could not be had for the redirect."
+            }
+        self.init(.misconfigured, underlying: error, reason)
+    }
+}
+
+extension AsyncSocket {
+    /// Ends the socket for everybody and closes it; nobody may be waiting for it any more.
+    fileprivate func end(in pool: LoopbackEventLoop.Pool) async {
+        // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
+        // between would leave its number on the list, and the next socket with that number would never be woken.
+        await pool.finishCurrentJob()
+        shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
+        try? close()
+    }
+}
+
+extension Actor {
+    fileprivate func finishCurrentJob() {
+        // A call that needs the actor: the optimiser removes a hop that nothing needs.
+        preconditionIsolated()
+    }
+}
+
+/// Watches the sockets of all who wait.
+private enum LoopbackEventLoop {
+    #if canImport(Darwin)
+    typealias Pool = SocketPool<kQueue>
+    #else
+    typealias Pool = SocketPool<ePoll>
+    #endif
+
+    /// The pool, once it is ready to be waited on.
+    static var pool: Pool {
+        get async throws { try await starting.value }
+    }
+
+    /// Unstructured because it serves the whole process: a pool for each sign-in would leak a file descriptor with each.
+    private static let starting = Task.detached {
+        #if canImport(Darwin)
+        let pool = Pool.kQueue()
+        #else
+        let pool = Pool.ePoll()
+        #endif
+        try await pool.prepare()
+        // It ends only when it is cancelled, and nobody does.
+        Task.detached { try await pool.run() }
+        return pool
+    }
+}
+#endif

@@ -1,0 +1,75 @@
+#if LoopbackRedirect
+import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Answers browsers, and keeps the one request that is the answer to an authorization.
+final class LoopbackReception: Sendable {
+    private let authorization: OAuthAuthorization
+    private let address: LoopbackAddress
+    private let texts: LoopbackUserAgent.Texts
+    private let end = Suspension<URL>()
+    private let isOver = Mutex(false)
+
+    init(of authorization: OAuthAuthorization, at address: LoopbackAddress, texts: LoopbackUserAgent.Texts) {
+        self.authorization = authorization
+        self.address = address
+        self.texts = texts
+    }
+
+    /// Waits for the answer.
+    func answer() async throws -> URL {
+        try await end.value()
+    }
+
+    /// What becomes of a request: the response, and the answer that it brought, which is handed over once the browser has that.
+    struct Decision {
+        let response: LoopbackResponse
+        fileprivate var url: URL?
+    }
+
+    /// Decides on a request.
+    func decide(on request: LoopbackRequest) -> Decision {
+        // A name of somebody else's may lead here (DNS rebinding), and its pages would be let read what comes.
+        guard let host = request.host, address.isNamed(by: host) else { return refusal("403 Forbidden") }
+        guard request.path == address.path else { return refusal("404 Not Found") }
+        guard request.method == "GET" else { return refusal("405 Method Not Allowed", ["Allow: GET"]) }
+        guard let url = address.url(of: request.target), authorization.isAnswered(by: url) else {
+            return refusal("400 Bad Request")
+        }
+        let isFirst = isOver.withLock { isOver in
+            defer { isOver = true }
+            return !isOver
+        }
+        guard isFirst else { return Decision(response: page("410 Gone", texts.over)) }
+        let isRefusal = request.queryNames.contains("error")
+        return Decision(response: page("200 OK", isRefusal ? texts.refused : texts.received), url: url)
+    }
+
+    /// The response to what is no request.
+    func decision(on fault: LoopbackRequest.Fault) -> Decision {
+        switch fault {
+        case .malformed: refusal("400 Bad Request")
+        case .tooLong: refusal("431 Request Header Fields Too Large")
+        }
+    }
+
+    /// Ends the wait, if it was what everybody waits for.
+    func conclude(_ decision: Decision) {
+        if let url = decision.url { end.resume(with: .success(url)) }
+    }
+
+    private func refusal(_ status: String, _ fields: [String] = []) -> Decision {
+        Decision(response: page(status, texts.unexpected, fields))
+    }
+
+    private func page(_ status: String, _ text: String, _ fields: [String] = []) -> LoopbackResponse {
+        LoopbackResponse(status: status, fields: fields, language: texts.language, title: texts.title, text: text)
+    }
+}
+#endif

@@ -1,0 +1,69 @@
+#if LoopbackRedirect && (os(Linux) || os(macOS))
+import Foundation
+
+/// A connection to a port of loopback, over which goes what a test writes and nothing else.
+final class RawConnection: Sendable {
+    private let socket: Int32
+
+    struct Refused: Error {}
+
+    init(port: Int) throws {
+        #if canImport(Darwin)
+        socket = Foundation.socket(AF_INET, SOCK_STREAM, 0)
+        #else
+        socket = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #endif
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else { throw Refused() }
+    }
+
+    deinit {
+        close(socket)
+    }
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        #if canImport(Darwin)
+        let flags: Int32 = 0
+        #else
+        let flags = Int32(MSG_NOSIGNAL)
+        #endif
+        _ = Foundation.send(socket, bytes, bytes.count, flags)
+    }
+
+    /// What comes until the other side hangs up.
+    func rest() async -> String {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global()
+                .async { [self] in
+                    var bytes: [UInt8] = []
+                    var portion = [UInt8](repeating: 0, count: 4_096)
+                    while case let count = recv(socket, &portion, portion.count, 0), count > 0 {
+                        bytes += portion.prefix(count)
+                    }
+                    continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
+                }
+        }
+    }
+
+    /// Sends a GET, and returns the whole response.
+    static func get(_ target: String, host: String, port: Int) async throws -> String {
+        try await send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n", port: port)
+    }
+
+    /// Sends a request, and returns the whole response.
+    static func send(_ request: String, port: Int) async throws -> String {
+        let connection = try RawConnection(port: port)
+        connection.send(request)
+        return await connection.rest()
+    }
+}
+#endif
