@@ -111,7 +111,7 @@ let package = Package(
                 "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
+                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
             ]
         ),
         .target(

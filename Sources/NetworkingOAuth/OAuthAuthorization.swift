@@ -21,7 +21,7 @@ public struct OAuthAuthorization: Sendable {
     /// Where the provider sends the user back to.
     public private(set) var redirectURI: URL
 
-    init(for system: OAuthSystem, at server: OAuthServer) throws {
+    init(for system: OAuthSystem, at server: OAuthServer, _ parameters: [URLQueryItem] = []) throws {
         guard let endpoint = server.authorizationEndpoint else {
             throw OAuthError(
                 .misconfigured,
@@ -29,16 +29,29 @@ public struct OAuthAuthorization: Sendable {
             )
         }
         // Metadata is a stranger's text, and what is opened by its scheme may be a program.
-        guard endpoint.isProtected else {
+        guard endpoint.isProtected, endpoint.fragment() == nil else {
             throw OAuthError(
                 .misconfigured,
-                "The page where users sign in is neither https nor on this machine, so it was not opened. Use its https URL."
+                "The page where users sign in is neither https nor on this machine, or has a fragment, so it was not opened. "
+                    + "Use its https URL."
+            )
+        }
+        guard !server.lacksProofKeys else {
+            throw OAuthError(
+                .discovery,
+                "The provider has no PKCE with \(ProofKey.method), without which a code could be stolen. Ask it for that."
             )
         }
         guard let redirectURI = system.redirectURI, redirectURI.scheme != nil else {
             throw OAuthError(
                 .misconfigured,
                 "The system has no redirect URI, so the provider could not send the user back. Set the one that is registered there."
+            )
+        }
+        guard redirectURI.scheme?.lowercased() != "http" || redirectURI.isProtected else {
+            throw OAuthError(
+                .misconfigured,
+                "The redirect URI is plain http to another machine, where anybody could read the code. Register one with https."
             )
         }
         self.endpoint = endpoint
@@ -57,7 +70,10 @@ public struct OAuthAuthorization: Sendable {
             items.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
         }
         let names = Set(items.map(\.name) + ["scope"])
-        self.items = items + system.authorizationParameters.filter { !names.contains($0.name) }
+        // What is said of this try replaces what is said of all.
+        let said = Set(parameters.map(\.name))
+        let further = parameters + system.authorizationParameters.filter { !said.contains($0.name) }
+        self.items = items + further.filter { !names.contains($0.name) }
     }
 
     private static let redirectItem = "redirect_uri"

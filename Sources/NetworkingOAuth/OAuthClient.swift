@@ -27,6 +27,13 @@ public final class OAuthClient: Sendable {
 
     /// Creates a client.
     ///
+    /// ```swift
+    /// let storage = FileSessionStorage(directory: folder)
+    /// let client = OAuthClient(system, session: try storage.session(for: ""), in: storage)
+    /// ```
+    ///
+    /// A storage is one client's: its session has no user's id, so it is kept under an empty one.
+    ///
     /// - Parameters:
     ///   - system: The provider, and what it knows the app by.
     ///   - session: The session to begin with, which was kept; nil when nobody is signed in.
@@ -86,10 +93,23 @@ public final class OAuthClient: Sendable {
         service.abandonSignIn()
         tokens.set(session)
     }
+
+    /// Signs out here alone: forgets the tokens, and leaves them good at the provider.
+    ///
+    /// For what cannot wait for a network, and for sessions that the provider has ended.
+    public func remove() {
+        service.abandonSignIn()
+        tokens.remove()
+    }
+
+    /// Whether the provider has ended the session, so that requests fail until the user signs in anew.
+    public var needsSignIn: Bool {
+        session.map { service.isDead($0) } ?? false
+    }
 }
 
 extension OAuthGrant {
-    fileprivate var needsUser: Bool {
+    var needsUser: Bool {
         switch self {
         case .authorizationCode, .deviceCode: true
         case .clientCredentials: false

@@ -20,6 +20,7 @@ public struct OAuthDeviceCode: Sendable {
     public let expirationDate: Date
     let deviceCode: String
     let interval: Duration
+    let lifetime: Duration
 }
 
 extension OAuthDeviceCode: CustomStringConvertible, CustomReflectable {
@@ -53,15 +54,17 @@ struct DeviceFlow {
                 "The provider has no endpoint for other devices. Name its deviceAuthorizationEndpoint, or use another grant."
             )
         }
-        var fields: [URLQueryItem] = []
+        var fields = system.furtherFields(besides: [])
         if !system.scopes.isEmpty {
             fields.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
         }
         let now = NetworkEnvironment.current.clock.date
         let endpoint = TokenEndpoint(system: system, url: url, network: network)
         let response = try await endpoint.answer(to: fields)
+        guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         let answer = try? JSONDecoder().decode(Answer.self, from: response.data)
-        guard response.status == .ok, let answer, let page = answer.page.flatMap({ URL(string: $0) }),
+        // A page that is opened by its scheme may be a program.
+        guard response.status == .ok, let answer, let page = answer.page.flatMap({ URL(string: $0) }), page.isProtected,
             let userCode = answer.userCode, let deviceCode = answer.deviceCode
         else {
             let refusal = ProviderError(
@@ -77,17 +80,19 @@ struct DeviceFlow {
                     + "Check what the app is registered for."
             )
         }
+        // Section 3.2: both are seconds, and the interval may be left out.
         let seconds = { (value: Double?, standard: Double) in
-            value.flatMap { $0.isFinite && $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
+            value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
+        let lifetime = seconds(answer.lifetime, 900)
         return OAuthDeviceCode(
             userCode: Redaction.cut(Redaction.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: answer.completePage.flatMap { URL(string: $0) },
-            // Section 3.2: both are seconds, and the interval may be left out.
-            expirationDate: now.addingTimeInterval(seconds(answer.lifetime, 900)),
+            completeURL: answer.completePage.flatMap { URL(string: $0) }.flatMap { $0.isProtected ? $0 : nil },
+            expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
-            interval: .seconds(seconds(answer.interval, 5))
+            interval: .seconds(seconds(answer.interval, 5)),
+            lifetime: .seconds(lifetime)
         )
     }
 
@@ -96,14 +101,15 @@ struct DeviceFlow {
         let clock = NetworkEnvironment.current.clock
         let endpoint = TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
         var interval = code.interval
+        // Not by the date, which somebody may set meanwhile.
+        let end = clock.now + code.lifetime
         while true {
-            guard clock.date.addingTimeInterval(interval / .seconds(1)) < code.expirationDate else {
-                throw Self.expired
-            }
+            guard clock.now + interval < end else { throw Self.expired }
             try await clock.sleep(for: interval)
             do {
                 let fields = [URLQueryItem(name: "device_code", value: code.deviceCode)]
-                return try await endpoint.tokens(for: "urn:ietf:params:oauth:grant-type:device_code", fields).session
+                return try await endpoint.tokens(for: "urn:ietf:params:oauth:grant-type:device_code", fields)
+                    .session(asking: system.scopes)
             } catch let error as OAuthError where error.kind == .tokenRefused {
                 switch error.code {
                 case "authorization_pending": break
@@ -147,6 +153,21 @@ struct DeviceFlow {
             case interval
             case error
             case explanation = "error_description"
+            /// What Google calls it.
+            case otherPage = "verification_url"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            let text = { (key: CodingKeys) in try? fields.decodeIfPresent(String.self, forKey: key) }
+            deviceCode = text(.deviceCode)
+            userCode = text(.userCode)
+            page = text(.page) ?? text(.otherPage)
+            completePage = text(.completePage)
+            lifetime = fields.seconds(for: .lifetime)
+            interval = fields.seconds(for: .interval)
+            error = text(.error)
+            explanation = text(.explanation)
         }
     }
 }
@@ -155,7 +176,7 @@ extension NetworkingError {
     /// Whether it is about the way, on which it may be better later.
     fileprivate var mayPass: Bool {
         switch kind {
-        case .offline, .nameResolution, .connection, .connectionLost, .timeout, .deadline: true
+        case .offline, .nameResolution, .connection, .connectionLost, .timeout, .deadline, .status: true
         default: false
         }
     }

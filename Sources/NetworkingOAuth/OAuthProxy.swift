@@ -1,6 +1,12 @@
 #if Crypto
 public import Networking
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 extension NetworkingComponent {
     /// What signs in and out through this stack.
     ///
@@ -31,11 +37,13 @@ public struct OAuthProxy: Sendable {
     /// Whoever is about to sign in with this client ends with ``OAuthError/Kind/superseded``, so that a page that nobody finds any
     /// more does not stand in the way. A cancelled caller gets `CancellationError`, and the page goes.
     ///
-    /// - Parameter grant: How the tokens are come by; nil for the client's own.
+    /// - Parameters:
+    ///   - grant: How the tokens are come by; nil for the client's own.
+    ///   - parameters: Further query items for the page, this time, such as `prompt` for another account.
     /// - Returns: The session, which the client has.
     /// - Throws: ``OAuthError``; `NetworkingError` when the provider cannot be reached; what the user agent throws.
     @discardableResult
-    public func signIn(with grant: OAuthGrant? = nil) async throws -> Session {
+    public func signIn(with grant: OAuthGrant? = nil, parameters: [URLQueryItem] = []) async throws -> Session {
         guard let grant = grant ?? client.service.grant else {
             throw OAuthError(
                 .misconfigured,
@@ -43,24 +51,37 @@ public struct OAuthProxy: Sendable {
             )
         }
         return try await withEnvironment(network.environmentOfCredentials) {
-            try await client.service.signIn(by: grant, over: network)
+            try await client.service.signIn(by: grant, parameters, over: network)
         }
     }
 
     /// Signs out: forgets the tokens, and then has the provider void them (RFC 7009), where it can.
     ///
     /// Requests that wait for tokens fail, and who is about to sign in is not any more. The user is signed out here at once, whatever comes
-    /// of the rest.
+    /// of the rest; a caller that is cancelled leaves the tokens good at the provider. ``OAuthClient/remove()`` does without the provider.
+    ///
+    /// With a client whose grant asks the user, the next request asks again.
     ///
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/revocation`` when the provider could not be told, and
     ///   `CancellationError`.
     public func signOut() async throws {
         client.service.abandonSignIn()
-        let session = client.session
-        client.tokens.remove()
-        guard let session else { return }
+        guard let session = client.tokens.takeOut() else { return }
         try await withEnvironment(network.environmentOfCredentials) {
             try await client.service.revoke(session, over: network)
+        }
+    }
+
+    /// A session whose access token is good now, for what is no request of a stack: a socket, a web view, somebody's library.
+    ///
+    /// It is renewed where it has to be, as for a request.
+    ///
+    /// - Returns: The session.
+    /// - Throws: What a request throws that gets no token.
+    public func validSession() async throws -> Session {
+        try await withEnvironment(network.environmentOfCredentials) {
+            let request = HTTPRequestData(method: .get, path: "/")
+            return try await client.tokens.grant(for: request, over: network).credentials
         }
     }
 

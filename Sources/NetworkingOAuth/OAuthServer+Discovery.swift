@@ -22,7 +22,7 @@ extension OAuthServer {
     ///   - network: What sends the requests, which go where they say and are not authenticated.
     /// - Returns: The provider's endpoints.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` when there is no metadata, or when it is not this
-    ///   issuer's; `NetworkingError` when the provider cannot be reached.
+    ///   issuer's; `NetworkingError` when the provider cannot be reached or is down.
     public static func discovered(
         from issuer: String,
         over network: some NetworkingComponent
@@ -38,6 +38,8 @@ extension OAuthServer {
             var request = HTTPRequestData(method: .get, url: place)
             request.headerFields[.accept] = "application/json"
             let response = try await network.plainAnswer(to: request)
+            // The other place would not say more than that.
+            guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
             guard response.status == .ok else {
                 failure = noMetadata(response, at: place)
                 continue
@@ -108,13 +110,7 @@ private struct Metadata: Decodable {
                 "The metadata names no token endpoint. Name the endpoints in place of the issuer."
             )
         }
-        guard challengeMethods?.contains(ProofKey.method) ?? true else {
-            throw OAuthError(
-                .discovery,
-                "The provider has no PKCE with \(ProofKey.method), without which a code could be stolen. Ask it for that."
-            )
-        }
-        return OAuthServer(
+        var server = OAuthServer(
             issuer: issuer,
             authorizationEndpoint: authorizationEndpoint.flatMap { URL(string: $0) },
             tokenEndpoint: tokenEndpoint,
@@ -122,6 +118,8 @@ private struct Metadata: Decodable {
             deviceAuthorizationEndpoint: deviceAuthorizationEndpoint.flatMap { URL(string: $0) },
             namesIssuerInCallbacks: namesIssuer ?? false
         )
+        server.lacksProofKeys = challengeMethods.map { !$0.contains(ProofKey.method) } ?? false
+        return server
     }
 }
 #endif

@@ -29,6 +29,8 @@ public struct OAuthServer: Sendable, Hashable {
     public var deviceAuthorizationEndpoint: URL?
     /// Whether every callback names the issuer, so that one without cannot be the provider's.
     public var namesIssuerInCallbacks: Bool
+    /// Its metadata say that it has no PKCE with SHA-256.
+    var lacksProofKeys = false
 
     /// Creates the description of a provider.
     ///

@@ -35,7 +35,8 @@ public struct OAuthSystem: Sendable {
     public var authentication: OAuthClientAuthentication
     /// Where the provider sends users back to, as it is registered there; nil for grants without a page.
     ///
-    /// On loopback (`http://127.0.0.1/callback`) without a port it stands for any port (RFC 8252 section 7.3).
+    /// On loopback (`http://127.0.0.1/callback`) without a port it stands for any port (RFC 8252 section 7.3). An app with several providers
+    /// has one for each, so that none can pass off an answer as another's (RFC 9700 section 4.4).
     public var redirectURI: URL?
     /// What the tokens are to be good for.
     public var scopes: [String]

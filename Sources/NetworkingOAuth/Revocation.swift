@@ -15,10 +15,20 @@ struct Revocation {
     /// Revokes the refresh token first, since new access tokens come from it, and then the access token, which a provider may
     /// have revoked with it.
     func revoke(_ session: Session) async throws {
-        if let token = session.refreshToken {
-            try await revoke(token, "refresh_token")
+        var failure: OAuthError?
+        for (token, type) in [(session.refreshToken, "refresh_token"), (session.accessToken, "access_token")] {
+            guard let token else { continue }
+            do {
+                try await revoke(token, type)
+            } catch let error as OAuthError {
+                failure = failure ?? error
+            }
         }
-        try await revoke(session.accessToken, "access_token")
+        if let failure { throw failure }
+    }
+
+    private struct Answer: Decodable {
+        let error: String?
     }
 
     private func revoke(_ token: String, _ type: String) async throws {
@@ -34,10 +44,10 @@ struct Revocation {
             )
         }
         guard response.status.kind != .successful else { return }
-        let answer = try? JSONDecoder().decode([String: String].self, from: response.data)
+        let error = (try? JSONDecoder().decode(Answer.self, from: response.data))?.error
         // Section 2.2.1: some revoke refresh tokens alone.
-        guard answer?["error"] != "unsupported_token_type" else { return }
-        let refusal = ProviderError(code: answer?["error"], explanation: nil, hiding: [token])
+        guard error != "unsupported_token_type" else { return }
+        let refusal = ProviderError(code: error, explanation: nil, hiding: [token])
         throw Self.failed(
             refusal.code,
             response.status.code,

@@ -27,7 +27,7 @@ struct TokenEndpoint {
     /// - Returns: The tokens.
     /// - Throws: ``OAuthError``, and `NetworkingError` when it cannot be reached.
     func tokens(for grant: String, _ fields: [URLQueryItem]) async throws -> TokenResponse {
-        let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.tokenParameters
+        let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.furtherFields(besides: fields)
         let now = NetworkEnvironment.current.clock.date
         let response = try await answer(to: items)
         return try TokenResponse(response, at: now, hiding: secrets(among: items))
@@ -68,7 +68,9 @@ struct TokenEndpoint {
 
     /// What the endpoint must not be quoted with.
     private func secrets(among fields: [URLQueryItem]) -> [String] {
-        let names: Set = ["code", "code_verifier", "refresh_token", "device_code", "token"]
+        let names: Set = [
+            "code", "code_verifier", "refresh_token", "device_code", "token", "client_assertion", "assertion",
+        ]
         return fields.filter { names.contains($0.name) }.compactMap(\.value)
             + [system.authentication.secret].compactMap(\.self)
     }
@@ -87,6 +89,12 @@ extension NetworkingComponent {
         request.authenticationMethod = .anonymous
         request.serverMutations = .disabled
         request.redirects = .never
+        // Those who hold its slots may wait for just this answer.
+        request.isThrottled = false
+        if request.method == .post {
+            // A code or a refresh token that comes twice counts as stolen (RFC 9700 section 4.14.2), and what was lost may have come.
+            request.retryPolicy = .never
+        }
         request.maximumResponseBytes = TokenEndpoint.longestAnswer
         do {
             return try await data(request, timeout: TokenEndpoint.timeout)
@@ -100,10 +108,20 @@ extension NetworkingComponent {
     }
 }
 
+extension OAuthSystem {
+    /// What the provider wants besides in a form, without what is the protocol's own.
+    func furtherFields(besides fields: [URLQueryItem]) -> [URLQueryItem] {
+        let own = Set(
+            fields.map(\.name) + ["grant_type", "client_id", "client_secret", "code_verifier", "redirect_uri"]
+        )
+        return tokenParameters.filter { !own.contains($0.name) }
+    }
+}
+
 extension URL {
     /// Whether nobody on the way can read what is sent there.
     var isProtected: Bool {
-        guard scheme == "https" || scheme == "http", host()?.isEmpty == false else { return false }
+        guard ["https", "http"].contains(scheme?.lowercased()), host()?.isEmpty == false else { return false }
         return !HTTPRequestData(method: .get, url: self).isPlaintext
     }
 }

@@ -29,6 +29,8 @@ struct TokenResponse {
         if let error = fields?.error, fields?.accessToken == nil {
             throw Self.refusal(ProviderError(code: error, explanation: fields?.explanation, hiding: secrets), response)
         }
+        // Trouble that may pass ends no session, and is an error as that of any server.
+        guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         guard response.status == .ok, let fields else { throw Self.noToken(response) }
         guard let token = fields.accessToken, token.isSendable else {
             throw OAuthError(
@@ -72,27 +74,31 @@ struct TokenResponse {
     private static func noToken(_ response: HTTPResponseData) -> OAuthError {
         let status = response.status.code
         let type = response.headerFields[.contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
-        let content = response.data.isEmpty ? "nothing" : Redaction.cut(Redaction.singleLine(type), to: 64)
+        let isJSON = type.contains("json")
+        let content =
+            response.data.isEmpty ? "nothing" : isJSON ? "no token" : Redaction.cut(Redaction.singleLine(type), to: 64)
         let wayOut =
             switch status {
             case 300..<400: "It redirects, which is not followed with tokens; use the URL that it leads to."
-            case 429, 500...: "Try again later."
             default: "Check its URL."
             }
         return OAuthError(
             .invalidResponse,
             statusCode: status,
-            "The token endpoint answered with status \(status) and \(content) in place of JSON. \(wayOut)"
+            "The token endpoint answered with status \(status) and \(content) in place of a token in JSON. \(wayOut)"
         )
     }
 
     /// The session that begins with these tokens.
-    var session: Session {
+    ///
+    /// - Parameter scopes: What was asked for, which is what is given where the answer does not say (RFC 6749 section 5.1).
+    /// - Returns: The session.
+    func session(asking scopes: [String]) -> Session {
         Session(
             accessToken: accessToken,
             refreshToken: refreshToken,
             expirationDate: expirationDate,
-            scope: scope,
+            scope: scope ?? (scopes.isEmpty ? nil : scopes.joined(separator: " ")),
             idToken: idToken
         )
     }
@@ -142,10 +148,18 @@ struct TokenResponse {
             error = text(.error)
             explanation = text(.explanation)
             // Some write the number as text. What is no time says nothing of the token.
-            let seconds =
-                (try? fields.decodeIfPresent(Double.self, forKey: .lifetime)) ?? text(.lifetime).flatMap { Double($0) }
-            lifetime = seconds.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e10 ? $0 : nil }
+            lifetime = fields.seconds(for: .lifetime).flatMap { $0 >= 0 ? $0 : nil }
         }
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A number of seconds, which some write as text; nil for what is no time.
+    func seconds(for key: Key) -> Double? {
+        let seconds =
+            (try? decodeIfPresent(Double.self, forKey: key))
+            ?? (try? decodeIfPresent(String.self, forKey: key)).flatMap { Double($0) }
+        return seconds.flatMap { $0.isFinite && abs($0) < 1e10 ? $0 : nil }
     }
 }
 

@@ -23,8 +23,16 @@ final class TokenService: Sendable {
         /// The metadata, once it has been got.
         var server: OAuthServer?
         var signIn: SignIn?
+        /// What the session came by, where it began here.
+        var origin: Origin?
         /// What the provider has refused for good, so that it is not asked at each request.
         var deadToken: String?
+        /// The user has said no to a page that a request had shown.
+        var isDenied = false
+    }
+
+    private enum Origin {
+        case user, app
     }
 
     init(_ system: OAuthSystem, grant: OAuthGrant?, signInTimeout: Duration) {
@@ -41,29 +49,44 @@ final class TokenService: Sendable {
     // MARK: Signing in
 
     /// Signs in anew, in place of whoever is about to.
-    func signIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
+    func signIn(
+        by grant: OAuthGrant,
+        _ parameters: [URLQueryItem],
+        over network: AnyNetworkingComponent
+    ) async throws -> Session {
         let (signIn, former) = state.withLock { state in
             let former = state.signIn
             let signIn = SignIn()
             state.signIn = signIn
+            state.isDenied = false
             return (signIn, former)
         }
         former?.end(with: .failure(OAuthError.superseded))
-        start(signIn, by: grant, over: network)
+        start(signIn, by: grant, parameters, over: network)
         return try await signIn.valueForCreator()
     }
 
     /// Signs in, or waits with those who do already.
     func joinSignIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
-        let (signIn, passenger) = state.withLock { state -> (SignIn, SignIn.Passenger?) in
-            if let signIn = state.signIn, let passenger = signIn.join() { return (signIn, passenger) }
+        // Whoever signs out cancels those who ask for tokens, and they must not begin anew after that.
+        try Task.checkCancellation()
+        let (signIn, passenger, isDenied) = state.withLock { state -> (SignIn, SignIn.Passenger?, Bool) in
+            if let signIn = state.signIn, let passenger = signIn.join() { return (signIn, passenger, false) }
             let signIn = SignIn()
+            guard !state.isDenied else { return (signIn, nil, true) }
             state.signIn = signIn
-            return (signIn, nil)
+            return (signIn, nil, false)
         }
+        // A page that has been closed must not come back with each request.
+        guard !isDenied else { throw OAuthError.denied }
         if let passenger { return try await signIn.value(for: passenger) }
-        start(signIn, by: grant, over: network)
-        return try await signIn.valueForCreator()
+        start(signIn, by: grant, [], over: network)
+        do {
+            return try await signIn.valueForCreator()
+        } catch let error as OAuthError where error.isDenied {
+            state.withLock { $0.isDenied = true }
+            throw error
+        }
     }
 
     /// Ends what is under way, so that nobody is signed in by it later, and forgets what was of the former user.
@@ -71,51 +94,74 @@ final class TokenService: Sendable {
         let signIn = state.withLock { state in
             defer { state.signIn = nil }
             state.deadToken = nil
+            state.origin = nil
+            state.isDenied = false
             return state.signIn
         }
         signIn?.end(with: .failure(OAuthError.superseded))
     }
 
-    private func start(_ signIn: SignIn, by grant: OAuthGrant, over network: AnyNetworkingComponent) {
+    /// Ends a sign-in that takes too long, unless it is over.
+    private func expire(_ signIn: SignIn) {
+        state.withLock { state in
+            if state.signIn === signIn { state.signIn = nil }
+        }
+        signIn.end(
+            with: .failure(
+                OAuthError(.expired, "Nobody signed in within \(signInTimeout). Sign in anew, or allow more time.")
+            )
+        )
+    }
+
+    private func start(
+        _ signIn: SignIn,
+        by grant: OAuthGrant,
+        _ parameters: [URLQueryItem],
+        over network: AnyNetworkingComponent
+    ) {
         signIn.start { [self] in
             let clock = NetworkEnvironment.current.clock
             // A page can stay open for ever.
-            let alarm = clock.alarm(at: clock.now + signInTimeout) { [signInTimeout] in
-                signIn.end(
-                    with: .failure(
-                        OAuthError(
-                            .expired,
-                            "Nobody signed in within \(signInTimeout). Sign in anew, or allow more time."
-                        )
-                    )
-                )
-            }
+            let alarm = clock.alarm(at: clock.now + signInTimeout) { [self] in expire(signIn) }
             defer { alarm.cancel() }
-            let session = try await session(by: grant, over: network)
+            // Gone when nobody has the client any more, and then nobody needs a session.
+            guard let store = state.withLock({ $0.store }) else { throw CancellationError() }
+            // What a user agent sends over the same stack must not wait for this.
+            let new = try await store.withoutCredentials {
+                try await session(by: grant, parameters, over: network)
+            }
             try Task.checkCancellation()
-            land(session, of: signIn)
-            return session
+            land(new, in: store, of: signIn, by: grant)
+            return new
         }
     }
 
     /// Puts a session into the store, unless somebody has signed out or begun anew.
-    private func land(_ session: Session, of signIn: SignIn) {
-        let store = state.withLock { state -> TokenStore<Session>? in
-            guard state.signIn === signIn else { return nil }
-            state.signIn = nil
-            return state.store
+    private func land(_ session: Session, in store: TokenStore<Session>, of signIn: SignIn, by grant: OAuthGrant) {
+        store.set(session) {
+            // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins either way.
+            state.withLock { state in
+                guard state.signIn === signIn, !signIn.isGivenUp else { return false }
+                state.signIn = nil
+                state.deadToken = nil
+                state.origin = grant.needsUser ? .user : .app
+                return true
+            }
         }
-        store?.set(session)
     }
 
     // MARK: Grants
 
     /// Gets a session by a grant.
-    func session(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
+    func session(
+        by grant: OAuthGrant,
+        _ parameters: [URLQueryItem] = [],
+        over network: AnyNetworkingComponent
+    ) async throws -> Session {
         let server = try await server(over: network)
         switch grant {
         case .authorizationCode(let agent):
-            let authorization = try OAuthAuthorization(for: system, at: server)
+            let authorization = try OAuthAuthorization(for: system, at: server, parameters)
             let callback = try await agent.authorize(authorization)
             try Task.checkCancellation()
             guard callback.authorization.isSame(as: authorization) else {
@@ -130,20 +176,29 @@ final class TokenService: Sendable {
                 URLQueryItem(name: "redirect_uri", value: callback.authorization.redirectURI.absoluteString),
                 URLQueryItem(name: "code_verifier", value: authorization.proofKey.verifier),
             ]
-            return try await endpoint(of: server, over: network).tokens(for: "authorization_code", fields).session
+            return try await endpoint(of: server, over: network).tokens(for: "authorization_code", fields)
+                .session(asking: system.scopes)
         case .deviceCode(let show):
             return try await DeviceFlow(system: system, server: server, network: network).session(showing: show)
         case .clientCredentials:
             let scope = system.scopes.joined(separator: " ")
             let fields = scope.isEmpty ? [] : [URLQueryItem(name: "scope", value: scope)]
-            return try await endpoint(of: server, over: network).tokens(for: "client_credentials", fields).session
+            return try await endpoint(of: server, over: network).tokens(for: "client_credentials", fields)
+                .session(asking: system.scopes)
         }
     }
 
     /// Renews a session with its refresh token (RFC 6749 section 6).
     func renewed(_ session: Session, over network: AnyNetworkingComponent) async throws -> Session {
         guard let token = session.refreshToken else {
-            if case .clientCredentials? = grant { return try await self.session(by: .clientCredentials, over: network) }
+            // The app's own token is renewed by asking anew, and must not take the place of a user's.
+            let isApps =
+                switch state.withLock({ $0.origin }) {
+                case .app: true
+                case .user: false
+                case nil: grant.map { !$0.needsUser } ?? false
+                }
+            if isApps { return try await self.session(by: .clientCredentials, over: network) }
             throw OAuthError.signInRequired(because: "and there is no refresh token to renew it")
         }
         guard state.withLock({ $0.deadToken != token }) else { throw Self.refused(nil) }
@@ -155,6 +210,12 @@ final class TokenService: Sendable {
             state.withLock { $0.deadToken = token }
             throw Self.refused(error)
         }
+    }
+
+    /// Whether the provider has ended a session for good.
+    func isDead(_ session: Session) -> Bool {
+        guard let token = session.refreshToken else { return false }
+        return state.withLock { $0.deadToken == token }
     }
 
     private static func refused(_ error: OAuthError?) -> OAuthError {

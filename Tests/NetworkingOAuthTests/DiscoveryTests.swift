@@ -62,11 +62,18 @@ struct DiscoveryTests {
         #expect(error?.reason.contains(text) == true)
     }
 
-    @Test func aProviderWithoutPKCEIsRefused() async {
+    @Test func aProviderWithoutPKCEIsRefused() async throws {
         let metadata = Self.metadata.replacing(#", "S256""#, with: "")
-        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        let (server, _) = try await discover([.text(metadata)])
+        let system = OAuthSystem(server: server, clientID: "shop", redirectURI: ScriptedProvider.redirectURI)
+        let provider = ScriptedProvider()
+        let client = OAuthClient(system)
+        let account = provider.network(client, over: provider.transport).oauth(client)
+        let error = await #expect(throws: OAuthError.self) { try await account.signIn(with: provider.user) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("PKCE") == true)
+        // Other grants have no use for it.
+        try await account.signIn(with: .clientCredentials)
     }
 
     @Test func metadataThatSayNothingOfPKCEWillDo() async throws {
@@ -76,12 +83,17 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: [
-        MockResponse.text("<html>"), .status(.internalServerError), .ok(), .redirect(to: "https://evil.example/"),
+        MockResponse.text("<html>"), .status(.forbidden), .ok(), .redirect(to: "https://evil.example/"),
     ])
     func whatIsNoMetadataIsAClearError(answer: MockResponse) async {
         let error = await #expect(throws: OAuthError.self) { try await discover([answer, answer]) }
         #expect(error?.kind == .discovery)
         #expect(error?.reason.contains("openid-configuration") == true)
+    }
+
+    @Test func aProviderThatIsDownIsTheErrorOfAnyServer() async {
+        let error = await #expect(throws: NetworkingError.self) { try await discover([.status(.serviceUnavailable)]) }
+        #expect(error?.kind == .status)
     }
 
     @Test(arguments: ["", "login", "http://login.example.com", "https://login.example.com?x=1"])

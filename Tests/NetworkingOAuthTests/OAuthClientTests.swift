@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import Synchronization
 import Testing
 
 /// Signing in, being signed in, and signing out.
@@ -160,6 +161,95 @@ struct OAuthClientTests {
         waiting.cancel()
     }
 
+    /// Signing out while the code is redeemed: whatever comes for it is nobody's.
+    @Test func whoHasSignedOutIsNotSignedInByWhatComesLater() async throws {
+        let (provider, client) = (provider, client)
+        let answering = provider.transport
+        let transport = MockTransport { request in
+            let response = try await answering.data(request)
+            client.remove()
+            return MockResponse(status: response.status, data: response.data)
+        }
+        let error = await #expect(throws: OAuthError.self) {
+            try await provider.network(client, over: transport, clock).oauth(client).signIn(with: provider.user)
+        }
+        #expect(error?.kind == .superseded)
+        #expect(client.session == nil)
+    }
+
+    /// Each waits for the other: the requests for the sign-in, with the slots that it would need.
+    @Test func aSignInNeedsNoSlot() async throws {
+        let pages = Pages()
+        let client = OAuthClient(
+            ScriptedProvider.system(),
+            grant: .authorizationCode(ScriptedAgent { try await pages.show($0) })
+        )
+        let network = AnyNetworkingComponent(provider.network(client, over: transport, clock).throttled(max: 1))
+        async let session = network.oauth(client).signIn()
+        let page = try await pages.next()
+        let events = EventNames()
+        let call = Task {
+            var request = HTTPRequestData(path: "orders")
+            request.addObserver(events)
+            return try await network.data(request).status
+        }
+        while !events.text.contains("waiting") { await Task.yield() }
+        page.answer.resume(with: .success(provider.approve(page.authorization.url)))
+        #expect(try await session == client.session)
+        #expect(try await call.value == .ok)
+    }
+
+    /// Else it would wait for the sign-in that it is a part of.
+    @Test func whatAUserAgentSendsGoesWithoutAToken() async throws {
+        let stack = StackBox()
+        let agent = ScriptedAgent { [provider] authorization in
+            let response = try await stack.network.data(HTTPRequestData(path: "help"))
+            #expect(response.status == .unauthorized)
+            return provider.approve(authorization.url)
+        }
+        let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
+        stack.set(provider.network(client, over: transport, clock))
+        try await stack.network.oauth(client).signIn()
+        #expect(transport.places == ["api.example.com/v1/help", "login.example.com/token"])
+        #expect(transport.requests[0].headerFields[.authorization] == nil)
+    }
+
+    @Test func aPageThatWasClosedDoesNotComeBackByItself() async throws {
+        let count = LockedCounter()
+        let agent = ScriptedAgent { _ in
+            count.increment()
+            throw OAuthError.denied
+        }
+        let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
+        let network = provider.network(client, over: transport, clock)
+        for _ in 0..<3 {
+            let error = await #expect(throws: NetworkingError.self) { try await get(network) }
+            #expect(oauthError(error)?.isDenied == true)
+        }
+        #expect(count.value == 1)
+        await #expect(throws: OAuthError.self) { try await network.oauth(client).signIn() }
+        #expect(count.value == 2)
+    }
+
+    @Test func aPageIsToldWhatIsWantedThisTime() async throws {
+        var system = ScriptedProvider.system()
+        system.authorizationParameters = [
+            URLQueryItem(name: "prompt", value: "none"), URLQueryItem(name: "ui", value: "de"),
+        ]
+        let client = OAuthClient(system)
+        let lines = LockedLines()
+        let agent = ScriptedAgent { [provider] authorization in
+            lines.add(authorization.url.query() ?? "")
+            return provider.approve(authorization.url)
+        }
+        try await provider.network(client, over: transport, clock).oauth(client)
+            .signIn(
+                with: .authorizationCode(agent),
+                parameters: [URLQueryItem(name: "prompt", value: "login"), URLQueryItem(name: "state", value: "x")]
+            )
+        #expect(lines.text.hasSuffix("&scope=orders%20profile&prompt=login&ui=de"))
+    }
+
     // MARK: Through the stack
 
     /// The requests of the protocol are the stack's as all others, but for what it would do to them.
@@ -289,6 +379,28 @@ struct OAuthClientTests {
             #expect(try await get(provider.network(client, over: transport, clock)) == "hello")
         }
         #expect(last == nil)
+    }
+}
+
+/// A stack that is there later.
+private final class StackBox: Sendable {
+    private let stack = Mutex<AnyNetworkingComponent?>(nil)
+
+    var network: AnyNetworkingComponent { stack.withLock { $0 } ?? AnyNetworkingComponent(MockTransport()) }
+
+    func set(_ network: AnyNetworkingComponent) {
+        stack.withLock { $0 = network }
+    }
+}
+
+/// The names of events.
+private final class EventNames: NetworkEventObserver {
+    private let lines = LockedLines()
+
+    var text: String { lines.text }
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        lines.add("\(event)")
     }
 }
 

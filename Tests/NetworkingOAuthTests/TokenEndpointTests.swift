@@ -39,7 +39,7 @@ struct TokenEndpointTests {
         var system = ScriptedProvider.system(.basic(secret: "s+&=/ %é"))
         system.clientID = "shop:1"
         _ = try await signIn(system)
-        let pair = Data("shop%3A1:s%2B%26%3D%2F+%25%C3%A9".utf8).base64EncodedString()
+        let pair = Data("shop%3A1:s%2B%26%3D%2F%20%25%C3%A9".utf8).base64EncodedString()
         #expect(transport.requests[0].headerFields[.authorization] == "Basic \(pair)")
         #expect(provider.get(\.forms)[0]["client_id"] == nil)
         #expect(provider.get(\.forms)[0]["client_secret"] == nil)
@@ -99,8 +99,10 @@ struct TokenEndpointTests {
 
     private static let noTokens: [(MockResponse, String)] = [
         (MockResponse(status: .ok, data: Data("<html>".utf8), headerFields: [.contentType: "text/html"]), "text/html"),
-        (.status(.internalServerError), "500"),
-        (MockResponse(status: .badGateway, data: Data("<h1>".utf8), headerFields: [.contentType: "text/html"]), "502"),
+        (
+            MockResponse(status: .forbidden, data: Data("{}".utf8), headerFields: [.contentType: "application/json"]),
+            "no token"
+        ),
         (.ok(), "nothing"),
         (.text("[]"), "JSON"),
         (.text("{}"), "without an access token"),
@@ -112,7 +114,7 @@ struct TokenEndpointTests {
         (.status(.notFound), "Check its URL"),
     ]
 
-    @Test(arguments: 0..<12)
+    @Test(arguments: 0..<11)
     func whatIsNoTokenIsAClearError(number: Int) async throws {
         let (answer, text) = Self.noTokens[number]
         provider.set(\.answers, [answer])
@@ -126,6 +128,57 @@ struct TokenEndpointTests {
         provider.set(\.answers, [.ok(Data(repeating: 0x20, count: 2 << 20))])
         let error = await #expect(throws: NetworkingError.self) { try await signIn() }
         #expect(error?.kind == .tooLarge)
+    }
+
+    @Test(arguments: [500, 502, 503, 429])
+    func anOutageIsTheErrorOfAnyServer(code: Int) async throws {
+        let page = MockResponse(
+            status: HTTPResponse.Status(code: code),
+            data: Data("<h1>".utf8),
+            headerFields: [.contentType: "text/html"]
+        )
+        provider.set(\.answers, [page])
+        let error = await #expect(throws: NetworkingError.self) { try await signIn() }
+        #expect(error?.kind == .status)
+        #expect(error?.response?.status.code == code)
+    }
+
+    /// A code or a refresh token that comes twice counts as stolen.
+    @Test func aTokenRequestIsNotTriedAgain() async throws {
+        let client = OAuthClient(ScriptedProvider.system())
+        var policy = RetryPolicy.immediate()
+        policy.addsIdempotencyKeys = true
+        let network = provider.network(client, over: transport).retry(policy)
+        provider.set(\.answers, [.failing(.connectionLost)])
+        await #expect(throws: NetworkingError.self) { try await network.oauth(client).signIn(with: provider.user) }
+        #expect(transport.requests.count == 1)
+        #expect(transport.requests[0].headerFields.count == 2)
+    }
+
+    @Test(arguments: [
+        "file:///bin/sh", "javascript:alert(1)", "http://login.example.com/authorize", "tel:112", "https:///authorize",
+        "https://login.example.com/authorize#x",
+    ])
+    func aPageThatIsNoneIsNotOpened(url: String) async throws {
+        var server = ScriptedProvider.server
+        server.authorizationEndpoint = URL(string: url)
+        let system = OAuthSystem(server: server, clientID: "shop", redirectURI: ScriptedProvider.redirectURI)
+        let grant = OAuthGrant.authorizationCode(
+            ScriptedAgent { _ in
+                Issue.record("a page was opened")
+                throw CancellationError()
+            }
+        )
+        let error = await #expect(throws: OAuthError.self) { try await signIn(system, by: grant) }
+        #expect(error?.kind == .misconfigured)
+    }
+
+    @Test func aCodeIsNotSentBackInTheClear() async throws {
+        var system = ScriptedProvider.system()
+        system.redirectURI = URL(string: "http://shop.example.com/callback")
+        let error = await #expect(throws: OAuthError.self) { try await signIn(system) }
+        #expect(error?.kind == .misconfigured)
+        #expect(error?.reason.contains("redirect URI") == true)
     }
 
     @Test func noAnswerIsTheErrorOfTheNetwork() async throws {

@@ -69,14 +69,6 @@ struct TokenRenewalTests {
     }
 
     @Test func whatARenewalDoesNotSayStays() async throws {
-        provider.set(
-            \.answers,
-            [
-                .text(#"{"access_token":"a","token_type":"bearer","scope":"orders","id_token":"h.p.s"}"#),
-                .text(#"{"access_token":"b","token_type":"bearer"}"#),
-            ]
-        )
-        try await network.oauth(client).signIn(with: provider.user)
         client.set(Session(accessToken: "a", refreshToken: "r", scope: "orders", idToken: "h.p.s"))
         provider.set(\.answers, [.text(#"{"access_token":"b","token_type":"bearer"}"#)])
         provider.state.withLock { _ = $0.accessTokens.insert("b") }
@@ -135,11 +127,50 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).count == 1)
     }
 
+    @Test func aSessionThatHasEndedIsKnownAndCanBeForgottenWithoutANetwork() async throws {
+        #expect(!client.needsSignIn)
+        provider.expireTokens()
+        provider.set(\.refreshTokens, [])
+        await #expect(throws: NetworkingError.self) { try await get() }
+        #expect(client.needsSignIn)
+        client.remove()
+        #expect(client.session == nil)
+        #expect(!client.needsSignIn)
+        #expect(provider.get(\.revoked).isEmpty)
+    }
+
+    @Test func aTokenIsGivenOutForOtherUses() async throws {
+        let account = network.oauth(client)
+        #expect(try await account.validSession().accessToken == "access-2")
+        clock.advance(by: .seconds(3_600))
+        #expect(try await account.validSession().accessToken == "access-3")
+        client.remove()
+        await #expect(throws: NetworkingError.self) { try await account.validSession() }
+    }
+
+    /// The app's own token is asked for anew, and a user's is not replaced by it.
+    @Test func anAppsTokenIsRenewedAndAUsersStays() async throws {
+        try await network.oauth(client).signIn(with: .clientCredentials)
+        provider.expireTokens()
+        #expect(try await get().status == .ok)
+        let app = OAuthClient(ScriptedProvider.system(), grant: .clientCredentials)
+        let network = provider.network(app, over: transport, clock)
+        provider.set(\.answers, [.text(#"{"access_token":"users","token_type":"bearer"}"#)])
+        try await network.oauth(app).signIn(with: provider.user)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(path: "orders"))
+        }
+        #expect(oauthError(error)?.kind == .signInRequired)
+        #expect(app.session?.accessToken == "users")
+    }
+
     @Test func aProviderThatIsDownIsAskedAgain() async throws {
         provider.expireTokens()
         provider.set(\.answers, [.status(.serviceUnavailable)])
         let error = await #expect(throws: NetworkingError.self) { try await get() }
-        #expect(oauthError(error)?.statusCode == 503)
+        #expect(error?.kind == .status)
+        #expect(error?.isUnauthorized == false)
+        #expect((error?.underlying as? NetworkingError)?.response?.status == .serviceUnavailable)
         #expect(try await get().status == .ok)
         provider.expireTokens()
         provider.set(\.answers, [.failing(.offline)])
@@ -155,7 +186,8 @@ struct TokenRenewalTests {
         while provider.get(\.forms).count < 2 { await Task.yield() }
         clock.advance(by: .seconds(30))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
-        #expect(error?.kind == .unauthorized || error?.kind == .timeout || error?.kind == .deadline)
+        #expect(error?.kind == .deadline)
+        #expect(error?.isUnauthorized == false)
     }
 
     // MARK: Clocks

@@ -24,6 +24,11 @@ package final class SharedFlight<Success: Sendable>: Sendable {
         state.withLock { $0.passengers.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 
+    /// Whether its result has no takers any more.
+    package var isGivenUp: Bool {
+        state.withLock { $0.isGivenUp }
+    }
+
     /// Joins the flight; nil when it is over, and nobody can any more.
     ///
     /// Whoever joins has to wait for it or to leave. Who made the flight has joined it.

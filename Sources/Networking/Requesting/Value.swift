@@ -105,7 +105,7 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
 
 extension NetworkingError {
     /// The error for a response whose status the request does not accept.
-    static func refusedStatus(of response: HTTPResponseData) -> NetworkingError {
+    package static func refusedStatus(of response: HTTPResponseData) -> NetworkingError {
         let isUnauthorized = response.status.code == 401
         return NetworkingError(
             isUnauthorized ? .unauthorized : .status,

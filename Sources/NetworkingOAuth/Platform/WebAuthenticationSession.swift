@@ -31,7 +31,7 @@ public struct WebAuthenticationSession: OAuthUserAgent {
     /// Shows the page.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let end = Suspension<URL>()
-        let sheet = await Sheet(anchor: anchor)
+        let sheet = await Sheet(over: anchor)
         try await sheet.show(authorization, isEphemeral: isEphemeral, ending: end)
         do {
             return OAuthCallback(try await end.value(), to: authorization)
@@ -45,17 +45,17 @@ public struct WebAuthenticationSession: OAuthUserAgent {
 /// The sheet while it is shown.
 @MainActor
 private final class Sheet: NSObject, ASWebAuthenticationPresentationContextProviding {
-    private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
+    private let anchor: ASPresentationAnchor
     private var session: ASWebAuthenticationSession?
 
-    init(anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
-        self.anchor = anchor
+    init(over anchor: @MainActor @Sendable () -> ASPresentationAnchor) {
+        self.anchor = anchor()
     }
 
     func show(_ authorization: OAuthAuthorization, isEphemeral: Bool, ending end: Suspension<URL>) throws {
+        // Sendable, since the system calls it on a queue of its own.
         let session = ASWebAuthenticationSession(url: authorization.url, callback: try authorization.callback) {
-            url,
-            error in
+            @Sendable url, error in
             if let url {
                 end.resume(with: .success(url))
             } else if (error as? ASWebAuthenticationSessionError)?.code == .canceledLogin {
@@ -74,9 +74,9 @@ private final class Sheet: NSObject, ASWebAuthenticationPresentationContextProvi
         session?.cancel()
     }
 
-    // Called on the main thread, whether or not the protocol says so.
+    // Whether or not the protocol says on which actor it is called.
     nonisolated func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor {
-        MainActor.assumeIsolated { anchor() }
+        anchor
     }
 }
 

@@ -1,3 +1,5 @@
+package import HTTPTypes
+
 /// Why a refresh failed, for each request that waited to make an error of its own.
 struct RefreshFailure: Error {
     let underlying: any Error
@@ -61,24 +63,34 @@ extension HTTPRequestData {
     /// What all hear who wait for a refresh that failed.
     ///
     /// One that failed because of the network is of that kind, since it may work later, and so is one that was a mistake of the
-    /// app's, which signing in anew would not mend.
+    /// app's, which signing in anew would not mend. A server of tokens that is down has ended nobody's session.
     private func refreshFailed(_ error: any Error, after response: HTTPResponseData?) -> NetworkingError {
         if error is SignedOut { return hasNoCredentials }
         let failure = error as? NetworkingError
         let kind: NetworkingError.Kind =
             switch failure?.kind {
-            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .invalidRequest,
+            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .deadline, .invalidRequest,
                 .unencodableBody:
                 failure?.kind ?? .unauthorized
+            case .status where failure?.response?.status.isOutage == true: .status
             default: .unauthorized
             }
         return NetworkingError(
             kind,
             request: self,
-            response: response,
+            // With it, the error would read as one of somebody who is not let in.
+            response: kind == .unauthorized ? response : nil,
             underlying: error,
             reason: "Its credentials could not be renewed\(failure.map { " (\($0.kind))" } ?? ""). "
-                + "The error beneath says why; sign in anew if it stays so."
+                + "The error beneath says why; sign in anew if it stays so.",
+            retryAfter: failure?.retryAfter
         )
+    }
+}
+
+extension HTTPResponse.Status {
+    /// Whether it tells of trouble that may pass: too many requests, or a server that is down.
+    package var isOutage: Bool {
+        code == 429 || code >= 500
     }
 }

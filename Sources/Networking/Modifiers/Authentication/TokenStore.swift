@@ -86,6 +86,17 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
+    /// Signs in, unless that is not to be any more at the moment when it happens.
+    ///
+    /// - Parameters:
+    ///   - credentials: The credentials.
+    ///   - isWanted: Whether they are still wanted; asked where nobody can sign in or out meanwhile.
+    package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
+        change(.set(credentials), ending: .success(()), if: isWanted) {
+            $0.replace(with: credentials, of: .of(credentials), isSignIn: true)
+        }
+    }
+
     /// Puts other credentials of the same user into place, which were renewed elsewhere.
     ///
     /// - Parameter credentials: The credentials.
@@ -100,9 +111,31 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to authorize them,
     /// and fail when it does not.
     public func remove() {
-        change(.removed, ending: .failure(RefreshFailure(underlying: SignedOut()))) {
-            $0.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+        _ = takeOut()
+    }
+
+    /// Signs out, and says what was there at that moment.
+    package func takeOut() -> Credentials? {
+        var former: Credentials?
+        change(.removed, ending: .failure(RefreshFailure(underlying: SignedOut()))) { state in
+            former = state.credentials
+            return state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
         }
+        return former
+    }
+
+    /// Does something whose requests pass `authenticated` without credentials of this store, as a delegate's do.
+    package func withoutCredentials<Result>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ operation: nonisolated(nonsending) () async throws -> Result
+    ) async rethrows -> Result {
+        try await withEnvironment(environmentWithoutCredentials, operation)
+    }
+
+    private var environmentWithoutCredentials: NetworkEnvironment {
+        var environment = NetworkEnvironment.current
+        environment[RenewingStores.self].insert(ObjectIdentifier(self))
+        return environment
     }
 
     /// What happens to the credentials from now on, for as many subscribers as there are.
@@ -120,10 +153,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private func change(
         _ change: CredentialChange<Credentials>,
         ending result: Result<Void, any Error>,
+        if isWanted: () -> Bool = { true },
         _ replace: (inout State) -> Renewal?
     ) {
         var renewal: Renewal?
         publish(change) {
+            guard isWanted() else { return false }
             renewal = state.withLock { replace(&$0) }
             return true
         }
@@ -293,14 +328,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         renewal.start { [self, timeout] in
             do {
                 let clock = NetworkEnvironment.current.clock
-                var environment = NetworkEnvironment.current
-                environment[RenewingStores.self].insert(ObjectIdentifier(self))
                 // A delegate need not be prompt, so nobody waits for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
                     expire(renewal, with: request.refreshTimedOut(after: timeout))
                 }
                 defer { alarm.cancel() }
-                let new = try await withEnvironment(environment) {
+                let new = try await withoutCredentials {
                     guard let old else { return try await delegate.authorize(over: upstream) }
                     return try await delegate.refresh(old, after: response, over: upstream)
                 }
