@@ -495,12 +495,22 @@ struct DigestTests {
     }
 
     /// The password would go where its proof was not good enough.
-    @Test(arguments: [0, 1])
-    func basicIsNotTriedWhereDigestWasRefused(order: Int) async throws {
-        let transport = MockTransport([Self.both, Self.both, .ok(), .ok()])
+    @Test(arguments: [0, 1], [both, challenge(#"Basic realm="a""#)])
+    func basicIsNotTriedWhereDigestWasRefused(order: Int, refusal: MockResponse) async throws {
+        let transport = MockTransport([Self.both, refusal, .ok(), .ok()])
         let response = try await stacks(transport)[order].data(HTTPRequestData())
         #expect(response.status == .unauthorized)
         #expect(schemes(transport) == [nil, "Digest"])
+    }
+
+    /// Also when Digest went ahead of the challenge.
+    @Test(arguments: [0, 1])
+    func basicIsNotTriedWhereAKnownDigestWasRefused(order: Int) async throws {
+        let transport = MockTransport([Self.both, .ok(), Self.challenge(#"Basic realm="a""#), .ok()])
+        let network = stacks(transport)[order]
+        try await network.data(HTTPRequestData())
+        #expect(try await network.data(HTTPRequestData()).status == .unauthorized)
+        #expect(schemes(transport) == [nil, "Digest", "Digest"])
     }
 
     @Test func whatIsStrongerGoesFirst() async throws {
