@@ -76,6 +76,30 @@ struct SignedTests {
         #expect(transport.signatures == [nil, "secret-1", nil])
     }
 
+    /// As if it stood further out.
+    @Test(arguments: [RedirectPolicy.never, .follow(upTo: 1)])
+    func aPolicyFurtherInCounts(policy: RedirectPolicy) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .ok()])
+        let network = AnyNetworkingComponent(transport.timeout(.seconds(60)).redirected(policy))
+            .signed(with: signer).server(authority: "api.example.com")
+        if policy.limit == nil {
+            #expect(try await network.data(HTTPRequestData(path: "a")).status == .found)
+            #expect(transport.requests.count == 1)
+        } else {
+            let error = await #expect(throws: NetworkingError.self) {
+                try await network.data(HTTPRequestData(path: "a"))
+            }
+            #expect(error?.kind == .tooManyRedirects)
+            #expect(transport.requests.count == 2)
+        }
+    }
+
+    @Test func thePolicyOfARequestComesBeforeThatOfTheStack() async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .ok()])
+        let network = transport.redirected(.never).signed(with: signer).server(authority: "api.example.com")
+        #expect(try await network.data(HTTPRequestData(path: "a").with { $0.redirects = .follow }).status == .ok)
+    }
+
     // MARK: Where signatures go
 
     @Test func otherOriginsGetNone() async throws {
