@@ -268,6 +268,43 @@ struct MessageVerifierTests {
         #expect(String(decoding: response.data, as: UTF8.self) == #"{"message": "good dog"}"#)
     }
 
+    /// Whoever sends the redirect would choose which of the signed responses is accepted.
+    @Test(arguments: [true, false])
+    func aRedirectWithoutASignatureIsNotFollowed(isFollowedOutside: Bool) async {
+        let transport = MockTransport([.redirect(to: "/other"), .ok()])
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
+        let verified = transport.verifiedSignatures(by: verifier)
+        let network =
+            isFollowedOutside ? AnyNetworkingComponent(verified.redirected()) : AnyNetworkingComponent(verified)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.server(authority: "example.com").data(HTTPRequestData(path: "dog"))
+        }
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.response?.status == .found)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aRedirectWithASignatureIsFollowed() async throws {
+        let transport = MockTransport { request in
+            let status = request.path == "/dog" ? 302 : 200
+            let base = "\"@status\": \(status)\n\"@path\";req: \(request.path ?? "")\n"
+            let parameters = "(\"@status\" \"@path\";req);created=1618884473"
+            let text = base + "\"@signature-params\": \(parameters)"
+            return .status(
+                HTTPResponse.Status(code: status),
+                headerFields: [
+                    .location: "/cat", .signatureInput: "s=\(parameters)",
+                    .signature: "s=:\(Data(text.utf8).base64EncodedString()):",
+                ]
+            )
+        }
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status, .path.ofRequest])
+        let network = transport.verifiedSignatures(by: verifier).server(authority: "example.com")
+        let response = try await onTheDay { try await network.data(HTTPRequestData(path: "dog")) }
+        #expect(response.redirects.count == 1)
+        #expect(transport.requests.map(\.path) == ["/dog", "/cat"])
+    }
+
     @Test func responsesWithoutFail() async {
         let changes: [(@Sendable (inout HTTPResponseData) -> Void, NetworkingError.Kind)] = [
             ({ $0.status = .created }, .invalidResponse), ({ $0.data = Data("bad dog".utf8) }, .checksumMismatch),
