@@ -229,6 +229,50 @@ struct AWSSignerTests {
         }
     }
 
+    @Test(arguments: ["http", "https"])
+    func aLinkOfS3LeavesTheBodyOutOverAnyScheme(scheme: String) async throws {
+        try await withEnvironment(environment) {
+            let request = HTTPRequestData(method: .put, scheme: scheme, authority: "localhost:9000", path: "/b/k")
+            let link = try await signer(service: "s3").presigned(request)
+            for body in [RequestBody.data(Data("a".utf8)), readOnce] {
+                let other = try await signer(service: "s3").presigned(request.with { $0.body = body })
+                #expect(other.query["X-Amz-Signature"] == link.query["X-Amz-Signature"])
+                #expect(other.headerFields == link.headerFields)
+            }
+        }
+    }
+
+    @Test func aLinkHasNoTokenOfOtherCredentials() async throws {
+        try await withEnvironment(environment) {
+            let request = try await signer().presigned(HTTPRequestData(authority: authority, path: "/a"))
+            #expect(request.query["X-Amz-Security-Token"] == "secret-token")
+            let lasting = AWSCredentials(accessKeyID: "AKIDLASTING", secretAccessKey: "secret-key")
+            let link = try await AWSSigner(lasting, region: "eu-central-1", service: "execute-api").presigned(request)
+            #expect(link.query["X-Amz-Security-Token"] == nil)
+            #expect(link.headerFields.isEmpty)
+            #expect(link.query["X-Amz-SignedHeaders"] == "host")
+        }
+    }
+
+    /// The server sends the whole query back, and the signature is of the old path.
+    @Test func aHopWithItsOwnSignatureIsSignedAnew() async throws {
+        let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
+        let transport = MockTransport { request in
+            request.path == "/a" ? .redirect(to: "/b?\(request.query.encoded ?? "")") : .ok()
+        }
+        _ = try await stack(transport, signer(options: options)).data(HTTPRequestData(path: "a?c=d"))
+        let direct = MockTransport { _ in .ok() }
+        _ = try await stack(direct, signer(options: options)).data(HTTPRequestData(path: "b?c=d"))
+        #expect(transport.requests.last?.query.encoded == direct.requests.first?.query.encoded)
+    }
+
+    @Test func aLinkOfAnotherKeyStaysAsItIs() async throws {
+        let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
+        let query = "X-Amz-Credential=AKIDOTHER%2F20150830&X-Amz-Signature=abc"
+        let request = try await signed(HTTPRequestData(path: "a?\(query)"), by: signer(options: options))
+        #expect(request.query.encoded == query)
+    }
+
     @Test(arguments: [Duration.zero, .seconds(604_801)])
     func aLinkHoldsForSevenDaysAtMost(_ lifetime: Duration) async {
         let request = HTTPRequestData(url: URL(string: "https://b.s3.amazonaws.com/k")!)
