@@ -115,7 +115,7 @@ public struct AWSSigner: RequestSigner {
     private func signHeader(of request: inout HTTPRequestData) async throws {
         let credentials = try await credentials(for: request)
         let payload = try await payload(of: request, isPresigned: false)
-        let scope = scope(for: request)
+        let scope = scope(for: &request)
         request.headerFields[.amzDate] = scope.date
         if let token = credentials.sessionToken {
             request.setCredential(token, for: .amzSecurityToken)
@@ -143,7 +143,8 @@ public struct AWSSigner: RequestSigner {
         }
         let credentials = try await credentials(for: request)
         let payload = try await payload(of: request, isPresigned: true)
-        let scope = scope(for: request)
+        let scope = scope(for: &request)
+        request.query[QueryItem.signature] = nil
         request.headerFields[.amzDate] = nil
         if payload.isSent {
             request.headerFields[.amzContentSHA256] = payload.digest
@@ -173,8 +174,8 @@ public struct AWSSigner: RequestSigner {
         )
     }
 
-    private func scope(for request: HTTPRequestData) -> AWSScope {
-        AWSScope(date: offsets.date(for: request.authority), region: region, service: service)
+    private func scope(for request: inout HTTPRequestData) -> AWSScope {
+        AWSScope(date: offsets.date(&request), region: region, service: service)
     }
 
     /// Those whose objects have any path there is, so that it is taken as it stands.

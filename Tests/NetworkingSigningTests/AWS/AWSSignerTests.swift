@@ -359,15 +359,59 @@ struct AWSSignerTests {
     @Test func aClockIsThatOfOneHost() {
         let offsets = ClockOffsets()
         var request = HTTPRequestData(authority: "A.example.com")
-        request.headerFields[.amzDate] = "20000101T000000Z"
+        _ = offsets.date(&request)
         let response = HTTPResponseData(
             request: request,
             status: .forbidden,
             headerFields: [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]
         )
         #expect(offsets.learn(from: response))
-        #expect(offsets.date(for: "a.example.com") < Date(timeIntervalSince1970: 1_440_948_160))
-        #expect(offsets.date(for: "b.example.com").timeIntervalSinceNow.magnitude < 60)
+        var (same, other) = (HTTPRequestData(authority: "a.example.com"), HTTPRequestData(authority: "b.example.com"))
+        #expect(offsets.date(&same) < Date(timeIntervalSince1970: 1_440_948_160))
+        #expect(offsets.date(&other).timeIntervalSinceNow.magnitude < 60)
+    }
+
+    private static let wrong = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
+
+    /// Its date is old by then, and the clocks are the same.
+    @Test func aRequestThatTookLongIsNotRepeatedForThat() async throws {
+        let transport = MockTransport { [clock] _ in
+            clock.advance(by: .seconds(360))
+            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 12:42:00 GMT")
+        }
+        let response = try await stack(transport, signer()).data(HTTPRequestData(path: "a"))
+        #expect(response.status == .forbidden)
+        #expect(transport.requests.count == 1)
+    }
+
+    /// Whoever made it: it would only go out once more as it is.
+    @Test func anOldLinkIsNotRepeated() async throws {
+        let signer = signer()
+        let request = HTTPRequestData(authority: authority, path: "/a")
+        let link = try await withEnvironment(environment) { try await signer.presigned(request) }
+        let transport = MockTransport { _ in refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT") }
+        let response = try await stack(transport, signer).data(link)
+        #expect(response.status == .forbidden)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aRequestIsRepeatedAlsoWhenAnotherHasLearnedTheClock() async throws {
+        let (arrival, gate) = (Suspension<Void>(), Suspension<Void>())
+        let transport = MockTransport { request in
+            guard request.headerFields[.amzDate] == "20150830T123600Z" else { return .ok() }
+            if request.path == "/a" {
+                arrival.resume()
+                try await gate.value()
+            }
+            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT")
+        }
+        let network = stack(transport, signer())
+        async let first = network.data(HTTPRequestData(path: "a"))
+        try await arrival.value()
+        #expect(try await network.data(HTTPRequestData(path: "b")).status == .ok)
+        gate.resume()
+        #expect(try await first.status == .ok)
+        #expect(transport.requests.count == 4)
     }
 
     // MARK: Mistakes and secrets
