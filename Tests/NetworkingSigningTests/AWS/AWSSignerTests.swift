@@ -69,6 +69,16 @@ struct AWSSignerTests {
         #expect(try await signed(request, by: signer()).headerFields[values: name] == ["b,a"])
     }
 
+    @Test func aRepeatedFieldThatIsSecretStaysSo() async throws {
+        let name = HTTPField.Name("X-Mine")!
+        var request = HTTPRequestData(path: "items")
+        request.setCredential("secret-1", for: name)
+        request.headerFields.append(HTTPField(name: name, value: "b"))
+        let sent = try await signed(request, by: signer())
+        #expect(sent.headerFields[values: name] == ["secret-1,b"])
+        #expect(!everyPrint(of: sent).contains("secret-1"))
+    }
+
     @Test func aDateOfTheCallersIsReplaced() async throws {
         var request = HTTPRequestData(path: "items")
         request.headerFields[.amzDate] = "19700101T000000Z"
