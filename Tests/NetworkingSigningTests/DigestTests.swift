@@ -139,6 +139,14 @@ struct DigestTests {
         #expect(clientNonces.count == (isSession ? 1 : quality == nil ? 0 : 3))
     }
 
+    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
+    @Test func theTargetIsTheOneThatIsSent() async throws {
+        let transport = MockTransport([Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#), .ok()])
+        let network = stack(transport).server(queryEncoding: .allowing("filterxbc[]|"))
+        try await network.data(HTTPRequestData(path: "a?filter[x]=b|c"))
+        #expect(Self.parameters(transport.authorizations[1])["uri"] == "/a?filter%5Bx%5D=b%7Cc")
+    }
+
     @Test func theStrongestChallengeIsAnswered() async throws {
         let transport = MockTransport([
             Self.challenge(
