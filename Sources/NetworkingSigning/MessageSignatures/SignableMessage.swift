@@ -40,6 +40,8 @@ enum SignableMessage {
     func base(for signature: MessageSignature) throws -> Data {
         var text = ""
         for component in signature.components {
+            // Each may have the whole of a long field read.
+            try Task.checkCancellation()
             text += "\(component): \(try value(of: component))\n"
         }
         text += "\"@signature-params\": \(try signature.input.serialized)"
@@ -265,7 +267,7 @@ extension SignableMessage {
     }
 
     private static func strictValue(of lines: [HTTPField], as type: MessageComponent.FieldType) throws -> String {
-        var parser = StructuredFieldValueParser(lines.combined)
+        var parser = StructuredFieldValueParser(try lines.structured)
         var serializer = StructuredFieldValueSerializer()
         let bytes =
             switch type {

@@ -230,6 +230,50 @@ struct MessageVerifierTests {
         #expect(await refusal(of: Vectors.request.with(input, "s1=:AAAA:"), by: verifier).contains("malformed"))
     }
 
+    @Test func moreComponentsThanAnybodyNeeds() async {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        for (count, reason) in [(64, "is not right"), (65, "more than 64 components")] {
+            let names = (0..<count).map { "\"x-\($0)\"" }.joined(separator: " ")
+            var request = Vectors.request.with("sig1=(\(names));created=1618884473", "sig1=:AAAA:")
+            for number in 0..<count { request.headerFields[HTTPField.Name("X-\(number)")!] = "a" }
+            #expect(await refusal(of: request, by: verifier).contains(reason))
+        }
+    }
+
+    @Test func moreSignaturesThanAnybodyNeeds() async throws {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.method])
+        var request = Vectors.request
+        for label in 1...9 {
+            request = try await request.signed(by: MessageSigner(EchoKey(), keyID: "key-\(label)", label: "s\(label)"))
+            if label == 8 {
+                let sent = request
+                try await onTheDay { try await verifier.verify(sent) }
+            }
+        }
+        #expect(await refusal(of: request, by: verifier).contains("by its label"))
+        let sent = request
+        try await onTheDay { try await verifier.verify(sent, label: "s9") }
+    }
+
+    @Test(arguments: ["x-list\";sf", "x-list\";key=\"a1\""])
+    func fieldsOfMoreMembersThanAnybodyNeeds(component: String) async {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        var request = Vectors.request.with("sig1=(\"\(component));created=1618884473", "sig1=:AAAA:")
+        for (count, reason) in [(1_000, "is not right"), (2_000, "RFC 9651")] {
+            request.headerFields[HTTPField.Name("X-List")!] = (0..<count).map { "a\($0)" }.joined(separator: ", ")
+            #expect(await refusal(of: request, by: verifier).contains(reason))
+        }
+    }
+
+    @Test func cancellationIsHeard() async throws {
+        let request = try await signed
+        let verifying = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await onTheDay { _ = try await verifier.verify(request) }
+        }
+        await #expect(throws: CancellationError.self) { try await verifying.value }
+    }
+
     /// Parameters that nobody knows are covered as they are (RFC 9421 section 2.3).
     @Test func unknownParametersOfASignature() async throws {
         let parameters = #"("@method");created=1618884473;x=1.5;y=tok;z=:AAAA:;w"#
