@@ -269,6 +269,38 @@ struct DigestTests {
         #expect(Self.parameters(transport.authorizations.last ?? nil)["nonce"] == "3")
     }
 
+    /// The first to use a nonce may arrive after it has run out, and before or after the others learn of that.
+    @Test(arguments: [true, false])
+    func aNonceThatRunsOutWhileOthersUseItIsReplaced(isFirstAnsweredFirst: Bool) async throws {
+        let gates = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
+        let arrivals = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
+        let transport = MockTransport { request in
+            guard let path = request.path, let field = request.headerFields[.authorization] else {
+                return Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#)
+            }
+            guard Self.parameters(field)["nonce"] == "1" else { return .ok() }
+            arrivals[path]?.resume()
+            try await gates[path]?.value()
+            return Self.challenge(#"Digest realm="a", nonce="2", qop="auth""#)
+        }
+        let network = stack(transport)
+        async let first = network.data(HTTPRequestData(path: "first"))
+        try await arrivals["/first"]?.value()
+        async let second = network.data(HTTPRequestData(path: "second"))
+        try await arrivals["/second"]?.value()
+        if isFirstAnsweredFirst {
+            gates["/first"]?.resume()
+            #expect(try await first.status == .ok)
+            gates["/second"]?.resume()
+        } else {
+            gates["/second"]?.resume()
+            #expect(try await second.status == .ok)
+            gates["/first"]?.resume()
+        }
+        #expect(try await first.status == .ok)
+        #expect(try await second.status == .ok)
+    }
+
     @Test func aWrongPasswordIsTriedOnce() async throws {
         let server = DigestServer { $0.password = "another" }
         let transport = server.transport

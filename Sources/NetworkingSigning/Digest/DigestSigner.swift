@@ -107,9 +107,9 @@ public struct DigestSigner: RequestSigner {
     private func deserves(_ challenge: DigestChallenge, afterRefusalOf answer: DigestAnswer?) -> Bool {
         guard let answer else { return true }
         guard challenge.nonce != answer.nonce else { return false }
-        // A nonce that others have used before may have run out, also where the server does not say so.
-        let count = answer.quality == nil ? sessions.count(of: answer.nonce) : UInt32(answer.count, radix: 16)
-        return challenge.isStale || challenge.realm != answer.realm || count ?? 1 > 1
+        // A nonce that others have used, or have given up since, may have run out, also where the server does not say so.
+        let count = max(UInt32(answer.count, radix: 16) ?? 1, sessions.count(of: answer.nonce) ?? .max)
+        return challenge.isStale || challenge.realm != answer.realm || count > 1
     }
 
     // MARK: What the server says when it lets a request in
