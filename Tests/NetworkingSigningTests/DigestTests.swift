@@ -180,6 +180,13 @@ struct DigestTests {
         #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == [nil, "identity", "identity", nil])
     }
 
+    /// The server's proof would be of bytes that the transport has decompressed.
+    @Test func whereBodiesAreCoveredNoneIsCompressed() async throws {
+        let transport = DigestServer { $0.quality = "auth-int" }.transport
+        try await stack(transport).data(HTTPRequestData(headerFields: [.acceptEncoding: "gzip"]))
+        #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == ["gzip", "identity"])
+    }
+
     @Test func aBodyThatCannotBeCoveredIsAnError() async throws {
         let server = DigestServer { $0.quality = "auth-int" }
         let transport = server.transport

@@ -73,10 +73,8 @@ public struct DigestSigner: RequestSigner {
         var body: String?
         if quality == .bodyToo {
             body = try await answer.algorithm.hashBody(of: request)
-            // The server's proof is of the body as it is sent, and transports undo compression.
-            if !request.headerFields.contains(.acceptEncoding) {
-                request.headerFields[.acceptEncoding] = "identity"
-            }
+            // The server's proof is of the body as it is sent, and transports undo compression, whoever asked for that.
+            request.headerFields[.acceptEncoding] = "identity"
         }
         let digest = answer.digest(user: user, password: password, method: request.method.rawValue, body: body)
         request.setCredential(answer.field(digest: digest, user: user, to: session.challenge), for: .authorization)
