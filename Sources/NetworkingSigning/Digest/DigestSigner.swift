@@ -87,7 +87,7 @@ public struct DigestSigner: RequestSigner {
         let answer = DigestAnswer(in: response.sentRequest)
         guard response.status == .unauthorized else {
             if let answer {
-                try acceptInfo(of: response, to: answer)
+                try await acceptInfo(of: response, to: answer)
             }
             return false
         }
@@ -113,11 +113,11 @@ public struct DigestSigner: RequestSigner {
     // MARK: What the server says when it lets a request in
 
     /// Checks the server's proof, and goes on with the nonce that it wants next (RFC 7616 section 3.5).
-    private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) throws {
+    private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) async throws {
         guard let field = response.headerFields[.authenticationInfo],
             let info = AuthenticationChallenge.challenges(in: "Digest \(field)").first
         else { return }
-        guard proves(info, response, answer) else { throw response.isUnproven }
+        guard try await proves(info, response, answer) else { throw response.isUnproven }
         // The key of a session is made of its first nonce, and servers do not agree on what becomes of it with another.
         if let next = info["nextnonce"], next != answer.nonce, !answer.algorithm.isSession,
             DigestChallenge.canBeSentBack(next)
@@ -127,7 +127,11 @@ public struct DigestSigner: RequestSigner {
     }
 
     /// Whether the server knows the password, as far as it says anything of that.
-    private func proves(_ info: AuthenticationChallenge, _ response: HTTPResponseData, _ answer: DigestAnswer) -> Bool {
+    private func proves(
+        _ info: AuthenticationChallenge,
+        _ response: HTTPResponseData,
+        _ answer: DigestAnswer
+    ) async throws -> Bool {
         guard let proof = info["rspauth"] else { return true }
         guard info["cnonce"] ?? answer.clientNonce == answer.clientNonce,
             info["nc"].map({ UInt32($0, radix: 16) == UInt32(answer.count, radix: 16) }) ?? true
@@ -140,7 +144,7 @@ public struct DigestSigner: RequestSigner {
         if answer.quality == .bodyToo {
             // One that went to a sink is gone.
             guard let data = response.body.data ?? (response.body.count == 0 ? Data() : nil) else { return true }
-            body = answer.algorithm.hash(data)
+            body = try await answer.algorithm.hashBody(data)
         }
         let expected = answer.digest(user: user, password: password, method: "", body: body)
         return proof.lowercased().isEqualInConstantTime(to: expected)
