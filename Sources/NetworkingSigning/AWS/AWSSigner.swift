@@ -90,8 +90,7 @@ public struct AWSSigner: RequestSigner {
                 throw NetworkingError(
                     .invalidRequest,
                     request: request,
-                    reason: "Its signature would go over plain http, where anybody can read it. "
-                        + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+                    reason: HTTPRequestData.plaintextRefusal(of: "Its signature")
                 )
             }
             try await signQuery(of: &request, for: lifetime)

@@ -147,7 +147,7 @@ public struct DigestSigner: RequestSigner {
             body = try await answer.algorithm.hashBody(data)
         }
         let expected = answer.digest(user: user, password: password, method: "", body: body)
-        return proof.lowercased().isEqualInConstantTime(to: expected)
+        return SecretComparison.areEqual(proof.lowercased(), expected)
     }
 }
 
@@ -158,12 +158,6 @@ extension AuthenticationMethod {
 
 extension HTTPField.Name {
     fileprivate static let authenticationInfo = HTTPField.Name("Authentication-Info")!
-}
-
-extension String {
-    fileprivate func isEqualInConstantTime(to other: String) -> Bool {
-        utf8.count == other.utf8.count && zip(utf8, other.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
 }
 
 extension HTTPResponseData {
