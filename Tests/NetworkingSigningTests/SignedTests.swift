@@ -311,6 +311,14 @@ struct SignedTests {
         #expect(outside.advice.first?.contains("repeat the signature") == true)
     }
 
+    @Test func adviceTellsOfACacheInside() {
+        let outside = transport.signed(with: signer).cached().server(authority: "api.example.com")
+        #expect(outside.advice.isEmpty)
+        let inside = transport.cached().signed(with: signer).server(authority: "api.example.com")
+        #expect(inside.advice.count == 1)
+        #expect(inside.advice.first?.contains("inside signed") == true)
+    }
+
     @Test func outlinesShowTheSignerAndNoSecret() {
         let network = transport.signed(with: signer, at: ["b.example", "A.example"])
             .server(authority: "api.example.com")
