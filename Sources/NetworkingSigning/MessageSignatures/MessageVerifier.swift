@@ -21,7 +21,8 @@ import Foundation
 ///
 /// A signature is good when it covers what is required, is neither too old nor from the future by the environment's clock, has
 /// not expired, and is the key's. Where it covers the digest of the body, that is compared with the body. Whether a nonce has
-/// been seen before is yours to tell.
+/// been seen before is yours to tell. A message with more than eight signatures, or one that covers more than 64 components, is
+/// refused; it is verified away from the caller's actor, and a cancelled caller gets `CancellationError`.
 public struct MessageVerifier: Sendable {
     private let required: [MessageComponent]
     private let maximumAge: Duration?
