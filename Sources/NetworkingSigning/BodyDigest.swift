@@ -43,12 +43,7 @@ extension HTTPRequestData {
         guard body.isReplayable else { throw bodyIsReadOnce }
         do {
             for try await chunk in body.chunks {
-                var rest = chunk[...]
-                while !rest.isEmpty {
-                    try Task.checkCancellation()
-                    take(rest.prefix(1 << 20))
-                    rest = rest.dropFirst(1 << 20)
-                }
+                try chunk.forEachPortion(take)
             }
         } catch let failure as RequestBody.Failure {
             throw failure.error(of: self)
@@ -63,6 +58,32 @@ extension HTTPRequestData {
                 "Its signature covers the body, which would be read for it and once more to be sent, and can be read only "
                 + "once. Use a body that can be replayed: data, a file, or stream(from:) with a closure that makes the stream."
         )
+    }
+}
+
+extension Data {
+    /// The digest of a body that is in memory.
+    ///
+    /// - Parameter function: The hash function.
+    /// - Returns: The digest.
+    /// - Throws: `CancellationError`.
+    @concurrent
+    func digest<Function: HashFunction & SendableMetatype>(
+        using function: Function.Type
+    ) async throws -> Function.Digest {
+        var function = Function()
+        try forEachPortion { function.update(data: $0) }
+        return function.finalize()
+    }
+
+    /// Hands out the bytes in portions so short that a cancellation is heard soon.
+    fileprivate func forEachPortion(_ take: (Data) -> Void) throws {
+        var rest = self[...]
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            take(rest.prefix(1 << 20))
+            rest = rest.dropFirst(1 << 20)
+        }
     }
 }
 #endif

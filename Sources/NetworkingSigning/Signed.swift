@@ -12,7 +12,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Innermost but for `timeout`, so that nothing changes a request that has been signed; inside of `retry`, `throttled` and
-    /// `authenticated`. It follows redirects in place of the transport, unless `redirected` does further out.
+    /// `authenticated`. It follows redirects in place of the transport, unless `redirected` does further out; one further in
+    /// still says which.
     ///
     /// Requests to the stack's server and to `authorities` are signed, others pass without. So do those that are exempt and
     /// those whose `authenticationMethod` is `.anonymous`. What comes back belongs to the key: `cached` and `deduplicated` do not
@@ -44,7 +45,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         // A transport would take the signature along to where it was not made for.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
-        return try await request.takingOverRedirects(for: principal) { hop in
+        return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
             guard wants(hop) else { return try await upstream.send(hop) }
             guard scope.admits(hop) else {
                 try scope.withhold("signatures are", from: hop)

@@ -121,5 +121,19 @@ struct BodyDigestTests {
         }
         await #expect(throws: CancellationError.self) { try await reading.value }
     }
+
+    /// Response bodies too.
+    @Test func cancellationIsHeardBeforeABodyInMemoryIsHashed() async throws {
+        let response = HTTPResponseData(
+            request: request(nil),
+            headerFields: [HTTPField.Name("Content-Digest")!: "sha-256=:AAAA:"],
+            data: Data(count: 5 << 20)
+        )
+        let checking = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await response.verifyContentDigest()
+        }
+        await #expect(throws: CancellationError.self) { try await checking.value }
+    }
 }
 #endif

@@ -139,6 +139,14 @@ struct DigestTests {
         #expect(clientNonces.count == (isSession ? 1 : quality == nil ? 0 : 3))
     }
 
+    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
+    @Test func theTargetIsTheOneThatIsSent() async throws {
+        let transport = MockTransport([Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#), .ok()])
+        let network = stack(transport).server(queryEncoding: .allowing("filterxbc[]|"))
+        try await network.data(HTTPRequestData(path: "a?filter[x]=b|c"))
+        #expect(Self.parameters(transport.authorizations[1])["uri"] == "/a?filter%5Bx%5D=b%7Cc")
+    }
+
     @Test func theStrongestChallengeIsAnswered() async throws {
         let transport = MockTransport([
             Self.challenge(
@@ -170,6 +178,13 @@ struct DigestTests {
         let qualities = transport.authorizations.dropFirst().map { Self.parameters($0)["qop"] }
         #expect(qualities == ["auth-int", "auth-int", "auth"])
         #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == [nil, "identity", "identity", nil])
+    }
+
+    /// The server's proof would be of bytes that the transport has decompressed.
+    @Test func whereBodiesAreCoveredNoneIsCompressed() async throws {
+        let transport = DigestServer { $0.quality = "auth-int" }.transport
+        try await stack(transport).data(HTTPRequestData(headerFields: [.acceptEncoding: "gzip"]))
+        #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == ["gzip", "identity"])
     }
 
     @Test func aBodyThatCannotBeCoveredIsAnError() async throws {
@@ -259,6 +274,38 @@ struct DigestTests {
         // It is remembered for the next.
         #expect(try await network.data(HTTPRequestData()).status == .ok)
         #expect(Self.parameters(transport.authorizations.last ?? nil)["nonce"] == "3")
+    }
+
+    /// The first to use a nonce may arrive after it has run out, and before or after the others learn of that.
+    @Test(arguments: [true, false])
+    func aNonceThatRunsOutWhileOthersUseItIsReplaced(isFirstAnsweredFirst: Bool) async throws {
+        let gates = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
+        let arrivals = ["/first": Suspension<Void>(), "/second": Suspension<Void>()]
+        let transport = MockTransport { request in
+            guard let path = request.path, let field = request.headerFields[.authorization] else {
+                return Self.challenge(#"Digest realm="a", nonce="1", qop="auth""#)
+            }
+            guard Self.parameters(field)["nonce"] == "1" else { return .ok() }
+            arrivals[path]?.resume()
+            try await gates[path]?.value()
+            return Self.challenge(#"Digest realm="a", nonce="2", qop="auth""#)
+        }
+        let network = stack(transport)
+        async let first = network.data(HTTPRequestData(path: "first"))
+        try await arrivals["/first"]?.value()
+        async let second = network.data(HTTPRequestData(path: "second"))
+        try await arrivals["/second"]?.value()
+        if isFirstAnsweredFirst {
+            gates["/first"]?.resume()
+            #expect(try await first.status == .ok)
+            gates["/second"]?.resume()
+        } else {
+            gates["/second"]?.resume()
+            #expect(try await second.status == .ok)
+            gates["/first"]?.resume()
+        }
+        #expect(try await first.status == .ok)
+        #expect(try await second.status == .ok)
     }
 
     @Test func aWrongPasswordIsTriedOnce() async throws {
@@ -495,12 +542,22 @@ struct DigestTests {
     }
 
     /// The password would go where its proof was not good enough.
-    @Test(arguments: [0, 1])
-    func basicIsNotTriedWhereDigestWasRefused(order: Int) async throws {
-        let transport = MockTransport([Self.both, Self.both, .ok(), .ok()])
+    @Test(arguments: [0, 1], [both, challenge(#"Basic realm="a""#)])
+    func basicIsNotTriedWhereDigestWasRefused(order: Int, refusal: MockResponse) async throws {
+        let transport = MockTransport([Self.both, refusal, .ok(), .ok()])
         let response = try await stacks(transport)[order].data(HTTPRequestData())
         #expect(response.status == .unauthorized)
         #expect(schemes(transport) == [nil, "Digest"])
+    }
+
+    /// Also when Digest went ahead of the challenge.
+    @Test(arguments: [0, 1])
+    func basicIsNotTriedWhereAKnownDigestWasRefused(order: Int) async throws {
+        let transport = MockTransport([Self.both, .ok(), Self.challenge(#"Basic realm="a""#), .ok()])
+        let network = stacks(transport)[order]
+        try await network.data(HTTPRequestData())
+        #expect(try await network.data(HTTPRequestData()).status == .unauthorized)
+        #expect(schemes(transport) == [nil, "Digest", "Digest"])
     }
 
     @Test func whatIsStrongerGoesFirst() async throws {

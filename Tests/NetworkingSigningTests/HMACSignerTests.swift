@@ -41,6 +41,25 @@ struct HMACSignerTests {
             .joined()
     }
 
+    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
+    @Test func whatIsSignedIsWhatIsSent() async throws {
+        let signer = HMACSigner(
+            keyID: "k",
+            key: key,
+            signing: [.path, .query, .target],
+            separator: " ",
+            into: .field(.xSignature)
+        )
+        let request = HTTPRequestData(path: "a?filter[x]=b|c")
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+            .server(queryEncoding: .allowing("filterxbc[]|"))
+        try await network.data(request)
+        let sent = try #require(transport.requests.last)
+        #expect(sent.url?.absoluteString == "https://api.example.com/a?filter%5Bx%5D=b%7Cc")
+        let text = "/a filter%5Bx%5D=b%7Cc /a?filter%5Bx%5D=b%7Cc"
+        #expect(sent.headerFields[.xSignature] == code(text))
+    }
+
     // MARK: Known answers
 
     /// RFC 4231 section 4.3.

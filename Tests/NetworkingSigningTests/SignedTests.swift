@@ -76,6 +76,30 @@ struct SignedTests {
         #expect(transport.signatures == [nil, "secret-1", nil])
     }
 
+    /// As if it stood further out.
+    @Test(arguments: [RedirectPolicy.never, .follow(upTo: 1)])
+    func aPolicyFurtherInCounts(policy: RedirectPolicy) async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .redirect(to: "/c"), .ok()])
+        let network = AnyNetworkingComponent(transport.timeout(.seconds(60)).redirected(policy))
+            .signed(with: signer).server(authority: "api.example.com")
+        if policy.limit == nil {
+            #expect(try await network.data(HTTPRequestData(path: "a")).status == .found)
+            #expect(transport.requests.count == 1)
+        } else {
+            let error = await #expect(throws: NetworkingError.self) {
+                try await network.data(HTTPRequestData(path: "a"))
+            }
+            #expect(error?.kind == .tooManyRedirects)
+            #expect(transport.requests.count == 2)
+        }
+    }
+
+    @Test func thePolicyOfARequestComesBeforeThatOfTheStack() async throws {
+        let transport = MockTransport([.redirect(to: "/b"), .ok()])
+        let network = transport.redirected(.never).signed(with: signer).server(authority: "api.example.com")
+        #expect(try await network.data(HTTPRequestData(path: "a").with { $0.redirects = .follow }).status == .ok)
+    }
+
     // MARK: Where signatures go
 
     @Test func otherOriginsGetNone() async throws {
@@ -170,24 +194,22 @@ struct SignedTests {
     }
 
     @Test func thoseWhoShareAnExchangeShareItsSignature() async throws {
-        let recorder = RequestRecorder()
+        let flights = Flights()
         let gate = Suspension<Void>()
         let transport = MockTransport { _ in
             try await gate.value()
             return .ok()
         }
-        let network = transport.signed(with: signer).deduplicated().recorded(by: recorder)
-            .server(authority: "api.example.com")
+        let network = transport.signed(with: signer).deduplicated(sharing: flights).server(authority: "api.example.com")
         async let first = network.data(HTTPRequestData(path: "a"))
         async let second = network.data(HTTPRequestData(path: "a"))
-        try await recorder.waitForRequests(2)
-        while transport.requests.isEmpty {
+        while flights.waiting < 2 || transport.requests.isEmpty {
             await Task.yield()
         }
         gate.resume()
         #expect(try await first.status == .ok)
         #expect(try await second.status == .ok)
-        #expect(transport.signatures.first == "secret-1")
+        #expect(transport.signatures == ["secret-1"])
     }
 
     // MARK: Signing again
@@ -287,6 +309,14 @@ struct SignedTests {
         let outside = transport.retry().signed(with: signer).server(authority: "api.example.com")
         #expect(outside.advice.count == 1)
         #expect(outside.advice.first?.contains("repeat the signature") == true)
+    }
+
+    @Test func adviceTellsOfACacheInside() {
+        let outside = transport.signed(with: signer).cached().server(authority: "api.example.com")
+        #expect(outside.advice.isEmpty)
+        let inside = transport.cached().signed(with: signer).server(authority: "api.example.com")
+        #expect(inside.advice.count == 1)
+        #expect(inside.advice.first?.contains("inside signed") == true)
     }
 
     @Test func outlinesShowTheSignerAndNoSecret() {

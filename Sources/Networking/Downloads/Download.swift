@@ -191,8 +191,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         guard actual == checksum.expected else {
             throw failure(
                 .checksumMismatch,
-                "All of the file has arrived, and it is not the one that was expected: its checksum is \(actual.hex) and should be "
-                    + "\(checksum.expected.hex). It was removed."
+                "All of the file has arrived, and it is not the one that was expected: its checksum is \(actual.hexadecimal) and should be "
+                    + "\(checksum.expected.hexadecimal). It was removed."
             )
         }
     }
@@ -278,11 +278,5 @@ struct Download<Network: NetworkingComponent>: Sendable {
         _ response: HTTPResponseData? = nil
     ) -> NetworkingError {
         NetworkingError(kind, request: request, response: response, reason: reason)
-    }
-}
-
-extension Data {
-    fileprivate var hex: String {
-        map { byte in String(byte >> 4, radix: 16) + String(byte & 15, radix: 16) }.joined()
     }
 }

@@ -78,13 +78,17 @@ extension HTTPRequestData {
     /// The URL as text, with everything open closed but the authority; nil without one.
     package var absoluteString: String? {
         guard let authority else { return nil }
-        // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4). And a query that was
-        // written in an encoding of somebody's own may hold what a URL cannot.
-        let target = closedTarget
-        return "\(scheme ?? "https")://\(authority)\(target == "*" ? "" : PercentEncoding.encodeTarget(target))"
+        // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4).
+        let target = wireTarget
+        return "\(scheme ?? "https")://\(authority)\(target == "*" ? "" : target)"
     }
 
-    /// Path and query as they go out.
+    /// Path and query as transports send them: a query in an encoding of somebody's own may hold what a URL cannot.
+    package var wireTarget: String {
+        PercentEncoding.encodeTarget(closedTarget)
+    }
+
+    /// Path and query, with what is open closed.
     package var closedTarget: String {
         guard let target, let first = target.utf8.first else { return "/" }
         return first == UInt8(ascii: "?") ? "/" + target : target
@@ -98,7 +102,7 @@ extension HTTPRequestData {
         return encoded.hasPrefix("/") || encoded == "*" ? encoded : "/" + encoded
     }
 
-    static func split(_ target: String) -> (path: Substring, query: Substring?) {
+    package static func split(_ target: String) -> (path: Substring, query: Substring?) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], nil) }
         return (target[..<mark], target[target.index(after: mark)...])
     }

@@ -86,11 +86,16 @@ extension HTTPRequestData {
                 return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."
             }
             if isHTTP, Redaction.isCredential(field), !allowsPlaintextCredentials, isPlaintext {
-                return "The field \(field.name.rawName) would go over plain http, where anybody can read it. "
-                    + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+                return Self.plaintextRefusal(of: "The field \(field.name.rawName)")
             }
         }
         return nil
+    }
+
+    /// Why a request does not go out with a secret over plain http.
+    package static func plaintextRefusal(of what: String) -> String {
+        "\(what) would go over plain http, where anybody can read it. "
+            + "Use https, or set allowsPlaintextCredentials if this network is trusted."
     }
 
     /// RFC 9110 sections 7.2, 7.6.1, 7.8 and 8.6; RFC 9112 section 6.1.

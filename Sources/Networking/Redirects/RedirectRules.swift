@@ -13,11 +13,13 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - principal: Tells on whose behalf a hop would be made, where that is not the transport's affair.
+    ///   - policy: Knows the policy of a request that names none.
     ///   - exchange: Makes an exchange.
     /// - Returns: The last response.
     /// - Throws: What an exchange throws, and what the redirects' policy does.
     func followingRedirects(
         for principal: ((HTTPRequestData) -> Principal?)? = nil,
+        under policy: (() -> RedirectPolicy?)? = nil,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
         var hop = self
@@ -29,6 +31,10 @@ extension HTTPRequestData {
             } catch var error as NetworkingError where !history.isEmpty {
                 error.followsRedirect = true
                 throw error
+            }
+            // Asked only here, since few responses are redirects.
+            if response.http.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
+                hop.redirects = policy
             }
             guard let next = try hop.redirected(by: response.http, after: history) else {
                 if !history.isEmpty {

@@ -32,7 +32,7 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
             request.redirects = policy
         }
         let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
-        return try await request.takingOverRedirects(for: principal) { try await upstream.send($0) }
+        return try await request.takingOverRedirects(for: principal, over: upstream) { try await upstream.send($0) }
     }
 
     var description: String {
@@ -45,16 +45,22 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - principal: Tells on whose behalf a hop would be made.
+    ///   - upstream: Where the exchanges are made; a `redirected` in there still says what is followed.
     ///   - exchange: Makes an exchange, without the transport following where it leads.
     /// - Returns: The last response.
     /// - Throws: What an exchange throws, and what the redirects' policy does.
     package func takingOverRedirects(
         for principal: ((HTTPRequestData) -> Principal?)?,
+        over upstream: some NetworkingComponent,
         _ exchange: nonisolated(nonsending) (HTTPRequestData) async throws -> HTTPResponseData
     ) async throws -> HTTPResponseData {
         guard !state.contains(.hasRedirectsFollowed) else { return try await exchange(self) }
         var request = self
         request.state.insert(.hasRedirectsFollowed)
-        return try await request.followingRedirects(for: principal, exchange)
+        return try await request.followingRedirects(
+            for: principal,
+            under: { stackParts(of: upstream).lazy.compactMap { ($0 as? Redirected)?.policy }.first },
+            exchange
+        )
     }
 }

@@ -43,6 +43,11 @@ extension NetworkingComponent {
                         "\(cached) stands inside authenticated, so it sees credentials and nobody's name, and keeps nothing."
                     )
                 }
+                if parts[..<index].contains(where: { $0 is any Signing }) {
+                    advice.append(
+                        "\(cached) stands inside signed, so it does not learn whose key fetched a response; put it outside."
+                    )
+                }
                 if parts[..<index].contains(where: { $0 is Deduplicated }) {
                     advice.append(
                         "\(cached) stands inside deduplicated, so misses for one URL are not shared; put it outside."

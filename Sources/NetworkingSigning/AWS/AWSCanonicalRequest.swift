@@ -21,7 +21,12 @@ struct AWSCanonicalRequest {
         for name in Set(request.headerFields.map(\.name)) where !unsignedFields.contains(name) && !name.isUnstable {
             let values = request.headerFields[values: name]
             if values.count > 1 {
-                request.headerFields[name] = values.joined(separator: ",")
+                let value = values.joined(separator: ",")
+                if request.headerFields[fields: name].contains(where: { $0.indexingStrategy == .disallow }) {
+                    request.setCredential(value, for: name)
+                } else {
+                    request.headerFields[name] = value
+                }
             }
             fields[name.canonicalName] = Self.joined(values)
         }

@@ -72,6 +72,16 @@ public struct AWSCredentialProvider: Sendable {
         return store.isRenewing
     }
 
+    /// Whether a request was signed with the credentials that are there.
+    func hasSigned(_ request: HTTPRequestData) -> Bool {
+        let credentials =
+            switch source {
+            case .fixed(let credentials): credentials as AWSCredentials?
+            case .store(let store): store.credentials?.value
+            }
+        return credentials.map { request.isSigned(with: $0) } ?? false
+    }
+
     /// Credentials that are good now.
     func credentials(for request: HTTPRequestData) async throws -> AWSCredentials {
         switch source {

@@ -1,5 +1,6 @@
 #if Crypto
 import Crypto
+import Networking
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

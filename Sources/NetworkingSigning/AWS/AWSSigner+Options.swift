@@ -55,7 +55,8 @@ extension AWSSigner {
     public enum Payload: Sendable, Hashable {
         /// Its digest, for which it is read once more; a body that can be read only once cannot be sent.
         case digest
-        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`; over http, its digest.
+        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`; over http, its digest, but for
+        /// links for S3.
         case unsigned
         /// As ``unsigned`` for a body that can be read only once, else as ``digest``.
         case unsignedIfReadOnce

@@ -30,8 +30,9 @@ extension AWSSigner {
             )
         }
         var request = request
-        request.query[QueryItem.signature] = nil
         try await signQuery(of: &request, for: lifetime)
+        // Whoever sends it, it is not signed anew.
+        request[option: ClockReading.self] = nil
         return request
     }
 }

@@ -21,7 +21,7 @@ import Foundation
 ///
 /// The signature covers method, path, query, body, and the header fields but for those that transports and proxies change.
 /// A field that occurs more than once is sent as one. A request that has an Authorization field or an `X-Amz-Signature` in its
-/// query stays as it is; its own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
+/// query stays as it is, unless it is the signer's own, which a redirect has brought back; its own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
 ///
 /// When the service refuses a signature and its clock is off by four minutes or more, the signer goes by that clock for this host
 /// from then on, and the request is signed and sent again. Credentials of a provider are renewed when the service says that
@@ -81,7 +81,7 @@ public struct AWSSigner: RequestSigner {
     ///   there are no credentials.
     public func sign(_ request: inout HTTPRequestData) async throws {
         // What the provider itself sends has no credentials to wait for.
-        guard !provider.isFetching, !request.isPresigned else { return }
+        guard !provider.isFetching, !request.isPresigned || isRepeated(in: request) else { return }
         switch options.placement {
         case .header:
             try await signHeader(of: &request)
@@ -90,8 +90,7 @@ public struct AWSSigner: RequestSigner {
                 throw NetworkingError(
                     .invalidRequest,
                     request: request,
-                    reason: "Its signature would go over plain http, where anybody can read it. "
-                        + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+                    reason: HTTPRequestData.plaintextRefusal(of: "Its signature")
                 )
             }
             try await signQuery(of: &request, for: lifetime)
@@ -105,12 +104,17 @@ public struct AWSSigner: RequestSigner {
         return refusal.isOfCredentials ? try await provider.renew(after: response) : false
     }
 
+    /// Whether the signature in a query is this signer's own, which a redirect to the same query has brought back.
+    private func isRepeated(in request: HTTPRequestData) -> Bool {
+        options.placement != .header && provider.hasSigned(request)
+    }
+
     // MARK: The two forms
 
     private func signHeader(of request: inout HTTPRequestData) async throws {
         let credentials = try await credentials(for: request)
         let payload = try await payload(of: request, isPresigned: false)
-        let scope = scope(for: request)
+        let scope = scope(for: &request)
         request.headerFields[.amzDate] = scope.date
         if let token = credentials.sessionToken {
             request.setCredential(token, for: .amzSecurityToken)
@@ -138,7 +142,8 @@ public struct AWSSigner: RequestSigner {
         }
         let credentials = try await credentials(for: request)
         let payload = try await payload(of: request, isPresigned: true)
-        let scope = scope(for: request)
+        let scope = scope(for: &request)
+        request.query[QueryItem.signature] = nil
         request.headerFields[.amzDate] = nil
         if payload.isSent {
             request.headerFields[.amzContentSHA256] = payload.digest
@@ -147,6 +152,8 @@ public struct AWSSigner: RequestSigner {
         request.setQueryItem(QueryItem.credential, "\(credentials.accessKeyID)/\(scope)", isSecret: true)
         request.setQueryItem(QueryItem.date, scope.date)
         request.setQueryItem(QueryItem.expires, String(lifetime.components.seconds))
+        // That of an earlier signature; a field of the caller's is signed as it is.
+        request.query[QueryItem.securityToken] = nil
         if let token = credentials.sessionToken {
             request.headerFields[.amzSecurityToken] = nil
             request.setQueryItem(QueryItem.securityToken, token, isSecret: true)
@@ -166,8 +173,8 @@ public struct AWSSigner: RequestSigner {
         )
     }
 
-    private func scope(for request: HTTPRequestData) -> AWSScope {
-        AWSScope(date: offsets.date(for: request.authority), region: region, service: service)
+    private func scope(for request: inout HTTPRequestData) -> AWSScope {
+        AWSScope(date: offsets.date(&request), region: region, service: service)
     }
 
     /// Those whose objects have any path there is, so that it is taken as it stands.
@@ -210,10 +217,11 @@ public struct AWSSigner: RequestSigner {
         }
         let isReadOnce = request.body?.isReplayable == false
         let wish = options.payload ?? (isPresigned && isS3 ? .unsigned : .digest)
-        // A body that is not signed is safe only where nobody can change it.
-        if wish == .unsigned || wish == .unsignedIfReadOnce && isReadOnce, request.scheme != "http" {
-            // S3 takes it for granted in the query form.
-            return SignedPayload(digest: "UNSIGNED-PAYLOAD", isSent: !(isPresigned && isS3))
+        // S3 takes it for granted in the query form, whatever the scheme.
+        let isGranted = isPresigned && isS3
+        // Elsewhere a body that is not signed is safe only where nobody can change it.
+        if wish == .unsigned || wish == .unsignedIfReadOnce && isReadOnce, isGranted || request.scheme != "http" {
+            return SignedPayload(digest: "UNSIGNED-PAYLOAD", isSent: !isGranted)
         }
         guard !isReadOnce else {
             throw NetworkingError(

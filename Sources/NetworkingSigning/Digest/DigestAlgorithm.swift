@@ -45,14 +45,18 @@ struct DigestAlgorithm: Sendable, Hashable {
         hash(Data(texts.joined(separator: ":").utf8))
     }
 
-    /// The hash of bytes, in hexadecimal digits.
-    func hash(_ bytes: Data) -> String {
+    private func hash(_ bytes: Data) -> String {
         hash(bytes, by: hashFunction.type)
     }
 
     /// The hash of a request's body, in hexadecimal digits.
     func hashBody(of request: HTTPRequestData) async throws -> String {
         try await hashBody(of: request, by: hashFunction.type)
+    }
+
+    /// The hash of a response's body, in hexadecimal digits.
+    func hashBody(_ body: Data) async throws -> String {
+        try await hashBody(body, by: hashFunction.type)
     }
 
     private func hash<Hash: HashFunction>(_ bytes: Data, by function: Hash.Type) -> String {
@@ -64,6 +68,13 @@ struct DigestAlgorithm: Sendable, Hashable {
         by function: Hash.Type
     ) async throws -> String {
         try await request.bodyDigest(using: function).hexadecimal
+    }
+
+    private func hashBody<Hash: HashFunction & SendableMetatype>(
+        _ body: Data,
+        by function: Hash.Type
+    ) async throws -> String {
+        try await body.digest(using: function).hexadecimal
     }
 }
 

@@ -73,10 +73,8 @@ public struct DigestSigner: RequestSigner {
         var body: String?
         if quality == .bodyToo {
             body = try await answer.algorithm.hashBody(of: request)
-            // The server's proof is of the body as it is sent, and transports undo compression.
-            if !request.headerFields.contains(.acceptEncoding) {
-                request.headerFields[.acceptEncoding] = "identity"
-            }
+            // The server's proof is of the body as it is sent, and transports undo compression, whoever asked for that.
+            request.headerFields[.acceptEncoding] = "identity"
         }
         let digest = answer.digest(user: user, password: password, method: request.method.rawValue, body: body)
         request.setCredential(answer.field(digest: digest, user: user, to: session.challenge), for: .authorization)
@@ -89,7 +87,7 @@ public struct DigestSigner: RequestSigner {
         let answer = DigestAnswer(in: response.sentRequest)
         guard response.status == .unauthorized else {
             if let answer {
-                try acceptInfo(of: response, to: answer)
+                try await acceptInfo(of: response, to: answer)
             }
             return false
         }
@@ -107,19 +105,19 @@ public struct DigestSigner: RequestSigner {
     private func deserves(_ challenge: DigestChallenge, afterRefusalOf answer: DigestAnswer?) -> Bool {
         guard let answer else { return true }
         guard challenge.nonce != answer.nonce else { return false }
-        // A nonce that others have used before may have run out, also where the server does not say so.
-        let count = answer.quality == nil ? sessions.count(of: answer.nonce) : UInt32(answer.count, radix: 16)
-        return challenge.isStale || challenge.realm != answer.realm || count ?? 1 > 1
+        // A nonce that others have used, or have given up since, may have run out, also where the server does not say so.
+        let count = max(UInt32(answer.count, radix: 16) ?? 1, sessions.count(of: answer.nonce) ?? .max)
+        return challenge.isStale || challenge.realm != answer.realm || count > 1
     }
 
     // MARK: What the server says when it lets a request in
 
     /// Checks the server's proof, and goes on with the nonce that it wants next (RFC 7616 section 3.5).
-    private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) throws {
+    private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) async throws {
         guard let field = response.headerFields[.authenticationInfo],
             let info = AuthenticationChallenge.challenges(in: "Digest \(field)").first
         else { return }
-        guard proves(info, response, answer) else { throw response.isUnproven }
+        guard try await proves(info, response, answer) else { throw response.isUnproven }
         // The key of a session is made of its first nonce, and servers do not agree on what becomes of it with another.
         if let next = info["nextnonce"], next != answer.nonce, !answer.algorithm.isSession,
             DigestChallenge.canBeSentBack(next)
@@ -129,7 +127,11 @@ public struct DigestSigner: RequestSigner {
     }
 
     /// Whether the server knows the password, as far as it says anything of that.
-    private func proves(_ info: AuthenticationChallenge, _ response: HTTPResponseData, _ answer: DigestAnswer) -> Bool {
+    private func proves(
+        _ info: AuthenticationChallenge,
+        _ response: HTTPResponseData,
+        _ answer: DigestAnswer
+    ) async throws -> Bool {
         guard let proof = info["rspauth"] else { return true }
         guard info["cnonce"] ?? answer.clientNonce == answer.clientNonce,
             info["nc"].map({ UInt32($0, radix: 16) == UInt32(answer.count, radix: 16) }) ?? true
@@ -142,10 +144,10 @@ public struct DigestSigner: RequestSigner {
         if answer.quality == .bodyToo {
             // One that went to a sink is gone.
             guard let data = response.body.data ?? (response.body.count == 0 ? Data() : nil) else { return true }
-            body = answer.algorithm.hash(data)
+            body = try await answer.algorithm.hashBody(data)
         }
         let expected = answer.digest(user: user, password: password, method: "", body: body)
-        return proof.lowercased().isEqualInConstantTime(to: expected)
+        return SecretComparison.areEqual(proof.lowercased(), expected)
     }
 }
 
@@ -156,12 +158,6 @@ extension AuthenticationMethod {
 
 extension HTTPField.Name {
     fileprivate static let authenticationInfo = HTTPField.Name("Authentication-Info")!
-}
-
-extension String {
-    fileprivate func isEqualInConstantTime(to other: String) -> Bool {
-        utf8.count == other.utf8.count && zip(utf8, other.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
 }
 
 extension HTTPResponseData {

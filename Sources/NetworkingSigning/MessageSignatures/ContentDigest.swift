@@ -122,7 +122,7 @@ extension SignableMessage {
                         + "have the digest checked."
                 )
             }
-            return await data.digest(algorithm)
+            return try await data.digest(algorithm)
         }
     }
 
@@ -143,11 +143,10 @@ extension SignableMessage {
 }
 
 extension Data {
-    @concurrent
-    fileprivate func digest(_ algorithm: ContentDigestAlgorithm) async -> Data {
+    fileprivate func digest(_ algorithm: ContentDigestAlgorithm) async throws -> Data {
         switch algorithm {
-        case .sha256: Data(SHA256.hash(data: self))
-        case .sha512: Data(SHA512.hash(data: self))
+        case .sha256: Data(try await digest(using: SHA256.self))
+        case .sha512: Data(try await digest(using: SHA512.self))
         }
     }
 }

@@ -22,8 +22,16 @@ public struct MessageSignature: Sendable, Hashable {
     /// The same, with the parameters, as it is signed.
     let input: InnerList
 
+    /// The most that one may cover which comes from somebody else: each costs time.
+    static let mostComponents = 64
+
     /// Reads what a message says, and refuses what RFC 9421 does.
     init(label: String, input: InnerList) throws {
+        guard input.bareInnerList.count <= Self.mostComponents else {
+            throw SignatureFault(
+                "The signature \"\(label)\" covers more than \(Self.mostComponents) components, so it is not looked at."
+            )
+        }
         self.label = label
         self.input = input
         components = try input.bareInnerList.map { try MessageComponent($0) }

@@ -21,7 +21,8 @@ import Foundation
 ///
 /// A signature is good when it covers what is required, is neither too old nor from the future by the environment's clock, has
 /// not expired, and is the key's. Where it covers the digest of the body, that is compared with the body. Whether a nonce has
-/// been seen before is yours to tell.
+/// been seen before is yours to tell. A message with more than eight signatures, or one that covers more than 64 components, is
+/// refused; it is verified away from the caller's actor, and a cancelled caller gets `CancellationError`.
 public struct MessageVerifier: Sendable {
     private let required: [MessageComponent]
     private let maximumAge: Duration?
@@ -121,10 +122,20 @@ public struct MessageVerifier: Sendable {
         }
     }
 
+    /// The most signatures of a message that are looked at: each costs time, and who sends the message says how many there are.
+    private static let mostSignatures = 8
+
+    @concurrent
     private func firstGood(in message: SignableMessage, label: String?) async throws -> MessageSignature {
         let fields = try SignatureFields(of: message)
+        let candidates = fields.labels.filter { label == nil || $0 == label }
+        guard candidates.count <= Self.mostSignatures else {
+            throw SignatureFault(
+                "It has more than \(Self.mostSignatures) signatures, so none is looked at. Verify one by its label."
+            )
+        }
         var faults: [SignatureFault] = []
-        for candidate in fields.labels where label == nil || candidate == label {
+        for candidate in candidates {
             do {
                 let signature = try fields.signature(candidate)
                 try await check(signature, try fields.bytes(of: candidate), of: message)

@@ -40,6 +40,8 @@ enum SignableMessage {
     func base(for signature: MessageSignature) throws -> Data {
         var text = ""
         for component in signature.components {
+            // Each may have the whole of a long field read.
+            try Task.checkCancellation()
             text += "\(component): \(try value(of: component))\n"
         }
         text += "\"@signature-params\": \(try signature.input.serialized)"
@@ -125,7 +127,7 @@ extension HTTPRequestData {
         case "@target-uri": return try targetURI
         case "@authority": return try canonicalAuthority
         case "@scheme": return canonicalScheme
-        case "@request-target": return closedTarget
+        case "@request-target": return wireTarget
         case "@path": return String(targetParts.path)
         case "@query": return "?\(targetParts.query ?? "")"
         case "@query-param": return try queryParameter(of: component)
@@ -153,17 +155,15 @@ extension HTTPRequestData {
 
     private var targetURI: String {
         get throws {
-            let target = closedTarget
+            let target = wireTarget
             return "\(canonicalScheme)://\(try canonicalAuthority)\(target == "*" ? "" : target)"
         }
     }
 
     private var targetParts: (path: Substring, query: Substring?) {
-        let target = closedTarget
+        let target = wireTarget
         // The URL of `OPTIONS *` has no path.
-        guard target != "*" else { return ("/", nil) }
-        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], nil) }
-        return (target[..<mark], target[target.utf8.index(after: mark)...])
+        return target == "*" ? ("/", nil) : Self.split(target)
     }
 
     /// The value of a query item, decoded as a form is and encoded anew (RFC 9421 section 2.2.8).
@@ -267,7 +267,7 @@ extension SignableMessage {
     }
 
     private static func strictValue(of lines: [HTTPField], as type: MessageComponent.FieldType) throws -> String {
-        var parser = StructuredFieldValueParser(lines.combined)
+        var parser = StructuredFieldValueParser(try lines.structured)
         var serializer = StructuredFieldValueSerializer()
         let bytes =
             switch type {

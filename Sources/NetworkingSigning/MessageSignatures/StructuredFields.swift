@@ -43,10 +43,7 @@ extension ItemOrInnerList {
 extension OrderedMap<String, ItemOrInnerList> {
     /// Reads a dictionary from the lines of a field.
     init(lines: [HTTPField]) throws {
-        let bytes = lines.combined
-        // The parser looks at all members for each: who sends many could keep it busy.
-        guard bytes.count <= 32 << 10 else { throw StructuredHeaderError.invalidDictionary }
-        var parser = StructuredFieldValueParser(bytes)
+        var parser = StructuredFieldValueParser(try lines.structured)
         self = try parser.parseDictionaryFieldValue()
     }
 
@@ -60,6 +57,19 @@ extension OrderedMap<String, ItemOrInnerList> {
 }
 
 extension [HTTPField] {
+    /// The bytes of the values, for a parser.
+    ///
+    /// It looks at all members or parameters for each: who sends many could keep it busy.
+    var structured: [UInt8] {
+        get throws {
+            let bytes = combined
+            guard bytes.count <= 32 << 10,
+                bytes.count(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") }) <= 1_024
+            else { throw StructuredHeaderError.invalidDictionary }
+            return bytes
+        }
+    }
+
     /// The bytes of the values, joined as RFC 9110 section 5.2 has it.
     ///
     /// No line is folded: transports undo that.

@@ -11,8 +11,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Inside of `cached`, which keeps responses for longer than signatures are good. After redirects it is the last response
-    /// that counts. A sink has the body before the signature is looked at, and then the body cannot be compared with its
+    /// Inside of `cached`, which keeps responses for longer than signatures are good. It follows redirects in place of
+    /// the transport: each response counts, also one that sends the request elsewhere. A sink has the body before the signature is looked at, and then the body cannot be compared with its
     /// digest: make the verifier with `checksBody: false`, and check what the sink has taken.
     ///
     /// - Parameter verifier: Verifies them.
@@ -27,9 +27,13 @@ struct VerifiedSignatures: NetworkingModifier, CustomStringConvertible {
     let verifier: MessageVerifier
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let response = try await upstream.send(request)
-        try await verifier.verify(response)
-        return response
+        // A redirect that nobody has signed must not choose the response that is accepted.
+        let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
+        return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+            let response = try await upstream.send(hop)
+            try await verifier.verify(response)
+            return response
+        }
     }
 
     var description: String {

@@ -69,6 +69,16 @@ struct AWSSignerTests {
         #expect(try await signed(request, by: signer()).headerFields[values: name] == ["b,a"])
     }
 
+    @Test func aRepeatedFieldThatIsSecretStaysSo() async throws {
+        let name = HTTPField.Name("X-Mine")!
+        var request = HTTPRequestData(path: "items")
+        request.setCredential("secret-1", for: name)
+        request.headerFields.append(HTTPField(name: name, value: "b"))
+        let sent = try await signed(request, by: signer())
+        #expect(sent.headerFields[values: name] == ["secret-1,b"])
+        #expect(!everyPrint(of: sent).contains("secret-1"))
+    }
+
     @Test func aDateOfTheCallersIsReplaced() async throws {
         var request = HTTPRequestData(path: "items")
         request.headerFields[.amzDate] = "19700101T000000Z"
@@ -229,6 +239,50 @@ struct AWSSignerTests {
         }
     }
 
+    @Test(arguments: ["http", "https"])
+    func aLinkOfS3LeavesTheBodyOutOverAnyScheme(scheme: String) async throws {
+        try await withEnvironment(environment) {
+            let request = HTTPRequestData(method: .put, scheme: scheme, authority: "localhost:9000", path: "/b/k")
+            let link = try await signer(service: "s3").presigned(request)
+            for body in [RequestBody.data(Data("a".utf8)), readOnce] {
+                let other = try await signer(service: "s3").presigned(request.with { $0.body = body })
+                #expect(other.query["X-Amz-Signature"] == link.query["X-Amz-Signature"])
+                #expect(other.headerFields == link.headerFields)
+            }
+        }
+    }
+
+    @Test func aLinkHasNoTokenOfOtherCredentials() async throws {
+        try await withEnvironment(environment) {
+            let request = try await signer().presigned(HTTPRequestData(authority: authority, path: "/a"))
+            #expect(request.query["X-Amz-Security-Token"] == "secret-token")
+            let lasting = AWSCredentials(accessKeyID: "AKIDLASTING", secretAccessKey: "secret-key")
+            let link = try await AWSSigner(lasting, region: "eu-central-1", service: "execute-api").presigned(request)
+            #expect(link.query["X-Amz-Security-Token"] == nil)
+            #expect(link.headerFields.isEmpty)
+            #expect(link.query["X-Amz-SignedHeaders"] == "host")
+        }
+    }
+
+    /// The server sends the whole query back, and the signature is of the old path.
+    @Test func aHopWithItsOwnSignatureIsSignedAnew() async throws {
+        let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
+        let transport = MockTransport { request in
+            request.path == "/a" ? .redirect(to: "/b?\(request.query.encoded ?? "")") : .ok()
+        }
+        _ = try await stack(transport, signer(options: options)).data(HTTPRequestData(path: "a?c=d"))
+        let direct = MockTransport { _ in .ok() }
+        _ = try await stack(direct, signer(options: options)).data(HTTPRequestData(path: "b?c=d"))
+        #expect(transport.requests.last?.query.encoded == direct.requests.first?.query.encoded)
+    }
+
+    @Test func aLinkOfAnotherKeyStaysAsItIs() async throws {
+        let options = AWSSigner.Options(placement: .query(lifetime: .seconds(60)))
+        let query = "X-Amz-Credential=AKIDOTHER%2F20150830&X-Amz-Signature=abc"
+        let request = try await signed(HTTPRequestData(path: "a?\(query)"), by: signer(options: options))
+        #expect(request.query.encoded == query)
+    }
+
     @Test(arguments: [Duration.zero, .seconds(604_801)])
     func aLinkHoldsForSevenDaysAtMost(_ lifetime: Duration) async {
         let request = HTTPRequestData(url: URL(string: "https://b.s3.amazonaws.com/k")!)
@@ -315,15 +369,59 @@ struct AWSSignerTests {
     @Test func aClockIsThatOfOneHost() {
         let offsets = ClockOffsets()
         var request = HTTPRequestData(authority: "A.example.com")
-        request.headerFields[.amzDate] = "20000101T000000Z"
+        _ = offsets.date(&request)
         let response = HTTPResponseData(
             request: request,
             status: .forbidden,
             headerFields: [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]
         )
         #expect(offsets.learn(from: response))
-        #expect(offsets.date(for: "a.example.com") < Date(timeIntervalSince1970: 1_440_948_160))
-        #expect(offsets.date(for: "b.example.com").timeIntervalSinceNow.magnitude < 60)
+        var (same, other) = (HTTPRequestData(authority: "a.example.com"), HTTPRequestData(authority: "b.example.com"))
+        #expect(offsets.date(&same) < Date(timeIntervalSince1970: 1_440_948_160))
+        #expect(offsets.date(&other).timeIntervalSinceNow.magnitude < 60)
+    }
+
+    private static let wrong = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
+
+    /// Its date is old by then, and the clocks are the same.
+    @Test func aRequestThatTookLongIsNotRepeatedForThat() async throws {
+        let transport = MockTransport { [clock] _ in
+            clock.advance(by: .seconds(360))
+            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 12:42:00 GMT")
+        }
+        let response = try await stack(transport, signer()).data(HTTPRequestData(path: "a"))
+        #expect(response.status == .forbidden)
+        #expect(transport.requests.count == 1)
+    }
+
+    /// Whoever made it: it would only go out once more as it is.
+    @Test func anOldLinkIsNotRepeated() async throws {
+        let signer = signer()
+        let request = HTTPRequestData(authority: authority, path: "/a")
+        let link = try await withEnvironment(environment) { try await signer.presigned(request) }
+        let transport = MockTransport { _ in refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT") }
+        let response = try await stack(transport, signer).data(link)
+        #expect(response.status == .forbidden)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aRequestIsRepeatedAlsoWhenAnotherHasLearnedTheClock() async throws {
+        let (arrival, gate) = (Suspension<Void>(), Suspension<Void>())
+        let transport = MockTransport { request in
+            guard request.headerFields[.amzDate] == "20150830T123600Z" else { return .ok() }
+            if request.path == "/a" {
+                arrival.resume()
+                try await gate.value()
+            }
+            return refusal(Self.wrong, at: "Sun, 30 Aug 2015 13:36:00 GMT")
+        }
+        let network = stack(transport, signer())
+        async let first = network.data(HTTPRequestData(path: "a"))
+        try await arrival.value()
+        #expect(try await network.data(HTTPRequestData(path: "b")).status == .ok)
+        gate.resume()
+        #expect(try await first.status == .ok)
+        #expect(transport.requests.count == 4)
     }
 
     // MARK: Mistakes and secrets

@@ -28,6 +28,29 @@ struct MessageComponentTests {
         return error?.reason
     }
 
+    /// A query in an encoding of somebody's own may hold what a URL cannot, which transports encode.
+    @Test func theTargetIsTheOneThatIsSent() async throws {
+        let signer = MessageSigner(EchoKey(), keyID: "echo", components: [.query, .targetURI, .requestTarget])
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+            .server(queryEncoding: .allowing("filterxbc[]|"))
+        try await network.data(HTTPRequestData(path: "a?filter[x]=b|c"))
+        let signature = try #require(transport.requests.last?.headerFields[.signature])
+        let base = try #require(Data(base64Encoded: String(signature.dropFirst("sig1=:".count).dropLast())))
+        let target = "/a?filter%5Bx%5D=b%7Cc"
+        #expect(
+            String(decoding: base, as: UTF8.self)
+                .hasPrefix(
+                    """
+                    "@query": ?filter%5Bx%5D=b%7Cc
+                    "@target-uri": https://api.example.com\(target)
+                    "@request-target": \(target)
+
+                    """
+                )
+        )
+    }
+
     // MARK: Derived components
 
     @Test(arguments: [

@@ -230,6 +230,50 @@ struct MessageVerifierTests {
         #expect(await refusal(of: Vectors.request.with(input, "s1=:AAAA:"), by: verifier).contains("malformed"))
     }
 
+    @Test func moreComponentsThanAnybodyNeeds() async {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        for (count, reason) in [(64, "is not right"), (65, "more than 64 components")] {
+            let names = (0..<count).map { "\"x-\($0)\"" }.joined(separator: " ")
+            var request = Vectors.request.with("sig1=(\(names));created=1618884473", "sig1=:AAAA:")
+            for number in 0..<count { request.headerFields[HTTPField.Name("X-\(number)")!] = "a" }
+            #expect(await refusal(of: request, by: verifier).contains(reason))
+        }
+    }
+
+    @Test func moreSignaturesThanAnybodyNeeds() async throws {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.method])
+        var request = Vectors.request
+        for label in 1...9 {
+            request = try await request.signed(by: MessageSigner(EchoKey(), keyID: "key-\(label)", label: "s\(label)"))
+            if label == 8 {
+                let sent = request
+                try await onTheDay { try await verifier.verify(sent) }
+            }
+        }
+        #expect(await refusal(of: request, by: verifier).contains("by its label"))
+        let sent = request
+        try await onTheDay { try await verifier.verify(sent, label: "s9") }
+    }
+
+    @Test(arguments: ["x-list\";sf", "x-list\";key=\"a1\""])
+    func fieldsOfMoreMembersThanAnybodyNeeds(component: String) async {
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [])
+        var request = Vectors.request.with("sig1=(\"\(component));created=1618884473", "sig1=:AAAA:")
+        for (count, reason) in [(1_000, "is not right"), (2_000, "RFC 9651")] {
+            request.headerFields[HTTPField.Name("X-List")!] = (0..<count).map { "a\($0)" }.joined(separator: ", ")
+            #expect(await refusal(of: request, by: verifier).contains(reason))
+        }
+    }
+
+    @Test func cancellationIsHeard() async throws {
+        let request = try await signed
+        let verifying = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await onTheDay { _ = try await verifier.verify(request) }
+        }
+        await #expect(throws: CancellationError.self) { try await verifying.value }
+    }
+
     /// Parameters that nobody knows are covered as they are (RFC 9421 section 2.3).
     @Test func unknownParametersOfASignature() async throws {
         let parameters = #"("@method");created=1618884473;x=1.5;y=tok;z=:AAAA:;w"#
@@ -266,6 +310,43 @@ struct MessageVerifierTests {
     @Test func responsesWithAGoodSignaturePass() async throws {
         let response = try await network().data(HTTPRequestData(path: "dog"))
         #expect(String(decoding: response.data, as: UTF8.self) == #"{"message": "good dog"}"#)
+    }
+
+    /// Whoever sends the redirect would choose which of the signed responses is accepted.
+    @Test(arguments: [true, false])
+    func aRedirectWithoutASignatureIsNotFollowed(isFollowedOutside: Bool) async {
+        let transport = MockTransport([.redirect(to: "/other"), .ok()])
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status])
+        let verified = transport.verifiedSignatures(by: verifier)
+        let network =
+            isFollowedOutside ? AnyNetworkingComponent(verified.redirected()) : AnyNetworkingComponent(verified)
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.server(authority: "example.com").data(HTTPRequestData(path: "dog"))
+        }
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.response?.status == .found)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func aRedirectWithASignatureIsFollowed() async throws {
+        let transport = MockTransport { request in
+            let status = request.path == "/dog" ? 302 : 200
+            let base = "\"@status\": \(status)\n\"@path\";req: \(request.path ?? "")\n"
+            let parameters = "(\"@status\" \"@path\";req);created=1618884473"
+            let text = base + "\"@signature-params\": \(parameters)"
+            return .status(
+                HTTPResponse.Status(code: status),
+                headerFields: [
+                    .location: "/cat", .signatureInput: "s=\(parameters)",
+                    .signature: "s=:\(Data(text.utf8).base64EncodedString()):",
+                ]
+            )
+        }
+        let verifier = MessageVerifier(EchoKey(), keyID: nil, requiring: [.status, .path.ofRequest])
+        let network = transport.verifiedSignatures(by: verifier).server(authority: "example.com")
+        let response = try await onTheDay { try await network.data(HTTPRequestData(path: "dog")) }
+        #expect(response.redirects.count == 1)
+        #expect(transport.requests.map(\.path) == ["/dog", "/cat"])
     }
 
     @Test func responsesWithoutFail() async {

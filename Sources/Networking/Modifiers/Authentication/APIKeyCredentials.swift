@@ -50,8 +50,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
                 throw NetworkingError(
                     .invalidRequest,
                     request: request,
-                    reason: "Its key would go over plain http, where anybody can read it. "
-                        + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+                    reason: HTTPRequestData.plaintextRefusal(of: "Its key")
                 )
             }
             request.setCredential(request.query[name] ?? key, forQueryItem: name)

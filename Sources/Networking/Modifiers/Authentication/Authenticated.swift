@@ -313,6 +313,10 @@ extension HTTPRequestData {
     package func isAsked(for scheme: String?, by response: HTTPResponseData) -> Bool {
         guard let scheme else { return true }
         let tried = response.sentRequest.headerFields[.authorization]?.prefix { $0 != " " }.lowercased()
+        // Also where the refusal does not name it any more: whoever wants the password would leave it out.
+        if let tried, AuthenticationChallenge.strength(of: tried) > AuthenticationChallenge.strength(of: scheme) {
+            return false
+        }
         let challenges = response.challenges.filter {
             let named = $0.scheme.lowercased()
             return named == tried || settings.offeredSchemes.contains(named)

@@ -37,8 +37,12 @@ public struct AuthenticationChallenge: Sendable, Hashable {
         scheme.lowercased() == other.lowercased()
     }
 
-    /// How much a scheme protects, compared with others; those that nobody here knows protect least.
     package var strength: Int {
+        Self.strength(of: scheme)
+    }
+
+    /// How much a scheme protects, compared with others; those that nobody here knows protect least.
+    static func strength(of scheme: String) -> Int {
         let schemes = ["basic", "digest", "scram-sha-1", "scram-sha-256", "bearer", "dpop", "negotiate", "mutual"]
         return schemes.firstIndex(of: scheme.lowercased()).map { $0 + 1 } ?? 0
     }
