@@ -266,7 +266,10 @@ struct MessageVerifierTests {
     }
 
     @Test func cancellationIsHeard() async throws {
-        let request = try await signed
+        let request = try await Vectors.request.signed(
+            by: MessageSigner(Vectors.secret, keyID: "app-1", components: [.method])
+        )
+        let verifier = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method])
         let verifying = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await onTheDay { _ = try await verifier.verify(request) }
