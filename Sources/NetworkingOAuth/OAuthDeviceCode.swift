@@ -159,15 +159,14 @@ struct DeviceFlow {
 
         init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
-            let text = { (key: CodingKeys) in try? fields.decodeIfPresent(String.self, forKey: key) }
-            deviceCode = text(.deviceCode)
-            userCode = text(.userCode)
-            page = text(.page) ?? text(.otherPage)
-            completePage = text(.completePage)
+            deviceCode = fields.text(for: .deviceCode)
+            userCode = fields.text(for: .userCode)
+            page = fields.text(for: .page) ?? fields.text(for: .otherPage)
+            completePage = fields.text(for: .completePage)
             lifetime = fields.seconds(for: .lifetime)
             interval = fields.seconds(for: .interval)
-            error = text(.error)
-            explanation = text(.explanation)
+            error = fields.text(for: .error)
+            explanation = fields.text(for: .explanation)
         }
     }
 }

@@ -139,27 +139,16 @@ struct TokenResponse {
 
         init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
-            let text = { (key: CodingKeys) in try? fields.decodeIfPresent(String.self, forKey: key) }
-            accessToken = text(.accessToken)
-            type = text(.type)
-            refreshToken = text(.refreshToken)
-            scope = text(.scope)
-            idToken = text(.idToken)
-            error = text(.error)
-            explanation = text(.explanation)
+            accessToken = fields.text(for: .accessToken)
+            type = fields.text(for: .type)
+            refreshToken = fields.text(for: .refreshToken)
+            scope = fields.text(for: .scope)
+            idToken = fields.text(for: .idToken)
+            error = fields.text(for: .error)
+            explanation = fields.text(for: .explanation)
             // Some write the number as text. What is no time says nothing of the token.
             lifetime = fields.seconds(for: .lifetime).flatMap { $0 >= 0 ? $0 : nil }
         }
-    }
-}
-
-extension KeyedDecodingContainer {
-    /// A number of seconds, which some write as text; nil for what is no time.
-    func seconds(for key: Key) -> Double? {
-        let seconds =
-            (try? decodeIfPresent(Double.self, forKey: key))
-            ?? (try? decodeIfPresent(String.self, forKey: key)).flatMap { Double($0) }
-        return seconds.flatMap { $0.isFinite && abs($0) < 1e10 ? $0 : nil }
     }
 }
 

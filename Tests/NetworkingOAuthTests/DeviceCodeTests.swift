@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Signing in with another device (RFC 8628).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DeviceCodeTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

@@ -7,7 +7,7 @@ import NetworkingTesting
 import Testing
 
 /// The metadata of providers (RFC 8414).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DiscoveryTests {
     private static let metadata = """
         {"issuer": "https://login.example.com/tenant", "authorization_endpoint": "https://login.example.com/authorize",

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Signing in, being signed in, and signing out.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OAuthClientTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

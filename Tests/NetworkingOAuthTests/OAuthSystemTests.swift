@@ -7,7 +7,7 @@ import NetworkingTesting
 import Testing
 
 /// The systems that are ready, and user agents.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OAuthSystemTests {
     private let redirectURI = URL(string: "shop://callback")!
 

@@ -4,7 +4,7 @@ import Networking
 import NetworkingOAuth
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ProofKeyTests {
     /// RFC 7636 appendix B.
     private static let octets: [UInt8] = [

@@ -8,7 +8,7 @@ import NetworkingTesting
 import Testing
 
 /// What is sent to the endpoints of a provider, and what may come from there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TokenEndpointTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

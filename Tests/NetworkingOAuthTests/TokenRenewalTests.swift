@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// What becomes of an access token that runs out or is refused.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TokenRenewalTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

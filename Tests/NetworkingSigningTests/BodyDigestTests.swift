@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BodyDigestTests {
     private struct Mistake: Error {}
 

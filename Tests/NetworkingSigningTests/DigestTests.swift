@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DigestTests {
     private let host = "cameras.example"
     private let signer = DigestSigner(user: "emily", password: "secret-1")

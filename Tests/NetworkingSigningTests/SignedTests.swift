@@ -6,7 +6,7 @@ import NetworkingTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SignedTests {
     private let transport = MockTransport { _ in .ok() }
     private let signer = NumberingSigner()

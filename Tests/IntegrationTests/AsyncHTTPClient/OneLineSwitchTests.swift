@@ -1,8 +1,10 @@
 #if AsyncHTTPClient && TestServer
 import Foundation
+import HTTPTypes
 import Logging
 import Networking
 import NetworkingAsyncHTTPClient
+import NetworkingSigning
 import NetworkingTestServer
 import NetworkingTesting
 import Testing
@@ -18,6 +20,7 @@ extension Loopback {
         /// Everything that there is, around any transport.
         private static func stack(on transport: some NetworkingComponent, url: URL) -> some NetworkingComponent {
             transport
+                .signed(with: PathSigner())
                 .authenticated(with: BearerCredentials(token: "token"))
                 .timeout(.seconds(60), connect: .seconds(30), head: .seconds(30), idle: .seconds(30))
                 .throttled(max: 4)
@@ -41,6 +44,16 @@ extension Loopback {
 
         private struct Nobody: RequestInterceptor, NetworkEventListener {}
 
+        /// Signs what a hop would take along unsigned.
+        private struct PathSigner: RequestSigner {
+            static let field = HTTPField.Name("X-Path-Signature")!
+            let keyID = "path"
+
+            func sign(_ request: inout HTTPRequestData) async throws {
+                request.setCredential(request.path ?? "/", for: Self.field)
+            }
+        }
+
         @Test(arguments: ["URLSession", "AsyncHTTPClient"])
         func everyModifierInTheStack(name: String) async throws {
             let transport: any NetworkingComponent =
@@ -60,6 +73,7 @@ extension Loopback {
                 #expect(String(decoding: response.data, as: UTF8.self) == "Hello, name=Emily")
                 #expect(response.redirects.count == 1)
                 #expect(server.requests.map(\.path) == ["/hello", "/hello", "/hello", "/there"])
+                #expect(server.requests.map { $0.headerFields[PathSigner.field] } == server.requests.map(\.path))
                 for isCached in [false, true] {
                     let kept = try await network.data(HTTPRequestData(path: "kept"))
                     #expect(kept.isCached == isCached)

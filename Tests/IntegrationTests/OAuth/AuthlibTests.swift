@@ -14,7 +14,7 @@ extension Loopback {
             await Provider.hasAuthlib
         },
         .authlib,
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     struct AuthlibTests {
         private let url: URL

@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// The receiver of redirects over real sockets.
-    @Suite(.timeLimit(.minutes(1)))
+    @Suite(.timeLimit(.minutes(5)))
     struct LoopbackUserAgentTests {
         @Test func theAnswerComesBackHere() async throws {
             let transport = MockTransport { _ in .json(["access_token": "token-1", "token_type": "Bearer"]) }

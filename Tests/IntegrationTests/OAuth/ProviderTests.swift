@@ -15,7 +15,7 @@ extension Loopback {
             await Provider.hasMock
         },
         .oidcProviderMock,
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(5))
     )
     struct ProviderTests {
         private let url: URL

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AWSSignerTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_440_938_160))
     private let credentials = AWSCredentials(

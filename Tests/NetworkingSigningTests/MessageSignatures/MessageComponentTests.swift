@@ -11,7 +11,7 @@ import Foundation
 #endif
 
 /// What is signed for each component (RFC 9421 section 2).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MessageComponentTests {
     /// The line that a component becomes, read from a signature that is what it signs.
     private func line(_ component: MessageComponent, of request: HTTPRequestData) async throws -> String {

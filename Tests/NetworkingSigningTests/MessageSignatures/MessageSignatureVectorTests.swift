@@ -12,7 +12,7 @@ import Foundation
 #endif
 
 /// The examples of RFC 9421.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MessageSignatureVectorTests {
     private static let date = MessageComponent.field(.date)
     private static let contentLength = MessageComponent.field(.contentLength)

@@ -13,7 +13,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MessageSignerTests {
     private let key = SymmetricKey(data: Data("not to be seen by anybody at all".utf8))
 

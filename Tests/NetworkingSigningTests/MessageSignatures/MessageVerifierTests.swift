@@ -13,7 +13,7 @@ import Foundation
 #endif
 
 /// What is not to be trusted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MessageVerifierTests {
     private let verifier = MessageVerifier(Vectors.secret, keyID: "app-1", requiring: [.method, .path, .contentDigest])
     private let signer = MessageSigner(Vectors.secret, keyID: "app-1", lifetime: .seconds(60), namesAlgorithm: true)
