@@ -28,14 +28,6 @@ public struct OAuthAuthorization: Sendable {
                 "The provider has no page for users to sign in at. Name its authorizationEndpoint, or use another grant."
             )
         }
-        // Metadata is a stranger's text, and what is opened by its scheme may be a program.
-        guard endpoint.isProtected, endpoint.fragment() == nil else {
-            throw OAuthError(
-                .misconfigured,
-                "The page where users sign in is neither https nor on this machine, or has a fragment, so it was not opened. "
-                    + "Use its https URL."
-            )
-        }
         guard !server.lacksProofKeys else {
             throw OAuthError(
                 .discovery,

@@ -13,7 +13,7 @@ public import Networking
 ///     .server(authority: "api.example.com")
 ///
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
-/// let orders = try await network.value(.orders)
+/// let (orders, _) = try await network.value(.orders)
 /// ```
 ///
 /// It is one user's at one provider; several stacks may have the same. Requests are sent with the access token, which is renewed before

@@ -1,4 +1,6 @@
 #if Crypto
+public import Networking
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -47,18 +49,21 @@ public struct OAuthError: Error {
     public let reason: String
     /// The error beneath this one; it is never printed with it.
     public let underlying: (any Error)?
+    package let isForeseen: Bool
 
     init(
         _ kind: Kind,
         code: String? = nil,
         statusCode: Int? = nil,
         underlying: (any Error)? = nil,
+        isForeseen: Bool = false,
         _ reason: String
     ) {
         self.kind = kind
         self.code = code
         self.statusCode = statusCode
         self.underlying = underlying
+        self.isForeseen = isForeseen
         self.reason = reason
     }
 
@@ -68,7 +73,9 @@ public struct OAuthError: Error {
     }
 }
 
-extension OAuthError: LocalizedError, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// The reason.
     public var description: String {
         reason

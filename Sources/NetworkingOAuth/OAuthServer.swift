@@ -57,4 +57,21 @@ public struct OAuthServer: Sendable, Hashable {
         self.namesIssuerInCallbacks = namesIssuerInCallbacks
     }
 }
+
+extension OAuthServer {
+    /// Looks at all that may be asked, before a user is.
+    func checkEndpoints() throws {
+        let endpoints: [(String, URL?)] = [
+            ("authorization", authorizationEndpoint), ("token", tokenEndpoint), ("revocation", revocationEndpoint),
+            ("device authorization", deviceAuthorizationEndpoint),
+        ]
+        for case (let name, let url?) in endpoints where !url.isProtected || url.fragment() != nil {
+            throw OAuthError(
+                .misconfigured,
+                "The \(name) endpoint of the provider is neither https nor on this machine, or has a fragment, so it is not asked. "
+                    + "Use its https URL."
+            )
+        }
+    }
+}
 #endif

@@ -82,7 +82,7 @@ public struct OAuthSystem: Sendable {
     /// A provider that publishes its metadata (RFC 8414, OpenID Connect Discovery 1.0), which is got when it is first needed.
     ///
     /// - Parameters:
-    ///   - issuer: What the provider calls itself: an https URL, to the letter.
+    ///   - issuer: What the provider calls itself: an https URL. A slash at its end does not matter.
     ///   - clientID: What the provider knows the app by.
     ///   - authentication: How the app proves that it is the app.
     ///   - redirectURI: Where the provider sends users back to.

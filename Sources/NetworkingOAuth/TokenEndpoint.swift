@@ -83,7 +83,7 @@ extension NetworkingComponent {
         guard let url = request.url, url.isProtected else {
             throw OAuthError(
                 .misconfigured,
-                "An endpoint of the provider is neither https nor on this machine, so nothing was sent to it. Use its https URL."
+                "The issuer is neither https nor on this machine, so it was not asked. Use its https URL."
             )
         }
         request.authenticationMethod = .anonymous

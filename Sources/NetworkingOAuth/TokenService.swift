@@ -78,7 +78,7 @@ final class TokenService: Sendable {
             return (signIn, nil, false)
         }
         // A page that has been closed must not come back with each request.
-        guard !isDenied else { throw OAuthError.denied }
+        guard !isDenied else { throw OAuthError.deniedBefore }
         if let passenger { return try await signIn.value(for: passenger) }
         start(signIn, by: grant, [], over: network)
         do {
@@ -248,10 +248,13 @@ final class TokenService: Sendable {
     /// Two who need it at the same moment may both ask for it.
     private func server(over network: AnyNetworkingComponent) async throws -> OAuthServer {
         switch system.source {
-        case .known(let server): return server
+        case .known(let server):
+            try server.checkEndpoints()
+            return server
         case .discovered(let issuer):
             if let server = state.withLock({ $0.server }) { return server }
             let server = try await OAuthServer.discovered(from: issuer, over: network)
+            try server.checkEndpoints()
             state.withLock { $0.server = server }
             return server
         }
@@ -259,6 +262,23 @@ final class TokenService: Sendable {
 }
 
 extension OAuthError {
+    fileprivate static var nobodySignedIn: OAuthError {
+        OAuthError(
+            .signInRequired,
+            isForeseen: true,
+            "Nobody is signed in, so the request was not sent. Sign in with network.oauth(client).signIn(with:), "
+                + "give the client a grant, or set the request's authenticationMethod to .anonymous."
+        )
+    }
+
+    fileprivate static var deniedBefore: OAuthError {
+        OAuthError(
+            .denied,
+            isForeseen: true,
+            "The user has closed the page before, and is not asked again by a request. Call signIn when they want to."
+        )
+    }
+
     static var superseded: OAuthError {
         OAuthError(.superseded, "Somebody signed out, or began to sign in anew, before this came to its end.")
     }
@@ -273,6 +293,7 @@ extension OAuthError {
             code: code,
             statusCode: underlying?.statusCode,
             underlying: underlying,
+            isForeseen: underlying == nil,
             "The access token has run out or was refused, \(reason). Have the user sign in anew."
         )
     }
@@ -283,7 +304,7 @@ struct TokenServiceDelegate: AuthenticationDelegate {
     let service: TokenService
 
     func authorize(over network: any NetworkingComponent) async throws -> Session {
-        guard let grant = service.grant else { throw SignedOut() }
+        guard let grant = service.grant else { throw OAuthError.nobodySignedIn }
         let network = AnyNetworkingComponent(network)
         // The app's own tokens are nobody's sign-in.
         if case .clientCredentials = grant { return try await service.session(by: grant, over: network) }

@@ -11,7 +11,7 @@ public import Networking
 ///     var keyID: String { ticket.number }
 ///
 ///     func sign(_ request: inout HTTPRequestData) async throws {
-///         let text = "\(request.method) \(request.path ?? "/")"
+///         let text = "\(request.method) \(request.requestTarget)"
 ///         request.setCredential(ticket.signature(of: text), for: HTTPField.Name("X-Ticket")!)
 ///     }
 /// }

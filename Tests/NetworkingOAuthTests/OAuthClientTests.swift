@@ -70,6 +70,48 @@ struct OAuthClientTests {
         #expect(transport.requests.isEmpty)
     }
 
+    /// What is clear without asking anybody is said each time in the same words.
+    @Test func manyRequestsHearTheSame() async throws {
+        var reasons: Set<String> = []
+        for _ in 0..<20 {
+            let error = await #expect(throws: NetworkingError.self) { try await get() }
+            reasons.insert(error?.reason ?? "")
+        }
+        #expect(reasons.count == 1)
+        #expect(reasons.first?.contains("network.oauth(client).signIn(with:)") == true)
+    }
+
+    /// As the guide has it.
+    @Test func aTestOfAnApp() async throws {
+        struct Agreeing: OAuthUserAgent {
+            func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
+                let page = URLComponents(url: authorization.url, resolvingAgainstBaseURL: true)
+                let state = page?.queryItems?.first { $0.name == "state" }?.value ?? ""
+                return OAuthCallback(
+                    URL(string: "\(authorization.redirectURI)?code=abc&state=\(state)")!,
+                    to: authorization
+                )
+            }
+        }
+
+        let clock = ManualClock()
+        let transport = MockTransport { request in
+            request.path == "/token"
+                ? .text(#"{"access_token": "a", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r"}"#)
+                : .text("hello")
+        }
+        let network =
+            transport
+            .authenticated(oauth: client)
+            .server(authority: "api.example.com")
+            .environment(\.clock, .manual(clock))
+
+        try await network.oauth(client).signIn(with: .authorizationCode(Agreeing()))
+        clock.advance(by: .seconds(3600))
+        try await network.data(HTTPRequestData(path: "orders"))
+        #expect(transport.requests.map(\.path) == ["/token", "/token", "/orders"])
+    }
+
     @Test func aRequestSignsInWhereTheClientKnowsHow() async throws {
         let client = OAuthClient(ScriptedProvider.system(), grant: provider.user)
         let network = provider.network(client, over: transport, clock)

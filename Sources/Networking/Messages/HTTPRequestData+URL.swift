@@ -79,12 +79,14 @@ extension HTTPRequestData {
     package var absoluteString: String? {
         guard let authority else { return nil }
         // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4).
-        let target = wireTarget
+        let target = requestTarget
         return "\(scheme ?? "https")://\(authority)\(target == "*" ? "" : target)"
     }
 
-    /// Path and query as transports send them: a query in an encoding of somebody's own may hold what a URL cannot.
-    package var wireTarget: String {
+    /// Path and query as transports send them (RFC 9112 section 3.2.1), for what signs them.
+    ///
+    /// `/` where the path is open. A query in an encoding of somebody's own may hold what a URL cannot; that is encoded here.
+    public var requestTarget: String {
         PercentEncoding.encodeTarget(closedTarget)
     }
 

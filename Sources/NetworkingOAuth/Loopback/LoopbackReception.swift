@@ -27,6 +27,11 @@ final class LoopbackReception: Sendable {
         try await end.value()
     }
 
+    /// Ends the wait, if it has not ended.
+    func giveUp(with error: any Error) {
+        end.resume(with: .failure(error))
+    }
+
     /// What becomes of a request: the response, and the answer that it brought, which is handed over once the browser has that.
     struct Decision {
         let response: LoopbackResponse

@@ -66,7 +66,7 @@ extension LoopbackUserAgent {
         #endif
         return OAuthError(
             .misconfigured,
-            "No browser could be opened with \(opener) (\(why)). Print the URL for the user to open, in the closure of LoopbackUserAgent, "
+            "No browser could be opened with \(opener) (\(why)). Print the URL for the user to open, and go on without this error (try?), "
                 + "or sign in by device code."
         )
     }

@@ -39,8 +39,8 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     ///
     /// - Parameters:
     ///   - texts: What the browser says in the end.
-    ///   - open: Opens a page in the browser, or prints its URL. The answer may come while it runs, which cancels it; when it throws, nobody
-    ///     waits any longer.
+    ///   - open: Opens a page in the browser, or prints its URL. The answer may come while it runs, which cancels it and does not wait for
+    ///     it; when it throws, nobody waits any longer.
     public init(texts: Texts = Texts(), open: @escaping @Sendable (URL) async throws -> Void) {
         self.texts = texts
         self.open = open
@@ -58,15 +58,20 @@ public struct LoopbackUserAgent: OAuthUserAgent {
         let authorization =
             asked.port == nil ? authorization.redirecting(toPort: Int(listener.port)) : authorization
         let reception = LoopbackReception(of: authorization, at: asked.with(port: listener.port), texts: texts)
+        // Not a child task: it may be stuck in a browser that does not hear of the cancellation, and nobody needs it any more.
+        let opening = OwnedTask.immediate { [open] in
+            do {
+                try await open(authorization.url)
+            } catch {
+                reception.giveUp(with: error)
+            }
+        }
+        defer { opening.cancel() }
         do {
             let url = try await withThrowingTaskGroup(of: URL?.self) { group in
                 defer { group.cancelAll() }
                 group.addTask {
                     await listener.serve(reception)
-                    return nil
-                }
-                group.addTask { [open] in
-                    try await open(authorization.url)
                     return nil
                 }
                 group.addTask { try await reception.answer() }

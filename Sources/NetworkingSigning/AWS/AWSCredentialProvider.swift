@@ -11,7 +11,7 @@ import Foundation
 ///
 /// ```swift
 /// let role = AWSCredentialProvider {
-///     let (answer, _) = try await metadata.value(.securityCredentials, as: RoleAnswer.self)
+///     let (answer, _) = try await metadata.value(securityCredentials, as: RoleAnswer.self)
 ///     return AWSCredentials(
 ///         accessKeyID: answer.accessKeyId,
 ///         secretAccessKey: answer.secretAccessKey,

@@ -19,7 +19,7 @@ struct DigestAnswer: Sendable {
         algorithm = challenge.algorithm
         realm = challenge.realm
         nonce = challenge.nonce
-        target = request.wireTarget
+        target = request.requestTarget
         self.quality = quality
         let digits = String(session.count, radix: 16)
         count = String(repeating: "0", count: 8 - digits.count) + digits

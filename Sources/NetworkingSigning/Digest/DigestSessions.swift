@@ -113,7 +113,7 @@ struct ProtectionSpace: Sendable, Hashable {
 
     /// The place of one request.
     init(of request: HTTPRequestData) {
-        self.init(origin: request.origin, target: request.wireTarget)
+        self.init(origin: request.origin, target: request.requestTarget)
     }
 
     /// All of the origin of a request.
@@ -124,7 +124,7 @@ struct ProtectionSpace: Sendable, Hashable {
     /// Reads a place that a challenge names: a URL, or a path at the origin of the request.
     init?(_ text: Substring, for request: HTTPRequestData) {
         if text.hasPrefix("/"), !text.hasPrefix("//") {
-            self.init(origin: request.origin, target: HTTPRequestData(path: String(text)).wireTarget)
+            self.init(origin: request.origin, target: HTTPRequestData(path: String(text)).requestTarget)
             return
         }
         guard let url = URL(string: String(text)), url.scheme == "https" || url.scheme == "http", url.host() != nil

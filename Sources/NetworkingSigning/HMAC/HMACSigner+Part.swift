@@ -42,11 +42,11 @@ extension HMACSigner {
         /// The host, and the port if the URL names one: what the Host field will say.
         public static let authority = value { $0.authority ?? "" }
         /// The path as it is sent, percent-encoded, without the query.
-        public static let path = value { String(HTTPRequestData.split($0.wireTarget).path) }
+        public static let path = value { String(HTTPRequestData.split($0.requestTarget).path) }
         /// The query as it is sent, percent-encoded, without its question mark; empty where there is none.
-        public static let query = value { HTTPRequestData.split($0.wireTarget).query.map { String($0) } ?? "" }
+        public static let query = value { HTTPRequestData.split($0.requestTarget).query.map { String($0) } ?? "" }
         /// Path and query as they are sent.
-        public static let target = value { $0.wireTarget }
+        public static let target = value { $0.requestTarget }
         /// The bytes of the body.
         public static let body = Part(.body)
 

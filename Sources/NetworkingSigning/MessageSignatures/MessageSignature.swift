@@ -198,4 +198,12 @@ struct SignatureFields {
         signatures[signature.label] = .item(item)
     }
 }
+
+extension MessageSignature: CustomStringConvertible {
+    /// The label, what it covers, and whose it is.
+    public var description: String {
+        let covered = components.map { "\($0)" }.joined(separator: " ")
+        return "\(label): \(covered)\(keyID.map { ", by \($0)" } ?? "")"
+    }
+}
 #endif

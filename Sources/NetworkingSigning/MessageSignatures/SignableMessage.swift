@@ -127,7 +127,7 @@ extension HTTPRequestData {
         case "@target-uri": return try targetURI
         case "@authority": return try canonicalAuthority
         case "@scheme": return canonicalScheme
-        case "@request-target": return wireTarget
+        case "@request-target": return requestTarget
         case "@path": return String(targetParts.path)
         case "@query": return "?\(targetParts.query ?? "")"
         case "@query-param": return try queryParameter(of: component)
@@ -155,13 +155,13 @@ extension HTTPRequestData {
 
     private var targetURI: String {
         get throws {
-            let target = wireTarget
+            let target = requestTarget
             return "\(canonicalScheme)://\(try canonicalAuthority)\(target == "*" ? "" : target)"
         }
     }
 
     private var targetParts: (path: Substring, query: Substring?) {
-        let target = wireTarget
+        let target = requestTarget
         // The URL of `OPTIONS *` has no path.
         return target == "*" ? ("/", nil) : Self.split(target)
     }

@@ -355,6 +355,19 @@ extension Loopback {
             #expect(session.accessToken == "token-1")
         }
 
+        /// Some do not hear that they are cancelled.
+        @Test func openingNeedNotEnd() async throws {
+            let transport = MockTransport { _ in .json(["access_token": "token-1"]) }
+            let end = Suspension<Void>()
+            let agent = LoopbackUserAgent { url in
+                _ = try await Page(url).answer("code=1")
+                await Task.detached { try? await end.value() }.value
+            }
+            let session = try await transport.oauth(.tool()).signIn(with: .authorizationCode(agent))
+            #expect(session.accessToken == "token-1")
+            end.resume()
+        }
+
         @Test(arguments: ["file:///bin/sh", "javascript:alert(1)", "-a"])
         func onlyPagesAreOpened(url: String) async throws {
             let url = try #require(URL(string: url))

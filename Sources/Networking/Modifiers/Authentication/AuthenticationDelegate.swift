@@ -65,8 +65,20 @@ extension AuthenticationDelegate {
 }
 
 /// Nobody is signed in, and there is no way to change that without somebody.
-package struct SignedOut: Error {
-    package init() {}
+struct SignedOut: Error {}
+
+/// An error whose reason has no secret in it, so that it can be said in the words of another.
+package protocol ReasonedError: Error {
+    /// What happened and what to do about it.
+    var reason: String { get }
+    /// Whether it was clear without asking anybody, so that it does not count among the refreshes.
+    var isForeseen: Bool { get }
+}
+
+extension NetworkingError: ReasonedError {
+    package var isForeseen: Bool {
+        false
+    }
 }
 
 /// A delegate that asks a closure for a token.

@@ -81,8 +81,8 @@ extension HTTPRequestData {
             // With it, the error would read as one of somebody who is not let in.
             response: kind == .unauthorized ? response : nil,
             underlying: error,
-            reason: "Its credentials could not be renewed\(failure.map { " (\($0.kind))" } ?? ""). "
-                + "The error beneath says why; sign in anew if it stays so.",
+            reason: (error as? any ReasonedError).map { "It got no credentials. \($0.reason)" }
+                ?? "Its credentials could not be renewed. The error beneath says why; sign in anew if it stays so.",
             retryAfter: failure?.retryAfter
         )
     }

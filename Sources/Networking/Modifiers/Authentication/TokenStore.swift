@@ -377,9 +377,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Ends a refresh that failed; credentials that have not run out are used until they are refused.
     private func fail(_ renewal: Renewal, with error: any Error, after response: HTTPResponseData?) throws {
         let isExpired = credentials?.isExpired ?? true
+        let isForeseen = error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
         let isOver = state.withLock { state -> Bool in
             guard state.renewal === renewal else { return false }
             state.renewal = nil
+            if isForeseen, !state.renewals.isEmpty { state.renewals.removeLast() }
             guard response == nil, !isExpired else { return true }
             state.usage = .untilExpiry
             return false
