@@ -23,7 +23,7 @@ extension OAuthSystem {
     ///   - clientID: The client ID of the app's dashboard.
     ///   - redirectURI: One of the redirect URIs of the dashboard.
     ///   - scopes: What the app may do, such as `user-read-email`.
-    /// - Returns: The system; its requests are of the method ``AuthenticationMethod/spotify``.
+    /// - Returns: The system; its requests are of the method `AuthenticationMethod.spotify`.
     public static func spotify(clientID: String, redirectURI: URL, scopes: [String] = []) -> OAuthSystem {
         var system = OAuthSystem(
             server: OAuthServer(

@@ -21,8 +21,8 @@ extension HTTPRequestData {
     ///
     /// - Parameter function: The hash function.
     /// - Returns: The digest.
-    /// - Throws: ``NetworkingError/Kind/bodyNotReplayable``, and what makes the body unfit to be sent:
-    ///   ``NetworkingError/Kind/unencodableBody`` and ``NetworkingError/Kind/storage``.
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable`, and what makes the body unfit to be sent:
+    ///   `NetworkingError.Kind.unencodableBody` and `NetworkingError.Kind.storage`.
     @concurrent
     public func bodyDigest<Function: HashFunction & SendableMetatype>(
         using function: Function.Type

@@ -43,8 +43,8 @@ public protocol RequestSigner: Sendable, CustomStringConvertible, CustomDebugStr
     /// It is called for each attempt and each hop, on the request without what an earlier call did to it. Cancelling it has to end
     /// it at once.
     ///
-    /// - Parameter request: The request. Use ``HTTPRequestData/setCredential(_:for:)`` for what no log may show.
-    /// - Throws: ``NetworkingError`` when it cannot be signed; then it is not sent.
+    /// - Parameter request: The request. Use `HTTPRequestData.setCredential(_:for:)` for what no log may show.
+    /// - Throws: `NetworkingError` when it cannot be signed; then it is not sent.
     func sign(_ request: inout HTTPRequestData) async throws
 
     /// Looks at the response to a request that it has signed. By default it does nothing.

@@ -23,7 +23,7 @@ extension NetworkingComponent {
     ///   - signer: Signs them.
     ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get signatures besides the stack's server.
     ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws what the signer throws, and ``NetworkingError/Kind/invalidRequest`` in a stack that
+    /// - Returns: A component that throws what the signer throws, and `NetworkingError.Kind.invalidRequest` in a stack that
     ///   names no server.
     public func signed(
         with signer: some RequestSigner,

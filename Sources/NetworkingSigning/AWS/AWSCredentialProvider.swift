@@ -23,7 +23,7 @@ import Foundation
 /// ```
 ///
 /// However many requests need them, the closure is called once, and belongs to none of them: it goes on when one is cancelled.
-/// When it fails, those that wait fail with ``NetworkingError/Kind/unauthorized``, or as the network did, with its error beneath;
+/// When it fails, those that wait fail with `NetworkingError.Kind.unauthorized`, or as the network did, with its error beneath;
 /// the next request tries again. Credentials that have not run out are used on when newer ones cannot be had, and renewed
 /// when AWS says that they have run out.
 ///

@@ -17,7 +17,7 @@ extension AWSSigner {
     ///   - request: The request, with its authority.
     ///   - lifetime: How long the signature holds: a second to seven days, in whole seconds.
     /// - Returns: The request, with the signature in its query in place of any that was there.
-    /// - Throws: ``NetworkingError/Kind/invalidRequest`` without an authority, and what ``sign(_:)`` throws.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` without an authority, and what ``sign(_:)`` throws.
     public func presigned(
         _ request: HTTPRequestData,
         lifetime: Duration = .seconds(900)

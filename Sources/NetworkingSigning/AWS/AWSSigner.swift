@@ -76,8 +76,8 @@ public struct AWSSigner: RequestSigner {
     /// Signs the request.
     ///
     /// - Parameter request: The request.
-    /// - Throws: ``NetworkingError/Kind/invalidRequest`` when credentials, region or lifetime cannot be used,
-    ///   ``NetworkingError/Kind/bodyNotReplayable`` when the body can be read only once, what makes it unfit to be sent, and why
+    /// - Throws: `NetworkingError.Kind.invalidRequest` when credentials, region or lifetime cannot be used,
+    ///   `NetworkingError.Kind.bodyNotReplayable` when the body can be read only once, what makes it unfit to be sent, and why
     ///   there are no credentials.
     public func sign(_ request: inout HTTPRequestData) async throws {
         // What the provider itself sends has no credentials to wait for.

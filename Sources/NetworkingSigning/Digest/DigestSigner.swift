@@ -30,7 +30,7 @@ import Foundation
 ///
 /// What a server proves of itself in turn (`rspauth` in Authentication-Info) is checked. A body that can be read only once is
 /// used up by the request that goes without. In plain http, Digest keeps the password from those who listen, and nothing else:
-/// such a request needs ``HTTPRequestData/allowsPlaintextCredentials``.
+/// such a request needs `HTTPRequestData.allowsPlaintextCredentials`.
 public struct DigestSigner: RequestSigner {
     private let user: String
     private let password: String
@@ -60,7 +60,7 @@ public struct DigestSigner: RequestSigner {
         "Digest"
     }
 
-    /// ``AuthenticationMethod/digest``.
+    /// `AuthenticationMethod.digest`.
     public var method: AuthenticationMethod {
         .digest
     }
@@ -82,7 +82,7 @@ public struct DigestSigner: RequestSigner {
 
     /// Remembers what the server asks for, and checks what it proves.
     ///
-    /// - Throws: ``NetworkingError/Kind/invalidResponse`` when it does not know the password.
+    /// - Throws: `NetworkingError.Kind.invalidResponse` when it does not know the password.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         let answer = DigestAnswer(in: response.sentRequest)
         guard response.status == .unauthorized else {

@@ -29,7 +29,7 @@ extension HTTPRequestData {
     /// ``MessageSigner`` does so on its own. A file or a stream is read for it, and once more when it is sent.
     ///
     /// - Parameter algorithm: The algorithm.
-    /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that can be read only once, and what makes the body
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` for a body that can be read only once, and what makes the body
     ///   unfit to be sent.
     public mutating func setContentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) async throws {
         let digest = try await digest(algorithm)
@@ -38,7 +38,7 @@ extension HTTPRequestData {
 
     /// Compares the body with the Content-Digest field (RFC 9530).
     ///
-    /// - Throws: ``NetworkingError/Kind/checksumMismatch`` when they differ, and ``NetworkingError/Kind/invalidRequest`` when
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidRequest` when
     ///   there is no such field, or none that can be read.
     public func verifyContentDigest() async throws {
         do {
@@ -62,7 +62,7 @@ extension HTTPResponseData {
     /// The digest is of the bytes on the wire. A body that the transport has decompressed has another: send
     /// `Accept-Encoding: identity`.
     ///
-    /// - Throws: ``NetworkingError/Kind/checksumMismatch`` when they differ, and ``NetworkingError/Kind/invalidResponse`` when
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidResponse` when
     ///   there is no such field, or none that can be read, or the body went to a sink.
     public func verifyContentDigest() async throws {
         do {

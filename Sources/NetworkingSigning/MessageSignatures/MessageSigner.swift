@@ -20,9 +20,9 @@ import Foundation
 /// Each attempt and each hop has its own date and nonce. Signatures that the request has are kept, and can be covered; one of
 /// the same key and label is replaced, another of the same label makes this one `sig1-2`.
 ///
-/// A component that is not there fails the request with ``NetworkingError/Kind/invalidRequest``. Where the digest of the body
+/// A component that is not there fails the request with `NetworkingError.Kind.invalidRequest`. Where the digest of the body
 /// is covered and the request has no Content-Digest field (RFC 9530), it gets one, and a body that can be sent only once
-/// fails with ``NetworkingError/Kind/bodyNotReplayable``.
+/// fails with `NetworkingError.Kind.bodyNotReplayable`.
 ///
 /// Signature is a credential: it is hidden in logs and not sent over plain http, unless the request allows that.
 public struct MessageSigner: RequestSigner {

@@ -94,8 +94,8 @@ public struct MessageVerifier: Sendable {
     ///   - request: The request, as it was sent.
     ///   - label: The label of the signature; nil takes the first one that is good.
     /// - Returns: What the signature covers and says.
-    /// - Throws: ``NetworkingError/Kind/invalidRequest`` with the reason when there is none that is good, and
-    ///   ``NetworkingError/Kind/checksumMismatch`` when the body is not the one that was signed.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` with the reason when there is none that is good, and
+    ///   `NetworkingError.Kind.checksumMismatch` when the body is not the one that was signed.
     @discardableResult
     public func verify(_ request: HTTPRequestData, label: String? = nil) async throws -> MessageSignature {
         try await verify(.request(request), label: label)
@@ -107,8 +107,8 @@ public struct MessageVerifier: Sendable {
     ///   - response: The response; its `sentRequest` is the request.
     ///   - label: The label of the signature; nil takes the first one that is good.
     /// - Returns: What the signature covers and says.
-    /// - Throws: ``NetworkingError/Kind/invalidResponse`` with the reason when there is none that is good, and
-    ///   ``NetworkingError/Kind/checksumMismatch`` when the body is not the one that was signed.
+    /// - Throws: `NetworkingError.Kind.invalidResponse` with the reason when there is none that is good, and
+    ///   `NetworkingError.Kind.checksumMismatch` when the body is not the one that was signed.
     @discardableResult
     public func verify(_ response: HTTPResponseData, label: String? = nil) async throws -> MessageSignature {
         try await verify(.response(response), label: label)
