@@ -341,8 +341,12 @@ extension Loopback {
 
             try await withTestServer { server in
                 server.route("/") { _ in .text("ok") }
+                // An answer could be faster than the smallest patience.
+                server.route("/silent") { _ in .raw(.stall) }
                 let hurried = transport.modified(Hurry()).server(baseURL: server.url)
-                let error = await #expect(throws: NetworkingError.self) { try await hurried.data(HTTPRequestData()) }
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await hurried.data(HTTPRequestData(path: "silent"))
+                }
                 #expect(error?.kind == .timeout)
                 let response = try await hurried.timeout(.seconds(100)).data(HTTPRequestData())
                 #expect(response.data == Data("ok".utf8))
