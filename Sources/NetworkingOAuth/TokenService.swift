@@ -131,23 +131,31 @@ final class TokenService: Sendable {
                 try await session(by: grant, parameters, over: network)
             }
             try Task.checkCancellation()
-            land(new, in: store, of: signIn, by: grant)
+            try land(new, in: store, of: signIn, by: grant)
             return new
         }
     }
 
     /// Puts a session into the store, unless somebody has signed out or begun anew.
-    private func land(_ session: Session, in store: TokenStore<Session>, of signIn: SignIn, by grant: OAuthGrant) {
+    private func land(
+        _ session: Session,
+        in store: TokenStore<Session>,
+        of signIn: SignIn,
+        by grant: OAuthGrant
+    ) throws {
+        var isWanted = false
         store.set(session) {
             // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins either way.
-            state.withLock { state in
+            isWanted = state.withLock { state in
                 guard state.signIn === signIn, !signIn.isGivenUp else { return false }
                 state.signIn = nil
                 state.deadToken = nil
                 state.origin = grant.needsUser ? .user : .app
                 return true
             }
+            return isWanted
         }
+        guard isWanted else { throw OAuthError.superseded }
     }
 
     // MARK: Grants

@@ -401,6 +401,35 @@ struct OAuthClientTests {
         #expect(client.session == nil)
     }
 
+    /// From many threads at once, for the thread sanitizer: whatever wins, nobody waits for ever and nothing is half done.
+    @Test func everybodySignsInAndOutAtOnce() async throws {
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                group.addTask { [network, client, provider] in
+                    let account = network.oauth(client)
+                    let call = Task {
+                        switch number % 6 {
+                        case 0: _ = try? await account.signIn(with: provider.user)
+                        case 1: try? await account.signOut()
+                        case 2: client.set(Session(accessToken: "given-\(number)", refreshToken: "none-\(number)"))
+                        case 3: client.remove()
+                        case 4: provider.expireTokens()
+                        default: _ = try? await network.data(HTTPRequestData(path: "orders"))
+                        }
+                        _ = client.needsSignIn
+                    }
+                    if number.isMultiple(of: 7) { call.cancel() }
+                    await call.value
+                }
+            }
+        }
+        client.remove()
+        #expect(client.session == nil)
+        let session = try await network.oauth(client).signIn(with: provider.user)
+        #expect(session == client.session)
+        #expect(try await get() == "hello")
+    }
+
     @Test func sessionsAreKept() async throws {
         let storage = InMemorySessionStorage()
         let client = OAuthClient(ScriptedProvider.system(), in: storage)
