@@ -7,6 +7,8 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Networking", targets: ["Networking"]),
+        .library(name: "NetworkClient", targets: ["NetworkClient"]),
+        .library(name: "NetworkClientLive", targets: ["NetworkClientLive"]),
         .library(name: "NetworkingAsyncHTTPClient", targets: ["NetworkingAsyncHTTPClient"]),
         .library(name: "NetworkingInspector", targets: ["NetworkingInspector"]),
         .library(name: "NetworkingOAuth", targets: ["NetworkingOAuth"]),
@@ -58,6 +60,8 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
             ]
         ),
+        .target(name: "NetworkClient", dependencies: ["Networking"]),
+        .target(name: "NetworkClientLive", dependencies: ["NetworkClient", "Networking"]),
         .target(
             name: "NetworkingAsyncHTTPClient",
             dependencies: [
@@ -154,8 +158,10 @@ let package = Package(
             name: "NetworkingTesting",
             dependencies: [
                 "Networking",
+                "NetworkingHAR",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .target(
@@ -164,6 +170,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
             ]
+        ),
+        .testTarget(
+            name: "NetworkClientTests",
+            dependencies: ["NetworkClient", "NetworkClientLive", "Networking", "NetworkingTesting"]
         ),
         .testTarget(
             name: "NetworkingTests",
@@ -209,6 +219,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTestingTests",
             dependencies: [
+                "NetworkClient",
                 "Networking",
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -1,0 +1,26 @@
+#if canImport(SwiftUI)
+public import SwiftUI
+
+extension EnvironmentValues {
+    /// The app's client, for the views that make their API clients themselves.
+    ///
+    /// ```swift
+    /// WindowGroup { ContentView() }
+    ///     .environment(\.networkClient, .live)
+    ///
+    /// struct ContentView: View {
+    ///     @Environment(\.networkClient) private var client
+    /// }
+    /// ```
+    ///
+    /// Where nobody set it, it is ``NetworkClient/unimplemented``, in previews too.
+    public var networkClient: NetworkClient {
+        get { self[NetworkClientKey.self] }
+        set { self[NetworkClientKey.self] = newValue }
+    }
+}
+
+private struct NetworkClientKey: EnvironmentKey {
+    static let defaultValue = NetworkClient.unimplemented
+}
+#endif

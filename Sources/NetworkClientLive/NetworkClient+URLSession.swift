@@ -1,0 +1,21 @@
+#if URLSession
+public import NetworkClient
+import Networking
+
+extension NetworkClient {
+    /// The production stack over URLSession, one for the whole process: all who ask share its slots, its cache and its budget.
+    ///
+    /// ```swift
+    /// @main
+    /// struct ShopApp: App {
+    ///     var body: some Scene {
+    ///         WindowGroup { ContentView() }
+    ///             .environment(\.networkClient, .live)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// ``live(over:)`` says what is in it. Its session is its own and stores nothing on disk but cookies, in the shared storage.
+    public static let live = NetworkClient.live(over: URLSessionTransport())
+}
+#endif

@@ -1,0 +1,56 @@
+import NetworkClient
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct InjectedNetworkTests {
+    /// Made before anybody knows what it will stand on.
+    private static let network: any NetworkingComponent = InjectedNetwork().server(authority: "api.example.com")
+
+    @Test func sendsThroughTheClientOfTheMoment() async throws {
+        let (first, second) = (MockTransport([.ok()]), MockTransport([.ok()]))
+        try await withNetworkClient(first) { _ = try await Self.network.data(HTTPRequestData(path: "a")) }
+        try await withNetworkClient(second) { _ = try await Self.network.data(HTTPRequestData(path: "b")) }
+        #expect(first.requests.map(\.path) == ["/a"])
+        #expect(second.requests.map(\.path) == ["/b"])
+    }
+
+    @Test func whatIsNotThereSaysSo() async {
+        let error = await #expect(throws: NetworkingError.self) {
+            try await Self.network.data(HTTPRequestData(path: "a"))
+        }
+        #expect(error?.kind == .unimplemented)
+    }
+
+    @Test func theClientRewritesAndTellsWhoseRequestItIs() async throws {
+        let transport = MockTransport([.ok()])
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "secret"))
+        let client = NetworkClient(transport.authenticated(with: tokens).server(prefixPath: "v1"))
+        try await withNetworkClient(client) {
+            let request = HTTPRequestData(path: "users")
+            #expect(Self.network.resolved(request).path == "/v1/users")
+            #expect(Self.network.principal(for: request)?.id == "emily")
+            _ = try await Self.network.data(request)
+        }
+        #expect(transport.requests.map(\.path) == ["/v1/users"])
+    }
+
+    @Test func keepsTheLawsWithoutAModifierOfItsOwn() async throws {
+        // What is sent within the scope is sent by the client, laws and all.
+        try await checkLaws { upstream in
+            AnyNetworkingComponent(upstream.modified(Injecting()))
+        }
+    }
+
+    @Test func showsInOutlines() {
+        #expect("\(InjectedNetwork().numbered().outline)".contains("InjectedNetwork"))
+    }
+}
+
+/// Puts an injected network, with its upstream as the client, in between.
+private struct Injecting: NetworkingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await withNetworkClient(upstream) { try await InjectedNetwork().numbered().send(request) }
+    }
+}

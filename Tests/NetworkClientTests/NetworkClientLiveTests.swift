@@ -1,0 +1,71 @@
+import NetworkClient
+import NetworkClientLive
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct NetworkClientLiveTests {
+    private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/users")
+
+    @Test func isTheStackThatItSays() {
+        let outline = "\(NetworkClient.live(over: MockTransport()).network().outline)"
+        let names = outline.split(separator: "\n").map { $0.prefix { $0.isLetter } }
+        #expect(names == ["cached", "deduplicated", "retry", "throttled", "timeout", "MockTransport"])
+    }
+
+    @Test func triesAgainAndRemembers() async throws {
+        let transport = MockTransport([
+            .status(.serviceUnavailable),
+            .ok(headerFields: [.cacheControl: "max-age=60"]),
+        ])
+        let client = NetworkClient.live(over: transport.environment(\.random, .seeded(1)))
+        let clock = NetworkClock.immediate()
+        #expect(try await client.network().environment(\.clock, clock).data(request).status == .ok)
+        // Each who asks gets the same stack, with the same memory.
+        let again = try await client.network().environment(\.clock, clock).data(request)
+        #expect(again.isCached)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func sendsSixAtATimeToAHost() async throws {
+        let recorder = RequestRecorder()
+        let transport = MockTransport { request in .ok().delayed(by: .seconds(1)) }
+        let clock = ManualClock()
+        let network = NetworkClient.live(over: transport.recorded(by: recorder)).network()
+            .environment(\.clock, .manual(clock))
+        try await withThrowingTaskGroup { group in
+            for number in 0..<10 {
+                let request = HTTPRequestData(authority: "api.example.com", path: "/\(number)")
+                group.addTask { _ = try await network.data(request) }
+            }
+            try await recorder.waitForRequests(6)
+            // Each has two alarms, of its answer and of its timeout.
+            try await clock.advance(by: .seconds(1), afterSleepers: 12)
+            try await recorder.waitForRequests(10)
+            try await clock.advance(by: .seconds(1), afterSleepers: 8)
+            try await group.waitForAll()
+        }
+        #expect(recorder.peakActive == 6)
+        #expect(recorder.requests.count == 10)
+    }
+
+    @Test func aServerThatGoesSilentIsGivenUp() async throws {
+        let clock = ManualClock()
+        let network = NetworkClient.live(over: MockTransport { _ in .ok().delayed(by: .seconds(3_600)) }).network()
+            .environment(\.clock, .manual(clock))
+        var patient = request
+        patient.retryPolicy = .never
+        let request = patient
+        async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
+        try await clock.advance(by: .seconds(30), afterSleepers: 2)
+        let error = await failure
+        #expect(error?.isTimeout == true)
+    }
+
+    #if URLSession
+    @Test func overURLSessionThereIsOne() {
+        #expect("\(NetworkClient.live.network().outline)".contains("URLSessionTransport"))
+    }
+    #endif
+}

@@ -1,0 +1,107 @@
+import NetworkClient
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct NetworkClientTests {
+    @Test func whatNobodyProvidedSaysSo() async throws {
+        let error = await #expect(throws: NetworkingError.self) { try await AddressAPI().address("203.0.113.7") }
+        #expect(error?.kind == .unimplemented)
+        #expect("\(try #require(error))".contains("a NetworkClient (withNetworkClient"))
+    }
+
+    @Test func anAPIStandsOnTheClientOfItsTask() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/203.0.113.7") { _ in .json(Address(city: "Utrecht")) }
+        try await withNetworkClient(transport) {
+            let address = try await AddressAPI().address("203.0.113.7")
+            #expect(address == Address(city: "Utrecht"))
+        }
+        #expect(transport.requests.map(\.url?.absoluteString) == ["https://ipinfo.io/203.0.113.7"])
+        #expect(transport.requests.first?.headerFields[.authorization] == "Bearer token")
+    }
+
+    @Test func anAPIStandsOnTheClientThatItIsGiven() async throws {
+        let transport = MockTransport([.json(Address(city: "Lima"))])
+        let api = AddressAPI(NetworkClient(transport))
+        #expect(try await api.address(nil) == Address(city: "Lima"))
+        #expect(transport.requests.map(\.path) == ["/"])
+    }
+
+    @Test func childTasksInheritAndNeighboursDoNot() async throws {
+        let (first, second) = (MockTransport { _ in .text("first") }, MockTransport { _ in .text("second") })
+        async let one = withNetworkClient(first) {
+            async let child = text()
+            return try await child
+        }
+        async let other = withNetworkClient(second) {
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await text() }
+                return try await group.next()
+            }
+        }
+        #expect(try await one == "first")
+        #expect(try await other == "second")
+        #expect(NetworkClient.current.network() is UnimplementedTransport)
+    }
+
+    @Test func theInnerScopeCountsAndEnds() async throws {
+        try await withNetworkClient(MockTransport { _ in .text("outer") }) {
+            try await withNetworkClient(MockTransport { _ in .text("inner") }) {
+                let inner = try await text()
+                #expect(inner == "inner")
+            }
+            let outer = try await text()
+            #expect(outer == "outer")
+        }
+    }
+
+    @Test func anAPIKeepsTheClientThatItWasMadeWith() async throws {
+        let api = try await withNetworkClient(MockTransport { _ in .json(Address(city: "Oslo")) }) { AddressAPI() }
+        #expect(try await api.address(nil).city == "Oslo")
+    }
+
+    @Test func theNetworkIsAskedForEachTime() async throws {
+        let recorder = RequestRecorder()
+        var client = NetworkClient { MockTransport([.ok()]).recorded(by: recorder) }
+        _ = try await client.network().data(HTTPRequestData(authority: "a.example"))
+        _ = try await client.network().data(HTTPRequestData(authority: "b.example"))
+        #expect(recorder.requests.map(\.authority) == ["a.example", "b.example"])
+        client.network = { MockTransport { _ in .text("another") } }
+        #expect(try await client.network().data(HTTPRequestData(authority: "a.example")).data.count == 7)
+    }
+
+    @MainActor @Test func theScopeStaysWithItsActor() async throws {
+        let value = try await withNetworkClient(.unimplemented) {
+            MainActor.preconditionIsolated()
+            return 1
+        }
+        #expect(value == 1)
+    }
+
+    private func text() async throws -> String {
+        let response = try await NetworkClient.current.network().data(HTTPRequestData(authority: "api.example.com"))
+        return String(decoding: response.data, as: UTF8.self)
+    }
+}
+
+/// An API client as an app writes it.
+struct AddressAPI: Sendable {
+    private let network: any NetworkingComponent
+
+    init(_ client: NetworkClient = .current) {
+        network = client.network()
+            .server(headerField: .authorization, "Bearer token")
+            .server(headerField: .accept, "application/json")
+            .server(authority: "ipinfo.io")
+    }
+
+    func address(_ address: String?) async throws -> Address {
+        try await network.value(Request(HTTPRequestData(path: address ?? "/"))).body
+    }
+}
+
+struct Address: Codable, Sendable, Equatable {
+    let city: String
+}

@@ -1,0 +1,37 @@
+import Foundation
+import NetworkClient
+import Networking
+import NetworkingTesting
+import Testing
+
+struct UserAPI: Sendable {
+    private let network: any NetworkingComponent
+
+    init(_ client: NetworkClient = .current) {
+        network = client.network()
+            .logged()
+            .server(headerField: .accept, "application/json")
+            .server(baseURL: URL(string: "https://api.example.com/v1")!)
+    }
+
+    func user(id: Int) async throws -> User {
+        try await network.value(Request(HTTPRequestData(path: "users/\(id)"))).body
+    }
+}
+
+struct User: Codable, Equatable {
+    let id: Int
+    let name: String
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct NetworkClientGuide {
+    @Test func showsTheUser() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/v1/users/42") { _ in .json(User(id: 42, name: "Emily")) }
+        try await withNetworkClient(transport) {
+            let user = try await UserAPI().user(id: 42)
+            #expect(user.name == "Emily")
+        }
+    }
+}
