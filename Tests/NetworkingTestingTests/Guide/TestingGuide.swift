@@ -1,0 +1,252 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+struct Shop: Sendable {
+    let network: any NetworkingComponent
+
+    init(over transport: some NetworkingComponent) {
+        network =
+            transport
+            .timeout(.seconds(10))
+            .retry()
+            .server(headerField: .accept, "application/json")
+            .server(authority: "api.example.com")
+    }
+
+    func item(_ id: Int) async throws -> Item {
+        try await network.value(Request(HTTPRequestData(path: "items/\(id)"))).body
+    }
+
+    func order(_ item: Item) async throws {
+        try await network.data(HTTPRequestData(method: .post, path: "orders", body: .json(item)))
+    }
+}
+
+struct Item: Codable, Sendable, Equatable {
+    let id: Int
+    let name: String
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct TestingGuide {
+    @Test func getsAnItem() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
+
+        let item = try await Shop(over: transport).item(7)
+
+        #expect(item.name == "Lamp")
+        #expect(transport.requests.map(\.debugDescription) == ["GET https://api.example.com/items/7"])
+        #expect(transport.requests.first?.headerFields[.accept] == "application/json")
+    }
+
+    @Test func ordersOnce() async throws {
+        try await withMockTransport { transport in
+            transport.on(.post, "/orders", uses: .once) { request in
+                #expect(request.body?.data == Data(#"{"id":7,"name":"Lamp"}"#.utf8))
+                return .status(.created)
+            }
+            try await Shop(over: transport).order(Item(id: 7, name: "Lamp"))
+        }
+    }
+
+    @Test func saysWhatCameNearest() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
+        let error = await #expect(throws: NetworkingError.self) { try await Shop(over: transport).item(8) }
+        #expect(error?.kind == .unimplemented)
+        #expect("\(try #require(error))".contains("/items/7"))
+        #expect(throws: UnusedMocks.self) { try transport.verifyAllUsed() }
+    }
+
+    @Test func matchesWhatIsMeant() async throws {
+        let transport = MockTransport()
+        transport.on(.request(.get, "/items/:id") && .header(.accept, "application/json")) { request in
+            .json(Item(id: Int(request.pathParameters["id"] ?? "") ?? 0, name: "Lamp"))
+        }
+        transport.on(.request(.post, "/orders") && .json(including: ["name": "Lamp"]), .status(.created))
+
+        let shop = Shop(over: transport)
+        let item = try await shop.item(42)
+        try await shop.order(item)
+        #expect(item.id == 42)
+    }
+
+    @Test func asksAgainAfterAFailure() async throws {
+        try await withMockTransport { transport in
+            transport.expect(.get, "/items/7", .status(.serviceUnavailable, headerFields: [.retryAfter: "2"]))
+            transport.expect(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
+
+            let clock = ManualClock()
+            let shop = Shop(over: transport.environment(\.clock, .manual(clock)))
+            async let item = shop.network.environment(\.clock, .manual(clock)).data(HTTPRequestData(path: "items/7"))
+            try await transport.waitForRequests(1)
+            try await clock.advance(by: .seconds(2), afterSleepers: 1)
+            _ = try await item
+            #expect(transport.requests.count == 2)
+        }
+    }
+
+    @Test func cancellingReachesTheTransport() async throws {
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
+        let call = Task { try await Shop(over: transport).item(7) }
+
+        try await answer.waitForRequests()
+        call.cancel()
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(answer.cancellations == 1)
+    }
+
+    @Test func readsEventsAsTheyCome() async throws {
+        let gate = MockGate()
+        let transport = MockTransport()
+        transport.on(.get, "/news", .events("data: one\n\n", .wait(for: gate), "data: two\n\n"))
+
+        var texts: [String] = []
+        for try await event in transport.events(HTTPRequestData(authority: "api.example.com", path: "/news")) {
+            texts.append(event.data)
+            gate.open()
+            if texts.count == 2 { break }
+        }
+        #expect(texts == ["one", "two"])
+    }
+
+    @Test func mocksOneEndpoint() async throws {
+        let rest = MockTransport { _ in .status(.notFound) }
+        let network = rest.mocked(.request(.get, "/items/*"), with: .json(Item(id: 7, name: "Lamp")))
+        let item = try await Shop(over: network).item(7)
+        #expect(item.name == "Lamp")
+        #expect(rest.requests.isEmpty)
+    }
+
+    @Test func givesUpAfterTenSeconds() async throws {
+        let clock = ManualClock()
+        let shop = Shop(over: MockTransport { _ in .never })
+        let network = shop.network.environment(\.clock, .manual(clock))
+        let request = HTTPRequestData(method: .post, path: "orders")
+        async let failure = #expect(throws: NetworkingError.self) { try await network.data(request) }
+
+        try await clock.advance(by: .seconds(10), afterSleepers: 1)
+        let error = await failure
+        #expect(error?.kind == .timeout)
+    }
+
+    @Test func isTheSameEachTime() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.traced()
+            .environment(\.random, .seeded(42))
+            .environment(\.secureRandom, .incrementing())
+        try await withIncrementingIDs {
+            _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        }
+        #expect(transport.requests.map(\.id.description) == ["000001"])
+        #expect(transport.requests.first?.headerFields[.traceParent]?.contains("00000000000000000001") == true)
+    }
+
+    @Test func logsNoSecret() async throws {
+        let (log, events) = (CapturedLog(), EventRecorder())
+        let network = MockTransport { _ in .ok() }
+            .logged(using: log.logger(.trace), detail: .body())
+            .observed(by: events)
+            .server(headerField: .authorization, "Bearer secret-token")
+            .server(authority: "api.example.com")
+        _ = try await network.data(HTTPRequestData(path: "items/7"))
+
+        #expect(log.text.contains("items/7"))
+        #expect(!log.text.contains("secret-token"))
+        #expect(events.names.contains("attemptStarted"))
+    }
+
+    @Test func refreshesOnceForAll() async throws {
+        let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(Session(accessToken: "new"))])
+        let tokens = TokenStore(Session(accessToken: "old"), delegate: delegate)
+        let transport = MockTransport { request in
+            request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        let network = transport.authenticated(with: tokens).server(authority: "api.example.com")
+
+        async let first = network.data(HTTPRequestData(path: "one"))
+        async let second = network.data(HTTPRequestData(path: "two"))
+        let statuses = try await [first.status, second.status]
+
+        #expect(statuses == [.ok, .ok])
+        #expect(delegate.refreshes == 1)
+    }
+
+    @Test func replaysWhatWasRecorded() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "item.har")
+            let server = MockTransport([.json(Item(id: 7, name: "Lamp"))])  // URLSession.shared, at home
+
+            // The first run sends, and writes the file.
+            try await withCassette(at: file, mode: .once) { cassette in
+                let item = try await Shop(over: server.cassette(cassette)).item(7)
+                #expect(item.name == "Lamp")
+            }
+            // All others replay.
+            try await withCassette(at: file, mode: .once) { cassette in
+                let item = try await Shop(over: server.cassette(cassette)).item(7)
+                #expect(item.name == "Lamp")
+            }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test func survivesABadNetwork() async throws {
+        let faults = FaultInjector(
+            seed: 42,
+            [
+                .latency(.milliseconds(200), jitter: .milliseconds(100), rate: 0.5),
+                .error(.connectionLost, rate: 0.1),
+                .status(.serviceUnavailable, rate: 0.1),
+                .truncated(after: 5, rate: 0.1),
+            ]
+        )
+        let backend = MockTransport { _ in .json(Item(id: 7, name: "Lamp")) }
+        let shop = Shop(over: backend.faultInjected(by: faults))
+        let network = shop.network.environment(\.clock, .immediate()).environment(\.random, .seeded(1))
+
+        for _ in 1...20 {
+            let item: Item = try await network.value(Request(HTTPRequestData(path: "items/7"))).body
+            #expect(item.name == "Lamp")
+        }
+        #expect(!faults.injected.isEmpty, "\(faults)")
+    }
+
+    @Test func showsWhatAFailedUploadLooksLike() async throws {
+        let faults = FaultInjector(script: [.error(.connectionLost, afterSending: true)])
+        let shop = Shop(over: MockTransport { _ in .status(.created) }.faultInjected(by: faults))
+        await #expect(throws: NetworkingError.self) { try await shop.order(Item(id: 7, name: "Lamp")) }
+    }
+
+    @Test func keepsTheLaws() async throws {
+        try await checkLaws { upstream in
+            AnyNetworkingComponent(Shop(over: upstream).network)
+        }
+    }
+
+    @Test func isABackend() async throws {
+        try await withTemporaryDirectory { fixtures in
+            let items = fixtures.appending(path: "items")
+            try FileManager.default.createDirectory(at: items, withIntermediateDirectories: true)
+            try Data(#"{"id": 7, "name": "Lamp"}"#.utf8).write(to: items.appending(path: "7.json"))
+
+            let orders = Mutex(0)
+            let backend = MockTransport(serving: fixtures)
+            backend.delay(by: .milliseconds(200), jitter: .milliseconds(300))
+            backend.on(.post, "/orders") { _ in
+                orders.withLock { $0 += 1 }
+                return .status(.created)
+            }
+
+            let shop = Shop(over: backend.environment(\.clock, .immediate()))
+            try await shop.order(try await shop.item(7))
+            #expect(orders.withLock { $0 } == 1)
+        }
+    }
+}
