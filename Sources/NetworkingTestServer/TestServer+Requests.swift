@@ -82,14 +82,19 @@ extension TestServer {
     ) async throws -> RecordedRequest {
         let filter = RequestFilter(method: method, path: path.map { PathPattern($0) })
         guard let patience else { return try await take(filter) }
-        let taken = try await withThrowingTaskGroup(of: RecordedRequest?.self) { group in
+        let taken = try await withThrowingTaskGroup(of: RecordedRequest?.self) { group -> RecordedRequest? in
             group.addTask { try await self.take(filter) }
             group.addTask {
                 try await self.switchboard.clock.sleep(for: patience)
                 return nil
             }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
+            if let taken = try await group.next() ?? nil {
+                group.cancelAll()
+                return taken
+            }
+            group.cancelAll()
+            // A request that was taken in the same moment is not lost.
+            return try? await group.next() ?? nil
         }
         guard let taken else {
             throw TestServerError.noRequest("The patience of \(patience) was over before \(filter) arrived.", requests)

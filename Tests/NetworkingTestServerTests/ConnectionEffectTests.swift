@@ -10,11 +10,11 @@ struct ConnectionEffectTests {
     /// Connects and tells how the connection ends; a reset may be there before connecting is over.
     private func isNextConnectionReset(of server: TestServer) async throws -> Bool {
         do {
-            return try await withClient(of: server) { client in
-                let (text, isReset) = try await client.receiveToTheVeryEnd()
-                #expect(text.isEmpty)
-                return isReset
-            }
+            var client = try await RawClient(connectedAtOnceTo: server)
+            let (text, isReset) = try await client.receiveToTheVeryEnd()
+            #expect(text.isEmpty)
+            await client.close()
+            return isReset
         } catch SocketError.failed(_, ECONNRESET, _) {
             return true
         }
