@@ -182,7 +182,7 @@ extension TestServer {
     /// ```
     ///
     /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it, is taken when the
-    /// head arrives.
+    /// head arrives, and is spent also when the client leaves before its body has arrived.
     ///
     /// - Parameter responses: The responses, first to be sent first.
     public func enqueue(_ responses: TestResponse...) {
