@@ -12,6 +12,30 @@ struct VerificationTests {
         return try #require(error).description
     }
 
+    /// A whole test: what goes wrong first, what is asked for again, and that nothing else was.
+    @Test func aTestIsAConversation() async throws {
+        try await withTestServer { server in
+            server.enqueueConnections(.reset)
+            server.route(
+                .get,
+                "/report",
+                responses: .text("never all of it").disconnecting(.close, at: .responseBody(after: 5)),
+                .text("done").preceded(by: .earlyHints("</style.css>; rel=preload")).trailers([.eTag: "\"1\""])
+            )
+            var answers: [String] = []
+            for _ in 1...3 {
+                // A client that connects while the server resets may fail at that already.
+                guard var client = try? await RawClient(to: server) else { continue }
+                try? await client.send(get("/report"))
+                answers.append((try? await client.receive(through: "\"1\"\r\n\r\n")) ?? "")
+                await client.close()
+            }
+            #expect(answers.last?.hasSuffix("4\r\ndone\r\n0\r\nETag: \"1\"\r\n\r\n") == true)
+            for _ in 1...2 { try await server.takeRequest().expect(.get, "/report") }
+            try server.verify()
+        }
+    }
+
     @Test func requestsAreTakenInTurn() async throws {
         try await withTestServer { server in
             server.route("/*") { _ in .ok }
