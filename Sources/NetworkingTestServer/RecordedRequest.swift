@@ -32,6 +32,18 @@ public struct RecordedRequest: Sendable, Hashable {
     /// What the route that answers the request read from the path, without percent-encoding; empty without a route.
     public var parameters: [String: String]
 
+    /// The number of the request on its connection; the first one is 1.
+    public var numberOnConnection: Int
+
+    /// The fields behind a chunked body, in the order and spelling of arrival.
+    public var trailerFields: HTTPFields
+
+    /// The sizes of the chunks of a chunked body, in order and without the last one, which is empty; empty without that coding.
+    public var chunkSizes: [Int]
+
+    /// Whether the request arrived to its last byte; not so when the answer came before the body, or cut it off.
+    public var isComplete: Bool
+
     /// Creates a request without fields and without a body.
     package init(method: HTTPRequest.Method, target: some StringProtocol, connection: Int) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -43,6 +55,20 @@ public struct RecordedRequest: Sendable, Hashable {
         bodyByteCount = 0
         self.connection = connection
         parameters = [:]
+        numberOnConnection = 1
+        trailerFields = [:]
+        chunkSizes = []
+        isComplete = true
+    }
+
+    /// Whether the connection had brought a request before.
+    public var isOnReusedConnection: Bool {
+        numberOnConnection > 1
+    }
+
+    /// Whether the client asked with `Expect: 100-continue` whether it may send its body.
+    public var expectsContinue: Bool {
+        headerFields[.expect]?.lowercased() == "100-continue"
     }
 
     /// The items of the query in their order, without percent-encoding; `+` stays a plus.

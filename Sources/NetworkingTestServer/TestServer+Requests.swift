@@ -6,14 +6,14 @@ extension TestServer {
     ///
     /// A request arrives when the last byte of its body does, and where a route answers at the head, with that.
     public var requests: [RecordedRequest] {
-        switchboard.requests
+        switchboard.withRecord { $0.requests }
     }
 
     /// Returns the requests that have arrived for one method and path, in order of arrival.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: A pattern as in ``route(_:_:handler:)``.
+    ///   - path: A pattern as in ``route(_:_:times:handler:)``.
     /// - Returns: The requests that match.
     /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
     public func requests(for method: HTTPRequest.Method, path: String) -> [RecordedRequest] {
@@ -23,9 +23,9 @@ extension TestServer {
 
     /// Forgets the requests that have arrived, so that a long test does not keep them all.
     ///
-    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew.
+    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew, and ``takeRequest(_:_:within:)`` has none to take.
     public func forgetRequests() {
-        switchboard.forgetRequests()
+        switchboard.withRecord { $0.forgetRequests() }
     }
 
     /// Waits until a number of requests have arrived since the start.
@@ -56,6 +56,66 @@ extension TestServer {
         // A server that stops opens the gate too, so that nobody waits for requests that cannot come any more.
         guard requests.count >= count else { throw CancellationError() }
         return Array(requests.prefix(count))
+    }
+
+    /// Takes the next request that nobody has taken, and waits for it when there is none.
+    ///
+    /// A test that takes each request in turn notices one too many, with ``verifyAllClaimed()``:
+    ///
+    /// ```swift
+    /// let login = try await server.takeRequest(.post, "/login")
+    /// try login.expect(headerFields: [.contentType: "application/json"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - method: The method it has to have, nil for any; requests of other methods are left.
+    ///   - path: A pattern as in ``route(_:_:times:handler:)``, nil for any; requests of other paths are left.
+    ///   - patience: How long to wait on the server's clock; nil for as long as it takes.
+    /// - Returns: The first request that matches.
+    /// - Throws: `CancellationError` when the task is cancelled, and a ``TestServerError`` that lists what arrived when the patience is
+    ///   over or the server stops.
+    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    public func takeRequest(
+        _ method: HTTPRequest.Method? = nil,
+        _ path: String? = nil,
+        within patience: Duration? = nil
+    ) async throws -> RecordedRequest {
+        let filter = RequestFilter(method: method, path: path.map { PathPattern($0) })
+        guard let patience else { return try await take(filter) }
+        let taken = try await withThrowingTaskGroup(of: RecordedRequest?.self) { group -> RecordedRequest? in
+            group.addTask { try await self.take(filter) }
+            group.addTask {
+                try await self.switchboard.clock.sleep(for: patience)
+                return nil
+            }
+            if let taken = try await group.next() ?? nil {
+                group.cancelAll()
+                return taken
+            }
+            group.cancelAll()
+            // A request that was taken in the same moment is not lost.
+            return try? await group.next() ?? nil
+        }
+        guard let taken else {
+            throw TestServerError.noRequest("The patience of \(patience) was over before \(filter) arrived.", requests)
+        }
+        return taken
+    }
+
+    private func take(_ filter: RequestFilter) async throws -> RecordedRequest {
+        while true {
+            try Task.checkCancellation()
+            let arrival = Gate()
+            switch switchboard.withRecord({ $0.take(filter, orExpect: arrival) }) {
+            case .taken(let request):
+                return request
+            case .closed:
+                throw TestServerError.noRequest("The server stopped before \(filter) arrived.", requests)
+            case .waiting:
+                defer { switchboard.forget(arrival) }
+                try await arrival.wait()
+            }
+        }
     }
 
     /// The number of requests being answered now.

@@ -4,6 +4,7 @@ public import FoundationEssentials
 #else
 public import Foundation
 #endif
+private import Synchronization
 
 /// Serves scripted HTTP/1.1 answers on a real loopback socket and records what arrives.
 ///
@@ -22,13 +23,17 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Who answers a request is decided the moment its last byte has arrived, in this order:
+/// Who answers a request is decided the moment its last byte has arrived, or at its head where the answer says how the body is
+/// received, in this order:
 /// 1. the responses given to ``enqueue(_:)``, one for each request, whatever its method and path;
 /// 2. the newest route that matches its method and path;
-/// 3. nobody: the answer is `501 Not Implemented` with a sentence that names the method and the path.
+/// 3. the closure given to ``dispatch(_:)``;
+/// 4. nobody: the answer is `501 Not Implemented` with a sentence that names the method and the path.
 ///
 /// A connection stays open between requests unless the request or the answer says `Connection: close`. A client that
 /// closes its side while its request is being answered cancels the task of that handler. There are no timeouts.
+///
+/// At its end a test may ask ``verify()`` whether all went by the script: each request taken, each response used, nothing unscripted.
 ///
 /// The server sends the fields of a ``TestResponse`` in their order, plus the framing that the body needs; it adds no
 /// `Date` and no `Server`.
@@ -38,37 +43,69 @@ public final class TestServer: Sendable {
 
     let switchboard: Switchboard
 
-    /// Unstructured because the server lives from `start()` to `stop()`, which are two different calls.
-    private let serving: Task<Void, Never>
+    private let serving: Mutex<Task<Void, Never>>
 
-    private init(listener: Listener, bodyLimit: Int) {
-        let switchboard = Switchboard(bodyLimit: bodyLimit)
+    private init(listener: Listener, switchboard: Switchboard) {
         self.port = listener.port
         self.switchboard = switchboard
-        self.serving = Task { await listener.serve(switchboard) }
+        self.serving = Mutex(Self.serve(switchboard, on: listener))
     }
 
-    /// Starts a server on a free port of 127.0.0.1.
+    /// Unstructured because the server lives from `start()` to `stop()`, which are two different calls.
+    private static func serve(_ switchboard: Switchboard, on listener: Listener) -> Task<Void, Never> {
+        Task { await listener.serve(switchboard) }
+    }
+
+    /// Starts a server on a port of 127.0.0.1.
     ///
     /// The port accepts connections when this returns. The server runs until ``stop()`` is called, also when the value
-    /// is dropped; prefer ``withTestServer(_:)`` where a scope fits.
+    /// is dropped; prefer ``withTestServer(port:keepingBodiesUpTo:clock:_:)`` where a scope fits.
     ///
-    /// - Parameter bodyLimit: How many bytes of each request's body are kept; the rest is read and counted.
+    /// - Parameters:
+    ///   - port: The port to listen on; 0 for a free one, which no two tests can quarrel about.
+    ///   - bodyLimit: How many bytes of each request's body are kept; the rest is read and counted.
+    ///   - clock: Lets the time of every delay pass; a test with a clock of its own does not sleep.
     /// - Returns: A running server.
-    /// - Throws: The error of the socket when loopback cannot be listened on.
-    /// - Precondition: `bodyLimit` is not negative.
-    public static func start(keepingBodiesUpTo bodyLimit: Int = .max) async throws -> TestServer {
+    /// - Throws: A ``TestServerError`` when the port is taken or may not be listened on, or the error of the socket when nothing of
+    ///   loopback can be.
+    /// - Precondition: `port` is at most 65535, and neither it nor `bodyLimit` is negative.
+    public static func start(
+        port: Int = 0,
+        keepingBodiesUpTo bodyLimit: Int = .max,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) async throws -> TestServer {
+        precondition((0...65_535).contains(port), "port must be from 0 to 65535 (is \(port))")
         precondition(bodyLimit >= 0, "bodyLimit must not be negative (is \(bodyLimit))")
-        return TestServer(listener: try await Listener(), bodyLimit: bodyLimit)
+        let listener = try await Listener(port: port)
+        return TestServer(listener: listener, switchboard: Switchboard(bodyLimit: bodyLimit, clock: clock))
     }
 
     /// Stops the server and returns once every connection is closed and every handler has ended.
     ///
     /// Handlers that still run are cancelled, so a handler that ignores cancellation delays this call. Everything that
-    /// was recorded stays readable. Stopping twice is allowed.
+    /// was recorded stays readable. From here on the port refuses connections. Stopping twice is allowed.
     public func stop() async {
+        let serving = serving.withLock { $0 }
         serving.cancel()
         await serving.value
+    }
+
+    /// Stops the server if it runs, and starts it again on the same port, as a server that is deployed anew.
+    ///
+    /// What was scripted and recorded stays, and connections are numbered on.
+    ///
+    /// ```swift
+    /// await server.stop()
+    /// // Here, the client is refused.
+    /// try await server.restart()
+    /// ```
+    ///
+    /// - Throws: A ``TestServerError`` when somebody else has taken the port meanwhile; the server is stopped then.
+    public func restart() async throws {
+        await stop()
+        let listener = try await Listener(port: port)
+        switchboard.withRecord { $0.reopen() }
+        serving.withLock { $0 = Self.serve(switchboard, on: listener) }
     }
 
     /// The host and port, as the `Host` field of a request names them: `127.0.0.1:49152`.

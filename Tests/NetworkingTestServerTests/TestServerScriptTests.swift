@@ -110,10 +110,10 @@ struct TestServerScriptTests {
 
     @Test func refusesAPathThatIsNotOne() async {
         await #expect(processExitsWith: .failure) {
-            try await withTestServer { $0.route("users") { _ in .ok } }
+            try await withTestServer { _ = $0.route("users") { _ in .ok } }
         }
         await #expect(processExitsWith: .failure) {
-            try await withTestServer { $0.route("/*/users") { _ in .ok } }
+            try await withTestServer { _ = $0.route("/*/users") { _ in .ok } }
         }
     }
 }

@@ -13,24 +13,16 @@ struct Connection: Sendable {
     let switchboard: Switchboard
 
     /// Serves until the client hangs up, an exchange ends the connection, or the task is cancelled.
-    func serve() async {
-        var inbox = Inbox(socket: socket, parser: RequestParser(connection: number, bodyLimit: switchboard.bodyLimit))
+    func serve(_ effect: TestServer.ConnectionEffect) async {
         do {
-            var isOpen = true
-            while isOpen, let arrival = try await inbox.next() {
-                switch arrival {
-                case .head(let request):
-                    guard let exchange = switchboard.admit(atHead: request) else { continue }
-                    isOpen = try await answer(exchange, beforeBodyIn: &inbox)
-                case .complete(let request):
-                    isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
-                case .portion:
-                    // It is only taken while an exchange is answered.
-                    continue
-                }
+            switch effect {
+            case .serve: try await serve()
+            case .close: break
+            case .reset: socket.resetAtClose()
+            case .halfClose: try await linger()
+            case .stall: try await socket.drain()
+            case .failHandshake: try await failHandshake()
             }
-        } catch let error as MalformedRequest {
-            _ = try? await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true).pieces)
         } catch {
             // The client has gone or the server stops: nobody is left to tell.
         }
@@ -38,6 +30,47 @@ struct Connection: Sendable {
         switchboard.removeConnection(number)
     }
 
+    private func serve() async throws {
+        var inbox = Inbox(socket: socket, parser: RequestParser(connection: number, bodyLimit: switchboard.bodyLimit))
+        do {
+            var isOpen = true
+            while isOpen, let arrival = try await inbox.next() {
+                switch arrival {
+                case .head(let request):
+                    if let exchange = switchboard.admit(atHead: request) {
+                        isOpen = try await answer(exchange, beforeBodyIn: &inbox)
+                    } else if let claim = switchboard.claimResponse(atHead: request) {
+                        isOpen = try await answer(with: claim, receivingBodyIn: &inbox)
+                    }
+                case .complete(let request):
+                    isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
+                case .portion, .allowanceSpent:
+                    // They only come while an exchange is answered.
+                    continue
+                }
+            }
+        } catch let error as MalformedRequest {
+            switchboard.withRecord { $0.addMiss("bytes on connection \(number) got 400: they are not a request") }
+            try await send(EncodedResponse(.text(error.description, status: .badRequest), isLast: true).pieces)
+        }
+    }
+
+    /// Answers what a client says first, which should be the start of a TLS handshake, with the alert that it failed.
+    private func failHandshake() async throws {
+        guard try await socket.read() != nil else { return }
+        // A record of type alert with the level fatal and the description handshake_failure (RFC 8446, sections 5.1 and 6).
+        try await socket.write(Data([21, 3, 3, 0, 2, 2, 40]))
+        try await linger()
+    }
+
+    /// Closes this side, and waits until the client has closed its own: what it still sends would turn a close into a reset.
+    private func linger() async throws {
+        socket.closeForWriting()
+        try await socket.drain()
+    }
+}
+
+extension Connection {
     /// Answers one request while it reads ahead, which is how it notices a client that hangs up.
     ///
     /// - Returns: Whether the connection can take another request.
@@ -71,29 +104,99 @@ struct Connection: Sendable {
     private func answer(_ exchange: Exchange, beforeBodyIn inbox: inout Inbox) async throws -> Bool {
         defer { switchboard.finish(exchange) }
         inbox.parser.streamBody()
-        var answer = await exchange.response()
-        let isEcho = answer.body.isEcho
-        if isEcho { answer.body = .chunks([]) }
-        let response = EncodedResponse(answer, to: exchange.request)
-        if isEcho, let head = response.pieces.first, let end = response.pieces.dropFirst().first {
-            try await send([head])
-            while let portion = try await inbox.nextPortion() {
-                try await socket.write(TestResponse.Chunk(portion).chunked.data)
-            }
-            try await send([end]) { switchboard.finish(exchange) }
-            return try await self.end(response.ending)
+        let answer = await switchboard.response(for: exchange)
+        if let disconnect = answer.disconnect, disconnect.stage.isWithinRequest {
+            _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock)
+            return try await breakOff(disconnect, exchange)
         }
+        if answer.body.isEcho { return try await echo(answer, to: exchange, from: &inbox) }
+        // A client that waits for a go-ahead has its answer now, and cannot be told to send the body any more.
+        let isRefused = inbox.parser.takeExpectation()
+        let response = EncodedResponse(answer, to: exchange.request, isLast: isRefused)
         try await send(response.pieces) { switchboard.finish(exchange) }
-        let isOpen = try await end(response.ending)
+        if isRefused, response.ending == .close {
+            try await linger()
+            return false
+        }
+        let isOpen = try await end(response.ending, of: exchange.request)
         if isOpen {
-            while try await inbox.nextPortion() != nil {}
+            _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock)
         }
         return isOpen
     }
 
+    /// Sends a body back while it arrives.
+    private func echo(_ answer: TestResponse, to exchange: Exchange, from inbox: inout Inbox) async throws -> Bool {
+        if inbox.parser.takeExpectation() { try await socket.write(TestResponse.Informational.continue.piece.data) }
+        var frame = answer
+        frame.body = .chunks([])
+        frame.throttle = nil
+        frame.bodyDelay = .zero
+        let stage = answer.disconnect?.stage
+        let endsBeforeBody = stage == .responseStart || stage == .responseHead
+        if !endsBeforeBody { frame.disconnect = nil }
+        let response = EncodedResponse(frame, to: exchange.request)
+        let headCount = frame.informational.count + 1
+        guard !endsBeforeBody, response.pieces.count > headCount else {
+            try await send(response.pieces) { switchboard.finish(exchange) }
+            let isOpen = try await end(response.ending, of: exchange.request)
+            if isOpen { _ = try await inbox.receiveBody(for: answer, clock: switchboard.clock) }
+            return isOpen
+        }
+        try await send(response.pieces.prefix(headCount))
+        if answer.bodyDelay > .zero { try await switchboard.clock.sleep(for: answer.bodyDelay) }
+        var pace = answer.throttle.map { Pace($0) }
+        var rest = Int.max
+        if case .responseBody(after: let count) = stage { rest = count }
+        while rest > 0, let portion = try await inbox.nextPortion() {
+            let piece = TestResponse.Chunk(portion.prefix(rest)).chunked
+            rest -= min(rest, portion.count)
+            try await send(pace?.portions(of: piece) ?? [piece])
+        }
+        if rest > 0 {
+            try await send(response.pieces.dropFirst(headCount)) { switchboard.finish(exchange) }
+        }
+        guard let disconnect = answer.disconnect else { return try await end(response.ending, of: exchange.request) }
+        return try await breakOff(disconnect, exchange)
+    }
+
+    /// Receives the body of a request in the way its answer has it, and answers then.
+    ///
+    /// - Returns: Whether the connection can take another request.
+    private func answer(with claim: Script.Claim, receivingBodyIn inbox: inout Inbox) async throws -> Bool {
+        switch try await inbox.receiveBody(for: claim.response, clock: switchboard.clock) {
+        case .complete(let request):
+            return await answer(switchboard.admit(request, with: claim), readingAhead: &inbox)
+        case .refused(let request):
+            let exchange = switchboard.admit(request, with: claim)
+            defer { switchboard.finish(exchange) }
+            let response = EncodedResponse(claim.response, to: request, isLast: true)
+            try await send(response.pieces) { switchboard.finish(exchange) }
+            guard response.ending == .close else { return try await end(response.ending, of: request) }
+            try await linger()
+            return false
+        case .cut(let request, let disconnect):
+            let exchange = switchboard.admit(request, with: claim)
+            defer { switchboard.finish(exchange) }
+            guard let disconnect else { return false }
+            return try await breakOff(disconnect, exchange)
+        case .left:
+            return false
+        }
+    }
+
+    /// Breaks off within a request.
+    private func breakOff(_ disconnect: TestResponse.Disconnect, _ exchange: Exchange) async throws -> Bool {
+        try await disconnect.gate?.wait()
+        switchboard.finish(exchange)
+        return try await end(EncodedResponse.Ending(disconnect.effect), of: exchange.request)
+    }
+}
+
+extension Connection {
     private func send(answerTo exchange: Exchange) async -> Bool {
         do {
-            let response = EncodedResponse(await exchange.response(), to: exchange.request)
+            let response = EncodedResponse(await switchboard.response(for: exchange), to: exchange.request)
             try await send(response.pieces) { switchboard.finish(exchange) }
             return try await end(response.ending)
         } catch {
@@ -101,7 +204,7 @@ struct Connection: Sendable {
         }
     }
 
-    /// Does what is to become of the connection, and answers whether it can take another request.
+    /// Does what is to become of the connection while somebody reads ahead, and answers whether it can take another request.
     private func end(_ ending: EncodedResponse.Ending) async throws -> Bool {
         switch ending {
         case .next: return true
@@ -115,13 +218,30 @@ struct Connection: Sendable {
         return false
     }
 
+    /// Does what is to become of the connection while nobody reads the body of its request.
+    private func end(_ ending: EncodedResponse.Ending, of request: RecordedRequest) async throws -> Bool {
+        switch ending {
+        case .halfClose:
+            try await linger()
+            return false
+        // Reading notices a client that hangs up, but a body that stalls is not read.
+        case .stall where request.isComplete:
+            try await socket.drain()
+            return false
+        case .next, .close, .reset, .stall:
+            return try await end(ending)
+        }
+    }
+
     /// Sends the pieces in turn; `willEnd` runs before the last one, since the client may act as soon as it has that.
-    private func send(_ pieces: [TestResponse.Chunk], willEnd: () -> Void = {}) async throws {
-        for (index, piece) in pieces.enumerated() {
+    private func send(_ pieces: some Collection<TestResponse.Chunk>, willEnd: () -> Void = {}) async throws {
+        var rest = pieces.count
+        for piece in pieces {
             try await piece.gate?.wait()
             try Task.checkCancellation()
-            if piece.delay > .zero { try await Task.sleep(for: piece.delay) }
-            if index == pieces.indices.last { willEnd() }
+            if piece.delay > .zero { try await switchboard.clock.sleep(for: piece.delay) }
+            rest -= 1
+            if rest == 0 { willEnd() }
             try await socket.write(piece.data)
         }
     }

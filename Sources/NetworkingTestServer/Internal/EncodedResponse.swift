@@ -27,18 +27,22 @@ struct EncodedResponse: Sendable {
         case halfClose
     }
 
-    /// Encodes the answer to a request.
-    init(_ response: TestResponse, to request: RecordedRequest) {
+    /// Encodes the answer to a request, and the last one of its connection also when the request does not say so.
+    init(_ response: TestResponse, to request: RecordedRequest, isLast: Bool = false) {
         var response = response
         if response.body.isEcho { response.body = .chunks([TestResponse.Chunk(request.body)]) }
-        self.init(response, isHead: request.method == .head, isLast: request.headerFields.closesConnection)
+        self.init(
+            response,
+            isHead: request.method == .head,
+            isLast: isLast || request.headerFields.closesConnection
+        )
     }
 
     /// Encodes an answer that may be bodiless, because of `HEAD`, and the last one of its connection.
     init(_ response: TestResponse, isHead: Bool = false, isLast: Bool) {
         if case .hangUp = response.body {
             // The empty piece carries the delay of the head that is not sent.
-            pieces = [TestResponse.Chunk(Data(), delay: response.delay)]
+            pieces = response.informational.map(\.piece) + [TestResponse.Chunk(Data(), delay: response.delay)]
             ending = .close
             return
         }
@@ -48,17 +52,41 @@ struct EncodedResponse: Sendable {
             return
         }
         let hasNoBody = response.status.hasNoBody
+        let body = response.trailerFields.isEmpty ? response.body : response.body.inChunks
         var fields = response.headerFields
-        if !hasNoBody { fields.addFraming(of: response.body) }
+        if !hasNoBody { fields.addFraming(of: body) }
 
         let sendsBody = !isHead && !hasNoBody
-        let isTruncated = sendsBody && fields.isContentLengthWrong(for: response.body)
+        let isTruncated = sendsBody && fields.isContentLengthWrong(for: body)
         let closesConnection = isLast || isTruncated || fields.closesConnection
         if closesConnection, fields[.connection] == nil { fields[.connection] = "close" }
 
-        ending = closesConnection ? .close : .next
-        let head = TestResponse.Chunk(fields.head(with: response.status), delay: response.delay)
-        pieces = sendsBody ? [head] + response.body.pieces : [head]
+        var pieces = response.informational.map(\.piece)
+        let stage = response.disconnect?.stage
+        if stage == .responseStart {
+            pieces.append(TestResponse.Chunk(Data(), delay: response.delay))
+        } else {
+            pieces.append(TestResponse.Chunk(fields.head(with: response.status), delay: response.delay))
+            if sendsBody, stage != .responseHead { pieces += body.pieces(of: response) }
+        }
+        if let disconnect = response.disconnect {
+            ending = Ending(disconnect.effect)
+            if let gate = disconnect.gate { pieces.append(TestResponse.Chunk(Data(), gate: gate)) }
+        } else {
+            ending = closesConnection ? .close : .next
+        }
+        self.pieces = pieces
+    }
+}
+
+extension EncodedResponse.Ending {
+    init(_ effect: TestResponse.SocketEffect) {
+        switch effect {
+        case .close: self = .close
+        case .reset: self = .reset
+        case .halfClose: self = .halfClose
+        case .stall: self = .stall
+        }
     }
 }
 
@@ -68,15 +96,41 @@ extension TestResponse.Body {
         if case .echo = self { true } else { false }
     }
 
-    /// What is sent behind the head.
-    fileprivate var pieces: [TestResponse.Chunk] {
+    /// The body in the chunked coding, which has room for trailers.
+    fileprivate var inChunks: Self {
+        switch self {
+        case .data(let data): .chunks(data.isEmpty ? [] : [TestResponse.Chunk(data)])
+        case .sized(let chunks): .chunks(chunks)
+        case .chunks, .echo, .hangUp, .raw: self
+        }
+    }
+
+    /// What is sent behind the head, at the pace of the answer and as far as it goes.
+    fileprivate func pieces(of response: TestResponse) -> [TestResponse.Chunk] {
+        var pieces = content
+        if case .responseBody(after: let count) = response.disconnect?.stage, count <= pieces.byteCount {
+            pieces = isChunked ? pieces.chunked(cutAfter: count) : pieces.cut(after: count)
+        } else if isChunked {
+            pieces = pieces.map(\.chunked) + response.trailingPieces
+        }
+        if !pieces.isEmpty { pieces[0].delay += response.bodyDelay }
+        guard let throttle = response.throttle else { return pieces }
+        var pace = Pace(throttle)
+        return pieces.flatMap { pace.portions(of: $0) }
+    }
+
+    private var isChunked: Bool {
+        if case .chunks = self { true } else { false }
+    }
+
+    /// The bytes without their coding.
+    private var content: [TestResponse.Chunk] {
         switch self {
         case .hangUp, .raw: []
         // What has arrived takes its place before.
         case .echo: []
         case .data(let data): data.isEmpty ? [] : [TestResponse.Chunk(data)]
-        case .sized(let chunks): chunks
-        case .chunks(let chunks): chunks.map(\.chunked) + [TestResponse.Chunk("0\r\n\r\n")]
+        case .sized(let chunks), .chunks(let chunks): chunks
         }
     }
 
@@ -84,10 +138,56 @@ extension TestResponse.Body {
     fileprivate var count: Int? {
         switch self {
         case .hangUp, .raw, .echo: 0
-        case .data(let data): data.count
-        case .sized(let chunks): chunks.reduce(0) { $0 + $1.data.count }
+        case .data, .sized: content.byteCount
         case .chunks: nil
         }
+    }
+}
+
+extension TestResponse {
+    /// The end of the chunked coding, with the trailers.
+    var trailingPieces: [Chunk] {
+        let trailers = Data(trailerFields.lines.utf8)
+        guard trailersDelay > .zero, !trailerFields.isEmpty else { return [Chunk(Data("0\r\n".utf8) + trailers)] }
+        return [Chunk("0\r\n"), Chunk(trailers, delay: trailersDelay)]
+    }
+}
+
+extension TestResponse.Informational {
+    /// It as it goes onto the wire.
+    var piece: TestResponse.Chunk {
+        TestResponse.Chunk(headerFields.head(with: status), delay: delay, gate: gate)
+    }
+}
+
+extension [TestResponse.Chunk] {
+    fileprivate var byteCount: Int {
+        reduce(0) { $0 + $1.data.count }
+    }
+
+    /// The first bytes, in their pieces.
+    fileprivate func cut(after count: Int) -> Self {
+        var rest = count
+        var pieces: Self = []
+        for var piece in self where rest > 0 {
+            piece.data = piece.data.prefix(rest)
+            rest -= piece.data.count
+            pieces.append(piece)
+        }
+        return pieces
+    }
+
+    /// The first bytes in the chunked coding: the chunk in which they end announces all that it was to have.
+    fileprivate func chunked(cutAfter count: Int) -> Self {
+        var rest = count
+        var pieces: Self = []
+        for piece in self where rest > 0 {
+            var coded = piece.chunked
+            if piece.data.count > rest { coded.data.removeLast(piece.data.count - rest + 2) }
+            rest -= Swift.min(rest, piece.data.count)
+            pieces.append(coded)
+        }
+        return pieces
     }
 }
 
@@ -130,9 +230,12 @@ extension HTTPFields {
     }
 
     fileprivate func head(with status: HTTPResponse.Status) -> Data {
-        var head = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
-        for field in self { head += "\(field.name.rawName): \(field.value)\r\n" }
-        return Data("\(head)\r\n".utf8)
+        Data("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n\(lines)".utf8)
+    }
+
+    /// The fields, a line each, and the empty line behind them.
+    fileprivate var lines: String {
+        map { "\($0.name.rawName): \($0.value)\r\n" }.joined() + "\r\n"
     }
 }
 #endif

@@ -15,7 +15,8 @@ struct Inbox: Sendable {
         while true {
             if let arrival = try parser.next() { return arrival }
             if parser.takeExpectation() { try await socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }
-            guard let bytes = try await socket.read() else { return nil }
+            // Bytes that may not be taken yet stay with the client.
+            guard let bytes = try await socket.read(atMost: parser.bodyAllowance ?? .max) else { return nil }
             parser.append(bytes)
         }
     }
@@ -26,7 +27,48 @@ struct Inbox: Sendable {
         case .portion(let portion): portion
         case .complete: nil
         // The client left within the body.
-        case .head, nil: throw CancellationError()
+        case .head, .allowanceSpent, nil: throw CancellationError()
+        }
+    }
+
+    /// Receives a body in the way its answer has it.
+    mutating func receiveBody(for response: TestResponse, clock: any Clock<Duration>) async throws -> Reception {
+        switch response.expectation {
+        case .continued: break
+        case .ignored: parser.ignoreExpectation()
+        case .refused:
+            if parser.takeExpectation(), let request = parser.incompleteRequest { return .refused(request) }
+        }
+        let disconnect = response.disconnect.flatMap { $0.stage.isWithinRequest ? $0 : nil }
+        var rest = Int.max
+        switch disconnect?.stage {
+        case .requestHead:
+            guard let request = parser.incompleteRequest else { return .left }
+            return .cut(request, disconnect)
+        case .requestBody(after: let count): rest = count
+        default: break
+        }
+        let portion = response.readingThrottle?.byteCount ?? .max
+        while true {
+            let granted = min(portion, rest)
+            parser.bodyAllowance = granted == .max ? nil : granted
+            guard let arrival = try await nextOfBody() else { return .left }
+            if case .complete(let request) = arrival {
+                return disconnect == nil ? .complete(request) : .cut(request, disconnect)
+            }
+            rest -= granted
+            if rest == 0, let request = parser.incompleteRequest { return .cut(request, disconnect) }
+            if let throttle = response.readingThrottle { try await clock.sleep(for: throttle.period) }
+        }
+    }
+
+    /// Returns the end of a body or of what may be taken of it, and nil when the client leaves before; a streamed body is dropped.
+    private mutating func nextOfBody() async throws -> RequestParser.Arrival? {
+        while true {
+            switch try await next() {
+            case .portion, .head: continue
+            case let arrival: return arrival
+            }
         }
     }
 
@@ -37,6 +79,20 @@ struct Inbox: Sendable {
             inbox.parser.append(bytes)
         }
         return inbox
+    }
+}
+
+extension Inbox {
+    /// How the receiving of a body ended.
+    enum Reception: Sendable {
+        /// All of it is there.
+        case complete(RecordedRequest)
+        /// The client was not allowed to send it.
+        case refused(RecordedRequest)
+        /// The answer breaks the exchange off.
+        case cut(RecordedRequest, TestResponse.Disconnect?)
+        /// The client closed its side.
+        case left
     }
 }
 #endif

@@ -1,7 +1,16 @@
 #if TestServer
 import FlyingSocks
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
 
-/// Listens on a free port of loopback and serves each connection in a task of its own.
+/// Listens on a port of loopback and serves each connection in a task of its own.
 ///
 /// It uses the sockets of FlyingFox but not its `HTTPServer`, which keeps only the last of repeated request fields,
 /// sorts and joins the fields of a response, writes `Content-Length: 0` into 204 and 304 and a body behind `HEAD`,
@@ -11,9 +20,17 @@ struct Listener: Sendable {
     private let socket: AsyncSocket
     private let pool: EventLoop.Pool
 
-    init() async throws {
+    /// Listens on a port, or on a free one for zero.
+    init(port: Int) async throws {
         let pool = try await EventLoop.pool
-        let socket = try Socket(listeningAt: .inet(ip4: "127.0.0.1", port: 0))
+        let socket: Socket
+        do {
+            socket = try Socket(listeningAt: port)
+        } catch SocketError.failed(_, EADDRINUSE, _) {
+            throw TestServerError.portTaken(port)
+        } catch SocketError.failed(_, EACCES, _) {
+            throw TestServerError.portForbidden(port)
+        }
         guard case .ip4(_, let port) = try socket.sockname() else { throw SocketError.unsupportedAddress }
         self.port = Int(port)
         self.socket = try AsyncSocket(socket: socket, pool: pool)
@@ -26,12 +43,13 @@ struct Listener: Sendable {
             while !Task.isCancelled {
                 // A connection may break before it is accepted, and file descriptors may run out for a while.
                 guard let peer = try? await socket.accept() else { continue }
+                let (number, effect) = switchboard.addConnection()
                 let connection = Connection(
                     socket: LoopbackSocket(peer, pool: pool),
-                    number: switchboard.addConnection(),
+                    number: number,
                     switchboard: switchboard
                 )
-                connections.addTask { await connection.serve() }
+                connections.addTask { await connection.serve(effect) }
             }
             connections.cancelAll()
         }
@@ -41,14 +59,19 @@ struct Listener: Sendable {
 }
 
 extension Socket {
-    fileprivate init(listeningAt address: some SocketAddress) throws {
+    fileprivate init(listeningAt port: Int) throws {
+        let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: UInt16(port))
         try self.init(domain: Int32(address.family), type: .stream)
         do {
             #if canImport(Darwin)
             // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
             try setValue(true, for: .noSIGPIPE)
             #endif
+            // Connections that have just ended hold their port for a while, against which this helps, on both sides: a free
+            // port is chosen without it, so that it is nobody's, and its connections get it nevertheless, for a restart.
+            if port != 0 { try setValue(true, for: .localAddressReuse) }
             try bind(to: address)
+            if port == 0 { try setValue(true, for: .localAddressReuse) }
         } catch {
             try? close()
             throw error

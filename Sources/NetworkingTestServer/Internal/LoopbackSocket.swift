@@ -29,9 +29,9 @@ package struct LoopbackSocket: Sendable {
     }
 
     /// Returns the next bytes, and nil once the peer has closed its side.
-    package func read() async throws -> [UInt8]? {
+    package func read(atMost count: Int = 65_536) async throws -> [UInt8]? {
         do {
-            return try await socket.read(atMost: 65_536)
+            return try await socket.read(atMost: min(count, 65_536))
         } catch SocketError.disconnected {
             return nil
         }
@@ -50,6 +50,11 @@ package struct LoopbackSocket: Sendable {
     /// Closes this side for writing, so that the peer reads an end.
     package func closeForWriting() {
         shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
+    }
+
+    /// Reads and drops what the peer sends until it closes its side: how a server waits for a client to hang up.
+    func drain() async throws {
+        while try await read() != nil {}
     }
 
     /// Closes the connection, which nobody may be using any more.

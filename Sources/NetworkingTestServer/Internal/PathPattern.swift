@@ -1,10 +1,12 @@
 #if TestServer
 /// Matches paths against `/literal/:name/*`.
 struct PathPattern: Sendable {
+    private let pattern: String
     private let segments: [Segment]
 
     init(_ pattern: String) {
         precondition(pattern.hasPrefix("/"), "a path starts with / (is \(pattern))")
+        self.pattern = pattern
         segments = Self.split(pattern)
             .map { segment in
                 if segment == "*" { return .rest }
@@ -44,6 +46,12 @@ extension PathPattern {
         case literal(String)
         case parameter(String)
         case rest
+    }
+}
+
+extension PathPattern: CustomStringConvertible {
+    var description: String {
+        pattern
     }
 }
 #endif

@@ -16,6 +16,11 @@ struct RequestParser: Sendable {
     private var bodyByteCount = 0
     private var isBodyStreamed = false
     private var isContinueExpected = false
+    private var chunkSizes: [Int] = []
+    private var requestCount = 0
+
+    /// How many more bytes of the body may be taken before ``Arrival/allowanceSpent``; nil for all.
+    var bodyAllowance: Int?
 
     init(connection: Int, bodyLimit: Int = .max) {
         self.connection = connection
@@ -32,6 +37,8 @@ struct RequestParser: Sendable {
         case head(RecordedRequest)
         /// Some of a body that is streamed.
         case portion(Data)
+        /// As much of a body as may be taken for now, and not all of it.
+        case allowanceSpent
         /// A request to its last byte, with its body unless that was streamed.
         case complete(RecordedRequest)
     }
@@ -54,6 +61,10 @@ struct RequestParser: Sendable {
                 guard let line = takeLine() else { return nil }
                 if line.isEmpty {
                     phase = try bodyPhase(of: request)
+                    if case .body(_, 0) = phase {
+                        request.isComplete = true
+                        phase = .body(request, 0)
+                    }
                     return .head(request)
                 } else {
                     request.headerFields.append(try parseField(line))
@@ -64,18 +75,20 @@ struct RequestParser: Sendable {
                 let taken = takeBody(upTo: rest)
                 phase = .body(request, rest - taken)
                 if let portion = takePortion() { return .portion(portion) }
-                guard taken == rest else { return nil }
-                return .complete(finish(request))
+                if taken == rest { return .complete(finish(request)) }
+                return isAllowanceSpent ? .allowanceSpent : nil
 
             case .chunkSize(let request):
                 guard let line = takeLine() else { return nil }
                 let size = try parseChunkSize(line)
+                if size > 0 { chunkSizes.append(size) }
                 phase = size == 0 ? .trailers(request) : .chunk(request, size)
 
             case .chunk(let request, let rest):
                 let taken = takeBody(upTo: rest)
                 phase = taken == rest ? .chunkEnd(request) : .chunk(request, rest - taken)
                 if let portion = takePortion() { return .portion(portion) }
+                if isAllowanceSpent { return .allowanceSpent }
                 guard taken == rest else { return nil }
 
             case .chunkEnd(let request):
@@ -83,9 +96,11 @@ struct RequestParser: Sendable {
                 guard end == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }
                 phase = .chunkSize(request)
 
-            case .trailers(let request):
+            case .trailers(var request):
                 guard let line = takeLine() else { return nil }
                 if line.isEmpty { return .complete(finish(request)) }
+                request.trailerFields.append(try parseField(line))
+                phase = .trailers(request)
             }
         }
     }
@@ -94,6 +109,21 @@ struct RequestParser: Sendable {
     mutating func takeExpectation() -> Bool {
         defer { isContinueExpected = false }
         return isContinueExpected && bytes.isEmpty
+    }
+
+    /// Does not ask the client to continue, whatever it waits for.
+    mutating func ignoreExpectation() {
+        isContinueExpected = false
+    }
+
+    /// The request whose body is being read, with what has arrived of that; nil when there is none.
+    var incompleteRequest: RecordedRequest? {
+        switch phase {
+        case .requestLine, .fields: nil
+        case .body(let request, _), .chunkSize(let request), .chunk(let request, _), .chunkEnd(let request),
+            .trailers(let request):
+            filled(request)
+        }
     }
 }
 
@@ -109,22 +139,39 @@ extension RequestParser {
     }
 
     private mutating func finish(_ request: RecordedRequest) -> RecordedRequest {
-        var request = request
-        request.body = body
-        request.bodyByteCount = bodyByteCount
+        var request = filled(request)
+        request.isComplete = true
         phase = .requestLine
         body = Data()
         bodyByteCount = 0
+        bodyAllowance = nil
+        chunkSizes = []
         isBodyStreamed = false
         isContinueExpected = false
         return request
     }
 
-    private func parseRequestLine(_ line: String) throws(MalformedRequest) -> RecordedRequest {
+    private func filled(_ request: RecordedRequest) -> RecordedRequest {
+        var request = request
+        request.body = body
+        request.bodyByteCount = bodyByteCount
+        request.chunkSizes = chunkSizes
+        return request
+    }
+
+    private var isAllowanceSpent: Bool {
+        bodyAllowance == 0
+    }
+
+    private mutating func parseRequestLine(_ line: String) throws(MalformedRequest) -> RecordedRequest {
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2] == "HTTP/1.1", let method = HTTPRequest.Method(rawValue: String(parts[0]))
         else { throw MalformedRequest(line) }
-        return RecordedRequest(method: method, target: parts[1].withoutOrigin, connection: connection)
+        requestCount += 1
+        var request = RecordedRequest(method: method, target: parts[1].withoutOrigin, connection: connection)
+        request.numberOnConnection = requestCount
+        request.isComplete = false
+        return request
     }
 
     private func parseField(_ line: String) throws(MalformedRequest) -> HTTPField {
@@ -134,7 +181,7 @@ extension RequestParser {
     }
 
     private mutating func bodyPhase(of request: RecordedRequest) throws(MalformedRequest) -> Phase {
-        isContinueExpected = request.headerFields[.expect]?.lowercased() == "100-continue"
+        isContinueExpected = request.expectsContinue
         switch (request.headerFields[.contentLength], request.headerFields[.transferEncoding]) {
         case (nil, nil):
             return .body(request, 0)
@@ -168,7 +215,8 @@ extension RequestParser {
 
     /// Moves bytes that are there to the body, as many as belong to it and as it may keep, and answers how many there were.
     private mutating func takeBody(upTo count: Int) -> Int {
-        let taken = min(count, bytes.count)
+        let taken = min(count, bytes.count, bodyAllowance ?? .max)
+        if let bodyAllowance { self.bodyAllowance = bodyAllowance - taken }
         let kept = isBodyStreamed ? taken : min(taken, max(0, bodyLimit - body.count))
         body.append(contentsOf: bytes[..<kept])
         bodyByteCount += taken

@@ -1,70 +1,102 @@
 #if TestServer
+import HTTPTypes
 import Synchronization
 
 /// Knows the script, decides who answers, and keeps the record: everything that the connections of a server share.
 final class Switchboard: Sendable {
     /// How many bytes of each body are kept.
     let bodyLimit: Int
+    /// Lets the time of every delay pass.
+    let clock: any Clock<Duration>
     private let state = Mutex(State())
 
-    init(bodyLimit: Int) {
+    init(bodyLimit: Int, clock: any Clock<Duration>) {
         self.bodyLimit = bodyLimit
+        self.clock = clock
     }
 
+    /// Reads or changes the script.
+    func withScript<Result: Sendable>(_ body: (inout Script) -> Result) -> Result {
+        state.withLock { body(&$0.script) }
+    }
+
+    /// Reads or changes the record.
+    func withRecord<Result: Sendable>(_ body: (inout Record) -> Result) -> Result {
+        state.withLock { body(&$0.record) }
+    }
+}
+
+extension Switchboard {
     /// Takes a request that has arrived and says who answers it.
     func admit(_ request: RecordedRequest) -> Exchange {
-        let (exchange, arrivals) = state.withLock { $0.admit(request) }
-        for arrival in arrivals { arrival.open() }
-        return exchange
+        open(state.withLock { $0.admit(request) })
     }
 
     /// Takes a request whose body is still to come, if the route that would answer it does so at the head.
     func admit(atHead request: RecordedRequest) -> Exchange? {
-        guard let (exchange, arrivals) = state.withLock({ $0.admit(atHead: request) }) else { return nil }
-        for arrival in arrivals { arrival.open() }
-        return exchange
+        state.withLock { $0.script.answersAtHead(request) ? $0.admit(request) : nil }.map(open)
+    }
+
+    /// Takes the response to a request whose body is still to come, if it says how that is received.
+    func claimResponse(atHead request: RecordedRequest) -> Script.Claim? {
+        state.withLock { $0.script.claimResponse(to: request) }
+    }
+
+    /// Takes a request, complete or not, that has its response already.
+    func admit(_ request: RecordedRequest, with claim: Script.Claim) -> Exchange {
+        open(state.withLock { $0.admit(request, with: claim) })
+    }
+
+    private func open(_ admission: (Exchange, gates: [Gate])) -> Exchange {
+        for gate in admission.gates { gate.open() }
+        return admission.0
     }
 
     /// Stops counting an exchange as active; later calls for the same one change nothing.
     func finish(_ exchange: Exchange) {
         state.withLock { $0.finish(exchange.id) }
     }
+}
 
-    /// Counts a new connection, and answers its number.
-    func addConnection() -> Int {
-        state.withLock { $0.addConnection() }
+extension Switchboard {
+    /// Returns the answer to a request; an error of its handler, and that nobody scripted one, become answers too.
+    func response(for exchange: Exchange) async -> TestResponse {
+        let request = exchange.request
+        do {
+            guard let response = try await exchange.answer.handler(request) else { return unscripted(request) }
+            guard response.actsOnRequest, !exchange.answer.isKnownAtHead else { return response }
+            return failure(
+                """
+                The answer to \(request.method) \(request.path) says how the request is received, and was only known after that: \
+                use routeAtHead(…), enqueue(…) or route(…, responses: …).
+                """,
+                of: request
+            )
+        } catch {
+            let text = "The handler of \(request.method) \(request.path) threw \(error)."
+            // A handler whose client has gone, or whose server stops, is cancelled, which is no mistake of the script.
+            if Task.isCancelled { return .text(text, status: .internalServerError) }
+            return failure(text, of: request)
+        }
     }
 
-    /// Counts a connection as closed.
-    func removeConnection(_ number: Int) {
-        for departure in state.withLock({ $0.removeConnection(number) }) { departure.open() }
+    private func failure(_ text: String, of request: RecordedRequest) -> TestResponse {
+        withRecord { $0.addMiss("\(request) got 500: \(text)") }
+        return .text(text, status: .internalServerError)
     }
 
-    /// Lets everybody go who waits for requests: none will come any more.
-    func close() {
-        for arrival in state.withLock({ $0.close() }) { arrival.open() }
+    private func unscripted(_ request: RecordedRequest) -> TestResponse {
+        let methods = state.withLock { state in
+            state.record.addMiss("\(request) got 501: nobody scripted it")
+            return state.script.methods(for: request)
+        }
+        var text = "Nobody scripted \(request.method) \(request.path): add a route or enqueue a response."
+        if !methods.isEmpty { text += " This path is scripted for \(methods.joined(separator: ", "))." }
+        return .text(text, status: .notImplemented)
     }
 }
 
 extension Switchboard {
-    func add(_ route: Route) {
-        state.withLock { $0.routes.append(route) }
-    }
-
-    func enqueue(_ responses: [TestResponse]) {
-        state.withLock { $0.queue += responses }
-    }
-}
-
-extension Switchboard {
-    var requests: [RecordedRequest] {
-        state.withLock { $0.requests }
-    }
-
-    func forgetRequests() {
-        state.withLock { $0.forgetRequests() }
-    }
-
     var activeRequests: Int {
         state.withLock { $0.active.count }
     }
@@ -81,6 +113,16 @@ extension Switchboard {
         state.withLock { $0.openConnections.count }
     }
 
+    /// Counts a new connection, and answers its number and what is done to it.
+    func addConnection() -> (Int, TestServer.ConnectionEffect) {
+        state.withLock { $0.addConnection() }
+    }
+
+    /// Counts a connection as closed.
+    func removeConnection(_ number: Int) {
+        for departure in state.withLock({ $0.removeConnection(number) }) { departure.open() }
+    }
+
     /// Opens a gate when no more than a number of connections are open, at once if that is so.
     func open(_ departure: Gate, atOpenConnections count: Int) {
         if state.withLock({ $0.expectDepartures(to: count, departure) }) { departure.open() }
@@ -88,32 +130,34 @@ extension Switchboard {
 
     /// Opens a gate when a number of requests have arrived, at once if they have.
     func open(_ arrival: Gate, afterRequests count: Int) {
-        if state.withLock({ $0.expect(count, arrival) }) { arrival.open() }
+        if state.withLock({ $0.record.expect(count, arrival) }) { arrival.open() }
     }
 
-    func forget(_ arrival: Gate) {
-        state.withLock { $0.forget(arrival) }
+    func forget(_ gate: Gate) {
+        state.withLock { $0.forget(gate) }
+    }
+
+    /// Lets everybody go who waits for requests: none will come any more.
+    func close() {
+        for gate in state.withLock({ $0.record.close() }) { gate.open() }
     }
 }
 
 extension Switchboard {
     private struct State {
-        var routes: [Route] = []
-        var queue: [TestResponse] = []
-        private(set) var requests: [RecordedRequest] = []
+        var script = Script()
+        var record = Record()
         private var lastID = 0
         private(set) var active: Set<Int> = []
         private(set) var peak = 0
         private(set) var acceptedConnections = 0
         private(set) var openConnections: Set<Int> = []
         private var departures: [(count: Int, gate: Gate)] = []
-        private var arrivals: [(count: Int, gate: Gate)] = []
-        private var isClosed = false
 
-        mutating func addConnection() -> Int {
+        mutating func addConnection() -> (Int, TestServer.ConnectionEffect) {
             acceptedConnections += 1
             openConnections.insert(acceptedConnections)
-            return acceptedConnections
+            return (acceptedConnections, script.takeEffect(ofConnection: acceptedConnections))
         }
 
         /// Returns the gates that have to be opened.
@@ -132,63 +176,37 @@ extension Switchboard {
         }
 
         /// Records a request; returns its exchange and the gates that have to be opened.
-        mutating func admit(_ request: RecordedRequest) -> (Exchange, [Gate]) {
+        mutating func admit(_ request: RecordedRequest) -> (Exchange, gates: [Gate]) {
+            admit(request, script.takeAnswer(to: request))
+        }
+
+        mutating func admit(_ request: RecordedRequest, with claim: Script.Claim) -> (Exchange, gates: [Gate]) {
+            let response = claim.response
+            return admit(
+                request,
+                Script.Answer(handler: { _ in response }, parameters: claim.parameters, isKnownAtHead: true)
+            )
+        }
+
+        private mutating func admit(
+            _ request: RecordedRequest,
+            _ answer: Script.Answer
+        ) -> (Exchange, gates: [Gate]) {
             lastID += 1
-            var exchange = Exchange(id: lastID, request: request, handler: Exchange.unscripted)
-            if !queue.isEmpty {
-                let response = queue.removeFirst()
-                exchange.handler = { _ in response }
-            } else if let (route, parameters) = newestMatch(for: request) {
-                exchange.handler = route.handler
-                exchange.request.parameters = parameters
-            }
-            requests.append(exchange.request)
-            active.insert(exchange.id)
+            var request = request
+            request.parameters = answer.parameters
+            active.insert(lastID)
             peak = max(peak, active.count)
-            return (exchange, takeArrivals(upTo: requests.count))
-        }
-
-        mutating func admit(atHead request: RecordedRequest) -> (Exchange, [Gate])? {
-            guard queue.isEmpty, newestMatch(for: request)?.0.answersAtHead == true else { return nil }
-            return admit(request)
-        }
-
-        mutating func forgetRequests() {
-            requests = []
+            return (Exchange(id: lastID, request: request, answer: answer), record.add(request))
         }
 
         mutating func finish(_ id: Int) {
             active.remove(id)
         }
 
-        /// Answers whether the gate may open now.
-        mutating func expect(_ count: Int, _ gate: Gate) -> Bool {
-            if isClosed || requests.count >= count { return true }
-            arrivals.append((count, gate))
-            return false
-        }
-
         mutating func forget(_ gate: Gate) {
-            arrivals.removeAll { $0.gate === gate }
+            record.forget(gate)
             departures.removeAll { $0.gate === gate }
-        }
-
-        mutating func close() -> [Gate] {
-            isClosed = true
-            return takeArrivals(upTo: .max)
-        }
-
-        private func newestMatch(for request: RecordedRequest) -> (Route, [String: String])? {
-            for route in routes.reversed() {
-                if let parameters = route.parameters(of: request) { return (route, parameters) }
-            }
-            return nil
-        }
-
-        private mutating func takeArrivals(upTo count: Int) -> [Gate] {
-            let due = arrivals.filter { $0.count <= count }
-            arrivals.removeAll { $0.count <= count }
-            return due.map(\.gate)
         }
     }
 }

@@ -17,6 +17,12 @@ struct RawClient: Sendable {
         socket = try await .connected(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)))
     }
 
+    /// Connects without a suspension, so that a server that ends the connection at once is too late to end the connecting.
+    init(connectedAtOnceTo server: TestServer) async throws {
+        let pool = try await EventLoop.pool
+        socket = try .connectedAtOnce(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)), in: pool)
+    }
+
     func send(_ text: String) async throws {
         try await socket.write(Data(text.utf8))
     }
@@ -104,6 +110,20 @@ extension RawClient {
 }
 
 extension LoopbackSocket {
+    fileprivate static func connectedAtOnce(
+        to address: some SocketAddress,
+        in pool: EventLoop.Pool
+    ) throws -> LoopbackSocket {
+        let socket = try Socket(domain: Int32(address.family), type: .stream)
+        do {
+            try socket.connect(to: address)
+            return LoopbackSocket(try AsyncSocket(socket: socket, pool: pool), pool: pool)
+        } catch {
+            try? socket.close()
+            throw error
+        }
+    }
+
     fileprivate static func connected(to address: some SocketAddress) async throws -> LoopbackSocket {
         let pool = try await EventLoop.pool
         let socket = try Socket(domain: Int32(address.family), type: .stream)

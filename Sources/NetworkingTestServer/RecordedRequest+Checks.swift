@@ -1,0 +1,98 @@
+#if TestServer
+#if canImport(FoundationEssentials)
+private import FoundationEssentials
+#else
+private import Foundation
+#endif
+public import HTTPTypes
+
+extension RecordedRequest {
+    /// The body as text, in UTF-8; bytes that are none are replaced.
+    public var text: String {
+        String(decoding: body, as: UTF8.self)
+    }
+
+    /// Decodes the body as JSON.
+    ///
+    /// - Parameter type: What to decode.
+    /// - Returns: The value.
+    /// - Throws: A ``TestServerError`` that names the request and says where the body differs, without what is in it.
+    public func json<Value: Decodable>(as type: Value.Type = Value.self) throws(TestServerError) -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: body)
+        } catch {
+            throw TestServerError(
+                kind: .unexpectedRequest,
+                description: "The body of \(self) is not the JSON of a \(type): \(Self.reason(of: error))."
+            )
+        }
+    }
+
+    /// Checks what the request is.
+    ///
+    /// ```swift
+    /// try await server.takeRequest().expect(.post, "/users", headerFields: [.contentType: "application/json"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - method: The method, nil for any.
+    ///   - path: A pattern as in ``TestServer/route(_:_:times:handler:)``, nil for any.
+    ///   - headerFields: Fields that have to be among those of the request, with these values.
+    ///   - text: The body, nil for any.
+    /// - Returns: The request, for further checks.
+    /// - Throws: A ``TestServerError`` that lists everything that differs; the values of secret fields are not shown.
+    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    @discardableResult
+    public func expect(
+        _ method: HTTPRequest.Method? = nil,
+        _ path: String? = nil,
+        headerFields: HTTPFields = [:],
+        text: String? = nil
+    ) throws(TestServerError) -> RecordedRequest {
+        var differences: [String] = []
+        if let method, method != self.method { differences.append("the method is not \(method)") }
+        if let path, PathPattern(path).parameters(in: self.path) == nil {
+            differences.append("the path is not \(path)")
+        }
+        for field in headerFields where !self.headerFields[values: field.name].contains(field.value) {
+            let values = self.headerFields[values: field.name]
+            differences.append("the field \(field.name) \(Self.difference(of: values, from: field))")
+        }
+        if let text, text != self.text {
+            differences.append("the body of \(bodyByteCount) bytes is not the text that was expected")
+        }
+        guard differences.isEmpty else {
+            throw TestServerError(
+                kind: .unexpectedRequest,
+                description: "\(self) is not what was expected:\n\(differences.numberedLines)"
+            )
+        }
+        return self
+    }
+
+    private static func difference(of values: [String], from field: HTTPField) -> String {
+        let isSecret = field.name.isSecret
+        if values.isEmpty { return isSecret ? "is missing" : "is missing, and is to be \"\(field.value)\"" }
+        if isSecret { return "has another value" }
+        return "is \(values.map { "\"\($0)\"" }.joined(separator: ", ")) and not \"\(field.value)\""
+    }
+
+    /// What is wrong with a body, by its keys and without its values.
+    private static func reason(of error: any Error) -> String {
+        func place(_ path: [any CodingKey]) -> String {
+            path.isEmpty
+                ? "at the top"
+                : "at " + path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+        }
+        return switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            "\(key.stringValue) is missing \(place(context.codingPath))"
+        case DecodingError.typeMismatch(let type, let context): "there is no \(type) \(place(context.codingPath))"
+        case DecodingError.valueNotFound(let type, let context):
+            "there is null and no \(type) \(place(context.codingPath))"
+        case DecodingError.dataCorrupted(let context): "what is \(place(context.codingPath)) cannot be read"
+        default: "\(error)"
+        }
+    }
+}
+#endif

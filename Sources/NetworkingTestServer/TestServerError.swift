@@ -1,0 +1,62 @@
+#if TestServer
+/// Says what keeps a ``TestServer`` from starting, or what did not go as the test had it scripted.
+public struct TestServerError: Error, Sendable, Hashable {
+    /// What kind of failure it is.
+    public let kind: Kind
+
+    /// The sentences that a test shows.
+    public let description: String
+
+    /// Names the kinds of failure.
+    public enum Kind: Sendable, Hashable {
+        /// Somebody else listens on the port.
+        case portTaken
+
+        /// The system does not let this user listen on the port.
+        case portForbidden
+
+        /// The request that was waited for did not arrive.
+        case noRequest
+
+        /// A request is not what the test expects: ``RecordedRequest/expect(_:_:headerFields:text:)``, ``RecordedRequest/json(as:)``.
+        case unexpectedRequest
+
+        /// A request was not taken, a response not used, or an answer not scripted: ``TestServer/verify()``.
+        case verificationFailed
+    }
+}
+
+extension TestServerError: CustomStringConvertible {
+    static func portTaken(_ port: Int) -> TestServerError {
+        TestServerError(
+            kind: .portTaken,
+            description: """
+                Port \(port) of 127.0.0.1 is taken: another process, or another test of this one, listens there. Leave the port out \
+                for a free one, or end whoever has it.
+                """
+        )
+    }
+
+    static func portForbidden(_ port: Int) -> TestServerError {
+        TestServerError(
+            kind: .portForbidden,
+            description: """
+                The system does not let this user listen on port \(port) of 127.0.0.1. Choose one above 1023, or leave the port out \
+                for a free one.
+                """
+        )
+    }
+
+    static func noRequest(_ sentence: String, _ requests: [RecordedRequest]) -> TestServerError {
+        let list = requests.isEmpty ? " Nothing has arrived." : " What has arrived:\n\(requests.numberedLines)"
+        return TestServerError(kind: .noRequest, description: sentence + list)
+    }
+}
+
+extension Sequence {
+    /// One line for each, with its number.
+    var numberedLines: String {
+        enumerated().map { "  \($0 + 1). \($1)" }.joined(separator: "\n")
+    }
+}
+#endif

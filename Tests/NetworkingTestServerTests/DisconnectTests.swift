@@ -1,0 +1,227 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+/// Exchanges that break off, at each point and in each way.
+@Suite(.timeLimit(.minutes(5)))
+struct DisconnectTests {
+    private static let upload = "POST /upload HTTP/1.1\r\nContent-Length: 10\r\n\r\n"
+    private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 10\r\n\r\n"
+
+    static let stages: [(TestResponse.Stage, String)] = [
+        (.responseStart, ""),
+        (.responseHead, head),
+        (.responseBody(after: 0), head),
+        (.responseBody(after: 4), head + "0123"),
+        (.responseBody(after: 10), head + "0123456789"),
+        (.responseBody(after: 11), head + "0123456789"),
+        (.responseEnd, head + "0123456789"),
+    ]
+
+    @Test(arguments: stages)
+    func aCloseComesBehindWhatWasSent(stage: TestResponse.Stage, sent: String) async throws {
+        try await withTestServer { server in
+            server.enqueue(.text("0123456789").disconnecting(.close, at: stage))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                let (text, isReset) = try await client.receiveToTheVeryEnd()
+                #expect(text == sent)
+                #expect(!isReset)
+            }
+            #expect(server.requests.map(\.isComplete) == [true])
+            #expect(server.activeRequests == 0)
+        }
+    }
+
+    @Test(arguments: stages)
+    func aResetComesBehindWhatWasSent(stage: TestResponse.Stage, sent: String) async throws {
+        try await withTestServer { server in
+            let gate = Gate()
+            server.enqueue(.text("0123456789").disconnecting(.reset, at: stage, gate: gate))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                #expect(try await client.receive(sent.utf8.count) == sent)
+                gate.open()
+                let (rest, isReset) = try await client.receiveToTheVeryEnd()
+                #expect(rest.isEmpty)
+                #expect(isReset)
+            }
+        }
+    }
+
+    @Test(arguments: stages)
+    func aHalfCloseLeavesTheClientItsSide(stage: TestResponse.Stage, sent: String) async throws {
+        try await withTestServer { server in
+            server.enqueue(.text("0123456789").disconnecting(.halfClose, at: stage))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                #expect(try await client.receiveToEnd() == sent)
+                #expect(server.openConnections == 1)
+            }
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test(arguments: stages)
+    func aStallLastsUntilTheClientHangsUp(stage: TestResponse.Stage, sent: String) async throws {
+        try await withTestServer { server in
+            server.enqueue(.text("0123456789").disconnecting(.stall, at: stage))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                #expect(try await client.receive(sent.utf8.count) == sent)
+                try await server.waitForRequests(1)
+                #expect(server.openConnections == 1)
+            }
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test(arguments: [
+        (0, ""), (3, "5\r\nabc"), (5, "5\r\nabcde\r\n"), (6, "5\r\nabcde\r\n3\r\nf"), (8, "5\r\nabcde\r\n3\r\nfgh\r\n"),
+        (9, "5\r\nabcde\r\n3\r\nfgh\r\n0\r\n\r\n"),
+    ])
+    func aChunkThatIsCutAnnouncesAllThatItWasToHave(count: Int, sent: String) async throws {
+        try await withTestServer { server in
+            let response = TestResponse(body: .chunks(["abcde", "fgh"]))
+            server.enqueue(response.disconnecting(.close, at: .responseBody(after: count)))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                let text = try await client.receiveToEnd()
+                #expect(text == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + sent)
+            }
+        }
+    }
+
+    @Test func anEchoBreaksOffToo() async throws {
+        try await withTestServer { server in
+            server.routeAtHead(.post, "/upload") { _ in
+                TestResponse(body: .echo).disconnecting(.halfClose, at: .responseBody(after: 3))
+            }
+            try await withClient(of: server) { client in
+                try await client.send(Self.upload + "01234")
+                let text = try await client.receiveToEnd()
+                #expect(text == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n012\r\n")
+            }
+        }
+    }
+
+    /// The three ways in which an answer can be known when the head of its request arrives.
+    static let scripts: [@Sendable (TestServer, TestResponse) -> Void] = [
+        { server, response in server.enqueue(response) },
+        { server, response in server.route(.post, "/upload", responses: response) },
+        { server, response in server.routeAtHead(.post, "/upload") { _ in response } },
+    ]
+
+    @Test(arguments: scripts)
+    func theHeadOfARequestIsEnough(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
+        try await withTestServer { server in
+            script(server, TestResponse.ok.disconnecting(.close, at: .requestHead))
+            try await withClient(of: server) { client in
+                try await client.send(Self.upload)
+                #expect(try await client.receiveToEnd() == "")
+            }
+            let request = try #require(server.requests.first)
+            #expect(!request.isComplete)
+            #expect(request.body.isEmpty)
+            #expect(server.activeRequests == 0)
+        }
+    }
+
+    @Test(arguments: scripts)
+    func aRequestBreaksOffWithinItsBody(script: @Sendable (TestServer, TestResponse) -> Void) async throws {
+        try await withTestServer { server in
+            script(server, TestResponse.ok.disconnecting(.reset, at: .requestBody(after: 4)))
+            try await withClient(of: server) { client in
+                try await client.send(Self.upload + "012")
+                try await client.send("3")
+                let (text, isReset) = try await client.receiveToTheVeryEnd()
+                #expect(text.isEmpty)
+                #expect(isReset)
+            }
+            try await server.waitForOpenConnections(0)
+            #expect(server.requests.map(\.isComplete) == [false])
+        }
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 10\r\n\r\n0123456789", 4, "0123", false),
+        ("Content-Length: 3\r\n\r\n012", 4, "012", true),
+        ("Content-Length: 4\r\n\r\n0123", 4, "0123", true),
+        ("Transfer-Encoding: chunked\r\n\r\n3\r\n012\r\n3\r\n345\r\n", 4, "0123", false),
+        ("Transfer-Encoding: chunked\r\n\r\n4\r\n0123", 4, "0123", false),
+        ("Transfer-Encoding: chunked\r\n\r\n1\r\n0\r\n0\r\n\r\n", 4, "0", true),
+    ])
+    func recordsWhatHasArrivedUntilThen(
+        rest: String,
+        count: Int,
+        body: String,
+        isComplete: Bool
+    ) async throws {
+        try await withTestServer { server in
+            server.enqueue(TestResponse.ok.disconnecting(.halfClose, at: .requestBody(after: count)))
+            try await withClient(of: server) { client in
+                try await client.send("POST / HTTP/1.1\r\n" + rest)
+                #expect(try await client.receiveToEnd() == "")
+            }
+            let request = try #require(server.requests.first)
+            #expect(request.text == body)
+            #expect(request.bodyByteCount == body.utf8.count)
+            #expect(request.isComplete == isComplete)
+        }
+    }
+
+    /// Nobody reads the body, but nothing is sent either, and the server can stop.
+    @Test func aRequestThatStallsDoesNotKeepTheServerFromStopping() async throws {
+        let server = try await TestServer.start()
+        server.enqueue(TestResponse.ok.disconnecting(.stall, at: .requestBody(after: 2)))
+        var client = try await RawClient(to: server)
+        try await client.send(Self.upload + "01")
+        try await server.waitForRequests(1)
+        #expect(server.openConnections == 1)
+        await server.stop()
+        #expect(try await client.receiveToEnd() == "")
+        await client.close()
+    }
+
+    @Test func aRequestWithoutABodyThatStallsEndsWithItsClient() async throws {
+        try await withTestServer { server in
+            server.enqueue(TestResponse.ok.disconnecting(.stall, at: .requestHead))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                try await server.waitForRequests(1)
+            }
+            try await server.waitForOpenConnections(0)
+        }
+    }
+
+    @Test func anAnswerThatIsKnownTooLateSaysSo() async throws {
+        try await withTestServer { server in
+            server.route(.post, "/upload") { _ in .ok.disconnecting(.close, at: .requestHead) }
+            let answer = try await response(of: server, to: Self.upload + "0123456789")
+            #expect(answer.hasPrefix("HTTP/1.1 500 "))
+            #expect(
+                answer.hasSuffix(
+                    """
+                    The answer to POST /upload says how the request is received, and was only known after that: \
+                    use routeAtHead(…), enqueue(…) or route(…, responses: …).
+                    """
+                )
+            )
+            #expect(throws: TestServerError.self) { try server.verifyAllScripted() }
+        }
+    }
+
+    @Test func badScriptsAreRefused() async {
+        await #expect(processExitsWith: .failure) {
+            _ = TestResponse.ok.disconnecting(.close, at: .requestBody(after: 0))
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = TestResponse.ok.disconnecting(.close, at: .responseBody(after: -1))
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = TestResponse.raw("x").disconnecting(.close, at: .responseEnd)
+        }
+    }
+}
+#endif

@@ -1,0 +1,144 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+/// Answers and readers that take their time, on a clock that takes none.
+@Suite(.timeLimit(.minutes(5)))
+struct PaceTests {
+    /// Returns an answer as it was on the wire, and how long the server slept for it.
+    private func answer(
+        _ response: TestResponse,
+        to request: String = get("/")
+    ) async throws -> (text: String, sleeps: [Duration]) {
+        let clock = RecordingClock()
+        let text = try await withTestServer(clock: clock) { server in
+            server.enqueue(response.disconnecting(.close, at: .responseEnd))
+            return try await withClient(of: server) { client in
+                try await client.send(request)
+                return try await client.receiveToEnd()
+            }
+        }
+        return (text, clock.sleeps)
+    }
+
+    @Test(arguments: [(1, 9), (3, 3), (4, 2), (5, 1), (9, 1), (10, 0), (100, 0)])
+    func aThrottledBodyComesInPortions(byteCount: Int, pauses: Int) async throws {
+        let response = TestResponse.text("0123456789").throttled(to: byteCount, every: .milliseconds(100))
+        let (text, sleeps) = try await answer(response)
+        #expect(text.hasSuffix("\r\nContent-Length: 10\r\n\r\n0123456789"))
+        #expect(sleeps == Array(repeating: .milliseconds(100), count: pauses))
+    }
+
+    /// The portions go across the chunks, and count what is on the wire: two chunks of eight bytes, and an end of five.
+    @Test func theCodingOfAThrottledBodyCountsToo() async throws {
+        let body = TestResponse.Body.chunks(["abc", TestResponse.Chunk("def", delay: .seconds(1))])
+        let (text, sleeps) = try await answer(TestResponse(body: body).throttled(to: 8, every: .seconds(10)))
+        #expect(text.hasSuffix("\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"))
+        #expect(sleeps == [.seconds(11), .seconds(10)])
+    }
+
+    @Test func theHeadTheBodyAndTheTrailersAreLate() async throws {
+        let response = TestResponse.text("ab").preceded(by: .init(.earlyHints, delay: .seconds(1)))
+            .trailers([.eTag: "\"1\""]).delayed(head: .seconds(2), body: .seconds(3), trailers: .seconds(4))
+        let (text, sleeps) = try await answer(response)
+        #expect(text.hasSuffix("\r\n\r\n2\r\nab\r\n0\r\nETag: \"1\"\r\n\r\n"))
+        #expect(sleeps == [.seconds(1), .seconds(2), .seconds(3), .seconds(4)])
+    }
+
+    /// A slow server sends nothing early: what comes behind a delay is not there before it is over.
+    @Test func nothingComesBeforeItsDelayIsOver() async throws {
+        let clock = HeldClock()
+        try await withTestServer(clock: clock) { server in
+            server.enqueue(.text("body").delayed(body: .seconds(60)))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                let head = try await client.receive(through: "\r\n\r\n")
+                #expect(head.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                try await clock.asked.wait()
+                #expect(server.activeRequests == 1)
+                clock.pass.open()
+                #expect(try await client.receive(4) == "body")
+            }
+        }
+    }
+
+    /// The delay of a client that left, or of a server that stops, is cut short.
+    @Test func aDelayEndsWithItsClient() async throws {
+        let clock = HeldClock()
+        try await withTestServer(clock: clock) { server in
+            server.enqueue(TestResponse(delay: .seconds(60)))
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                try await clock.asked.wait()
+            }
+            try await server.waitForOpenConnections(0)
+            #expect(server.activeRequests == 0)
+        }
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 10\r\n\r\n0123456789", "0123456789", 3),
+        ("Content-Length: 0\r\n\r\n", "", 0),
+        ("Content-Length: 3\r\n\r\n012", "012", 0),
+        ("Transfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n0\r\n\r\n", "012345", 2),
+    ])
+    func aSlowReaderTakesABodyInPortions(rest: String, body: String, pauses: Int) async throws {
+        let clock = RecordingClock()
+        try await withTestServer(clock: clock) { server in
+            server.enqueue(.text("read").readingThrottled(to: 3, every: .seconds(5)))
+            let answer = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
+            #expect(answer.hasSuffix("\r\n\r\nread"))
+            #expect(server.requests.map(\.text) == [body])
+            #expect(server.requests.map(\.isComplete) == [true])
+        }
+        #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
+    }
+
+    /// A client is held back: what the server does not read fills the buffers of the system, and sending more waits.
+    @Test func aSlowReaderHoldsItsClientBack() async throws {
+        let clock = HeldClock()
+        let server = try await TestServer.start(clock: clock)
+        server.enqueue(.text("read").readingThrottled(to: 10_000, every: .seconds(5)))
+        let client = try await RawClient(to: server)
+        let sent = Gate()
+        async let sending: Void = {
+            // More than the buffers of a loopback connection hold.
+            let count = 16_000_000
+            try await client.send("POST / HTTP/1.1\r\nContent-Length: \(count)\r\n\r\n")
+            try await client.send(String(repeating: "x", count: count))
+            sent.open()
+        }()
+        try await clock.asked.wait()
+        #expect(server.requests.isEmpty)
+        await server.stop()
+        // Sending still waited when the server stopped, which resets what nobody has read.
+        try? await sending
+        #expect(!sent.isOpen)
+        await client.close()
+    }
+
+    @Test func aSlowReaderMayHangUpToo() async throws {
+        let clock = RecordingClock()
+        try await withTestServer(clock: clock) { server in
+            server.enqueue(
+                .ok.readingThrottled(to: 3, every: .seconds(1)).disconnecting(.halfClose, at: .requestBody(after: 7))
+            )
+            try await withClient(of: server) { client in
+                try await client.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789")
+                #expect(try await client.receiveToEnd() == "")
+            }
+            #expect(server.requests.map(\.text) == ["0123456"])
+        }
+        #expect(clock.sleeps == [.seconds(1), .seconds(1)])
+    }
+
+    @Test func badPacesAreRefused() async {
+        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.throttled(to: 0, every: .zero) }
+        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.throttled(to: 1, every: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.readingThrottled(to: 0, every: .zero) }
+        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.delayed(head: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = TestResponse.raw("x").throttled(to: 1, every: .zero) }
+    }
+}
+#endif

@@ -1,0 +1,87 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+/// Fixed ports, and servers that come back on theirs.
+@Suite(.timeLimit(.minutes(5)))
+struct PortTests {
+    @Test func aPortThatIsTakenIsNamed() async throws {
+        try await withTestServer { server in
+            let error = await #expect(throws: TestServerError.self) { try await TestServer.start(port: server.port) }
+            #expect(error?.kind == .portTaken)
+            #expect(
+                error?.description == """
+                    Port \(server.port) of 127.0.0.1 is taken: another process, or another test of this one, listens there. \
+                    Leave the port out for a free one, or end whoever has it.
+                    """
+            )
+        }
+    }
+
+    /// Connections that the server has closed hold the port for a while, which must not keep anybody off it.
+    @Test func aServerStartsOnThePortOfOneThatStopped() async throws {
+        let port = try await withTestServer { server in
+            server.enqueue(.ok)
+            _ = try await response(of: server, to: "GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+            return server.port
+        }
+        try await withTestServer(port: port) { server in
+            #expect(server.port == port)
+            server.enqueue(.text("second"))
+            let answer = try await response(of: server, to: get("/"))
+            #expect(answer.hasSuffix("second"))
+        }
+    }
+
+    @Test func aServerRestartsOnItsPort() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .text("\(server.acceptedConnections)") }
+            var kept = try await RawClient(to: server)
+            try await kept.send(get("/"))
+            _ = try await kept.receiveResponse()
+
+            await server.stop()
+            await #expect(throws: (any Error).self) { try await RawClient(to: server) }
+            try await server.restart()
+            #expect(try await kept.receiveToEnd() == "")
+            await kept.close()
+
+            let arrived = try await server.waitForRequests(1)
+            #expect(arrived.count == 1)
+            let answer = try await response(of: server, to: get("/"))
+            #expect(answer.hasSuffix("\r\n2"))
+            async let third = server.takeRequest(.get, "/third")
+            _ = try await response(of: server, to: get("/third"))
+            #expect(try await third.connection == 3)
+        }
+    }
+
+    @Test func restartingStopsAServerThatRuns() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .ok }
+            try await withClient(of: server) { client in
+                try await server.restart()
+                #expect(try await client.receiveToEnd() == "")
+            }
+            let answer = try await response(of: server, to: get("/"))
+            #expect(answer.hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    @Test func aServerCannotRestartOnAPortThatIsTakenMeanwhile() async throws {
+        let server = try await TestServer.start()
+        await server.stop()
+        try await withTestServer(port: server.port) { _ in
+            let error = await #expect(throws: TestServerError.self) { try await server.restart() }
+            #expect(error?.kind == .portTaken)
+        }
+        await server.stop()
+    }
+
+    @Test func portsThatAreNoneAreRefused() async {
+        await #expect(processExitsWith: .failure) { _ = try await TestServer.start(port: 65_536) }
+        await #expect(processExitsWith: .failure) { _ = try await TestServer.start(port: -1) }
+    }
+}
+#endif

@@ -1,0 +1,96 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+/// Routes that answer for a while, and what answers behind them.
+@Suite(.timeLimit(.minutes(5)))
+struct ScriptedRouteTests {
+    /// Sends requests in turn and returns the bodies of the answers.
+    private func bodies(of server: TestServer, to paths: String...) async throws -> [String] {
+        var bodies: [String] = []
+        for path in paths {
+            let answer = try await response(of: server, to: get(path))
+            bodies.append(String(answer[(answer.firstRange(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]))
+        }
+        return bodies
+    }
+
+    @Test func aRouteAnswersAsOftenAsItWasTold() async throws {
+        try await withTestServer { server in
+            server.route("/*") { _ in .text("fixture") }
+            let route = server.route(.get, "/a", times: 2) { _ in .text("test") }
+            #expect(route.uses == 0)
+            let answers = try await bodies(of: server, to: "/a", "/b", "/a", "/a")
+            #expect(answers == ["test", "fixture", "test", "fixture"])
+            #expect(route.uses == 2)
+        }
+    }
+
+    @Test func responsesComeInTurnAndTheLastOneStays() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/a", responses: .text("1"), .text("2"))
+            let answers = try await bodies(of: server, to: "/a", "/a", "/a")
+            #expect(answers == ["1", "2", "2"])
+        }
+    }
+
+    @Test func aRouteIsTakenBack() async throws {
+        try await withTestServer { server in
+            server.route("/a") { _ in .text("old") }
+            let route = server.route("/a") { _ in .text("new") }
+            let new = try await bodies(of: server, to: "/a")
+            #expect(new == ["new"])
+            route.remove()
+            route.remove()
+            let old = try await bodies(of: server, to: "/a")
+            #expect(old == ["old"])
+        }
+    }
+
+    @Test func theDispatcherAnswersWhatNoRouteDoes() async throws {
+        try await withTestServer { server in
+            server.dispatch { _ in .text("replaced") }
+            server.dispatch { request in request.path == "/nobody" ? nil : .text("dispatched \(request.path)") }
+            server.route("/route") { _ in .text("route") }
+            server.enqueue(.text("queue"))
+            let answers = try await bodies(of: server, to: "/route", "/route", "/a")
+            #expect(answers == ["queue", "route", "dispatched /a"])
+            let nobody = try await response(of: server, to: get("/nobody"))
+            #expect(nobody.hasPrefix("HTTP/1.1 501 "))
+        }
+    }
+
+    @Test func saysForWhichMethodsAPathIsScripted() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/users/:id") { _ in .ok }
+            server.route(.delete, "/users/*") { _ in .ok }
+            server.route(.get, "/users/*") { _ in .ok }
+            server.route(.put, "/other") { _ in .ok }
+            let answer = try await response(of: server, to: "OPTIONS /users/1 HTTP/1.1\r\n\r\n")
+            #expect(answer.hasSuffix("enqueue a response. This path is scripted for GET, DELETE."))
+        }
+    }
+
+    @Test func theQueueCanBeSeenAndCleared() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in .text("route") }
+            server.enqueue(.status(.notFound), .status(.gone))
+            #expect(server.queuedResponses.map(\.status) == [.notFound, .gone])
+            _ = try await response(of: server, to: get("/"))
+            #expect(server.queuedResponses.map(\.status) == [.gone])
+            server.enqueueConnections(.close)
+            server.clearQueue()
+            #expect(server.queuedResponses.isEmpty)
+            let answers = try await bodies(of: server, to: "/")
+            #expect(answers == ["route"])
+        }
+    }
+
+    @Test func badRoutesAreRefused() async {
+        await #expect(processExitsWith: .failure) {
+            try await withTestServer { _ = $0.route("/", times: 0) { _ in .ok } }
+        }
+    }
+}
+#endif

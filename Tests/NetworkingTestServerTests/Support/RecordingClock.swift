@@ -1,0 +1,45 @@
+#if TestServer
+import Synchronization
+
+/// Lets every sleep end at once and writes down how long it was to be, so that a test of delays takes no time.
+final class RecordingClock: Clock, Sendable {
+    typealias Duration = Swift.Duration
+
+    struct Instant: InstantProtocol {
+        var offset = Duration.zero
+
+        func advanced(by duration: Duration) -> Instant {
+            Instant(offset: offset + duration)
+        }
+
+        func duration(to other: Instant) -> Duration {
+            other.offset - offset
+        }
+
+        static func < (left: Instant, right: Instant) -> Bool {
+            left.offset < right.offset
+        }
+    }
+
+    private let state = Mutex((now: Instant(), sleeps: [Duration]()))
+
+    var now: Instant {
+        state.withLock { $0.now }
+    }
+
+    let minimumResolution = Duration.nanoseconds(1)
+
+    /// How long each sleep was to be.
+    var sleeps: [Duration] {
+        state.withLock { $0.sleeps }
+    }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try Task.checkCancellation()
+        state.withLock { state in
+            state.sleeps.append(state.now.duration(to: deadline))
+            state.now = max(state.now, deadline)
+        }
+    }
+}
+#endif

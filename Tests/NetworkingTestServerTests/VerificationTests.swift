@@ -1,0 +1,200 @@
+#if TestServer
+import HTTPTypes
+import NetworkingTestServer
+import Testing
+
+/// Checks of what arrived, and that each one fails when it should.
+@Suite(.timeLimit(.minutes(5)))
+struct VerificationTests {
+    /// Returns what a check says, and fails the test when it says nothing.
+    private func complaint(of check: () throws -> Void) throws -> String {
+        let error = #expect(throws: TestServerError.self) { try check() }
+        return try #require(error).description
+    }
+
+    /// A whole test: what goes wrong first, what is asked for again, and that nothing else was.
+    @Test func aTestIsAConversation() async throws {
+        try await withTestServer { server in
+            server.enqueueConnections(.reset)
+            server.route(
+                .get,
+                "/report",
+                responses: .text("never all of it").disconnecting(.close, at: .responseBody(after: 5)),
+                .text("done").preceded(by: .earlyHints("</style.css>; rel=preload")).trailers([.eTag: "\"1\""])
+            )
+            var answers: [String] = []
+            for _ in 1...3 {
+                // A client that connects while the server resets may fail at that already.
+                guard var client = try? await RawClient(to: server) else { continue }
+                try? await client.send(get("/report"))
+                answers.append((try? await client.receive(through: "\"1\"\r\n\r\n")) ?? "")
+                await client.close()
+            }
+            #expect(answers.last?.hasSuffix("4\r\ndone\r\n0\r\nETag: \"1\"\r\n\r\n") == true)
+            for _ in 1...2 { try await server.takeRequest().expect(.get, "/report") }
+            try server.verify()
+        }
+    }
+
+    @Test func requestsAreTakenInTurn() async throws {
+        try await withTestServer { server in
+            server.route("/*") { _ in .ok }
+            async let first = server.takeRequest()
+            for path in ["/1", "/2", "/3"] { _ = try await response(of: server, to: get(path)) }
+            #expect(try await first.path == "/1")
+            let third = try await server.takeRequest(.get, "/3")
+            #expect(third.path == "/3")
+            let second = try await server.takeRequest()
+            #expect(second.path == "/2")
+            try server.verifyAllClaimed()
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test func eachOfSeveralTakersGetsARequestOfItsOwn() async throws {
+        try await withTestServer { server in
+            server.route("/*") { _ in .ok }
+            async let first = server.takeRequest()
+            async let second = server.takeRequest()
+            _ = try await response(of: server, to: get("/1"))
+            _ = try await response(of: server, to: get("/2"))
+            #expect(try await Set([first.path, second.path]) == ["/1", "/2"])
+        }
+    }
+
+    @Test func aTakerCanBeCancelled() async throws {
+        try await withTestServer { server in
+            let taking = Task { try await server.takeRequest() }
+            let patient = Task { try await server.takeRequest(within: .seconds(600)) }
+            taking.cancel()
+            patient.cancel()
+            await #expect(throws: CancellationError.self) { try await taking.value }
+            await #expect(throws: CancellationError.self) { try await patient.value }
+        }
+    }
+
+    @Test func aTakerLosesItsPatience() async throws {
+        try await withTestServer(clock: RecordingClock()) { server in
+            server.route("/*") { _ in .ok }
+            _ = try await response(of: server, to: get("/other"))
+            let error = await #expect(throws: TestServerError.self) {
+                try await server.takeRequest(.post, "/users", within: .seconds(3))
+            }
+            #expect(error?.kind == .noRequest)
+            #expect(
+                error?.description == """
+                    The patience of 3.0 seconds was over before a request POST /users arrived. What has arrived:
+                      1. GET /other (connection 1, request 1)
+                    """
+            )
+        }
+    }
+
+    @Test func aPatientTakerGetsWhatComes() async throws {
+        try await withTestServer(clock: HeldClock()) { server in
+            server.route("/*") { _ in .ok }
+            async let taken = server.takeRequest(within: .seconds(3))
+            _ = try await response(of: server, to: get("/1"))
+            #expect(try await taken.path == "/1")
+        }
+    }
+
+    @Test func aTakerDoesNotWaitForAServerThatStopped() async throws {
+        let server = try await TestServer.start()
+        let taking = Task { try await server.takeRequest() }
+        await server.stop()
+        for _ in 0..<2 {
+            let error = await #expect(throws: TestServerError.self) { try await taking.value }
+            #expect(error?.description == "The server stopped before any request arrived. Nothing has arrived.")
+        }
+        await #expect(throws: TestServerError.self) { try await server.takeRequest() }
+    }
+
+    @Test func saysWhatNobodyTook() async throws {
+        try await withTestServer { server in
+            server.route("/*") { _ in .ok }
+            try await withClient(of: server) { client in
+                for request in [get("/1"), "POST /2?token=t&page=3 HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"] {
+                    try await client.send(request)
+                    _ = try await client.receiveResponse()
+                }
+            }
+            try server.verifyAllUsed()
+            try server.verifyAllScripted()
+            let expected = """
+                Nobody took what arrived:
+                  1. GET /1 (connection 1, request 1)
+                  2. POST /2?token=<redacted>&page=3, 4 bytes (connection 1, request 2)
+                Take each request with takeRequest(), or call forgetRequests() where they do not matter.
+                """
+            #expect(try complaint { try server.verifyAllClaimed() } == expected)
+            #expect(try complaint { try server.verify() } == expected)
+            server.forgetRequests()
+            try server.verify()
+        }
+    }
+
+    @Test func saysWhatNobodyUsed() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/unlimited") { _ in .ok }
+            server.route(.get, "/users/:id", times: 3) { _ in .ok }
+            server.route(.get, "/report", responses: .status(.accepted), .ok)
+            _ = try await response(of: server, to: get("/users/1"))
+            _ = try await response(of: server, to: get("/report"))
+            server.enqueue(.status(.notFound), .hangUp, .reset)
+            server.enqueueConnections(.stall)
+            server.onConnection(7, .close)
+            server.forgetRequests()
+            let expected = """
+                Nobody asked for what was scripted:
+                  1. a queued response: 404 Not Found
+                  2. a queued response: a hang-up
+                  3. a queued response: a raw answer
+                  4. a queued connection: stall
+                  5. connection 7: close
+                  6. the route GET /users/:id, 2 times more
+                  7. the route GET /report, once more
+                Script only what the client is meant to ask for, or call clearQueue() where it does not matter.
+                """
+            #expect(try complaint { try server.verifyAllUsed() } == expected)
+            #expect(try complaint { try server.verify() } == expected)
+        }
+    }
+
+    @Test func saysWhatNobodyScripted() async throws {
+        struct Broken: Error {}
+        try await withTestServer { server in
+            server.route("/broken") { _ in throw Broken() }
+            _ = try await response(of: server, to: get("/nobody"))
+            _ = try await response(of: server, to: get("/broken"))
+            _ = try await response(of: server, to: "nonsense\r\n\r\n")
+            server.forgetRequests()
+            let expected = """
+                The script had no answer to what arrived:
+                  1. GET /nobody (connection 1, request 1) got 501: nobody scripted it
+                  2. GET /broken (connection 2, request 1) got 500: The handler of GET /broken threw Broken().
+                  3. bytes on connection 3 got 400: they are not a request
+                Add a route or enqueue a response for a request that is meant to come.
+                """
+            #expect(try complaint { try server.verifyAllScripted() } == expected)
+            #expect(try complaint { try server.verify() } == expected)
+        }
+    }
+
+    /// A client that hangs up cancels its handler, which is no mistake of the script.
+    @Test func aHandlerThatWasCancelledIsNoMiss() async throws {
+        try await withTestServer { server in
+            server.route("/") { _ in
+                try await Gate().wait()
+                return .ok
+            }
+            try await withClient(of: server) { client in
+                try await client.send(get("/"))
+                try await server.waitForRequests(1)
+            }
+            try await server.waitForOpenConnections(0)
+            try server.verifyAllScripted()
+        }
+    }
+}
+#endif
