@@ -2,7 +2,7 @@
 /// occur twice and every digit of a number stay.
 ///
 /// It keeps its place in an array and not on the call stack, so that no depth of nesting can overflow that.
-struct JSONRedactor {
+package struct JSONRedactor {
     /// How the document is written.
     enum Layout {
         /// Without any space.
@@ -61,6 +61,12 @@ struct JSONRedactor {
             guard !redactor.hasHidden || String(validating: source, as: UTF8.self) != nil else { return nil }
             return (text, redactor.hasHidden)
         }
+    }
+
+    /// The place of the first byte that makes a text no JSON document; nil for one.
+    package static func fault(in source: [UInt8]) -> Int? {
+        var redactor = JSONRedactor(source, layout: .compact) { _ in false }
+        return redactor.run() ? nil : min(redactor.position, source.count)
     }
 
     // MARK: The document

@@ -1,0 +1,42 @@
+extension HAR {
+    /// What a cassette says of itself.
+    package struct Cassette: Sendable, Hashable {
+        /// The number of the format.
+        package var format: Int64
+
+        package init(format: Int64) {
+            self.format = format
+        }
+    }
+
+    /// What a cassette says of an entry.
+    package struct Tape: Sendable, Hashable {
+        /// For whom it was made: the users of the recording are counted from 1.
+        package var principal: Int64
+
+        package init(principal: Int64) {
+            self.principal = principal
+        }
+    }
+}
+
+extension HAR.Cassette: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case format
+    }
+
+    package init(from decoder: any Decoder) throws {
+        // One that does not say what it is, is of no format that there ever was.
+        self.init(format: try decoder.container(keyedBy: CodingKeys.self).integer(.format) ?? 0)
+    }
+}
+
+extension HAR.Tape: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case principal
+    }
+
+    package init(from decoder: any Decoder) throws {
+        self.init(principal: try decoder.container(keyedBy: CodingKeys.self).decode(Int64.self, forKey: .principal))
+    }
+}

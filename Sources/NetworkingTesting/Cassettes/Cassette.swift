@@ -1,0 +1,332 @@
+import Networking
+import NetworkingHAR
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A recording of what a stack sent and got, in a file: the first run of a test makes it, and those after that replay it.
+///
+/// ```swift
+/// @Test func user() async throws {
+///     try await withCassette(at: fixtures.appending(path: "user.har"), mode: .once) { cassette in
+///         let network = URLSession.shared.cassette(cassette).server(authority: "api.example.com")
+///
+///         let (user, _) = try await network.value(.user(id: 42))
+///
+///         #expect(user.name == "Emily")
+///     }
+/// }
+/// ```
+///
+/// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are hidden before anything
+/// is kept, while the caller that records gets the real response. Bodies are kept decoded: as text where they are text, else as base64.
+/// Each redirect is an interaction of its own. Failures without a response, and what a caller gave up, are not recorded.
+///
+/// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are told apart by the
+/// order in which they first appear, and no id is written. An interaction whose caller is cancelled before it has the response can be
+/// replayed again.
+///
+/// One cassette at a time may write a file, in all processes, for which it holds a file beside it; those that only read do not
+/// conflict. What was recorded is saved by ``finish()``, in one step, and by nothing else. Archives of other tools can be replayed
+/// with ``Mode/none``.
+public final class Cassette: Sendable {
+    /// The file.
+    public let url: URL
+    /// What it does with requests.
+    public let mode: Mode
+    let options: Options
+    /// What was in the file.
+    let tape: Tape
+    private let file: CassetteFile
+    /// The right to write; nil for one that only replays.
+    private let lock: CassetteLock?
+    let state: Mutex<State>
+
+    /// What was in the file; nothing where there was none.
+    struct Tape: Sendable {
+        var content: CassetteFile.Content?
+        var interactions: [Interaction] = []
+        var facts: [CassetteFacts] = []
+    }
+
+    /// Opens a cassette.
+    ///
+    /// - Parameters:
+    ///   - url: The file. Its folder is made when there is something to record.
+    ///   - mode: What it does with requests.
+    ///   - options: How it compares, hides, keeps and plays.
+    /// - Throws: ``CassetteError`` for a file that cannot be used: one that is not there in mode ``Mode/none``, that is damaged, of another
+    ///   format, or being recorded elsewhere; for a folder that must not be written; for somebody else's archive, where it might be written.
+    public init(at url: URL, mode: Mode, options: Options = Options()) throws(CassetteError) {
+        guard url.isFileURL else {
+            throw CassetteError(
+                reason:
+                    "A cassette is a file, and a URL of the scheme \(url.scheme ?? "none") names none. Use URL(filePath:)."
+            )
+        }
+        let file = CassetteFile(path: url.path)
+        var content = try file.read()
+        var lock: CassetteLock?
+        if mode.mayWrite(isThere: content != nil, options) {
+            lock = try CassetteLock(of: file.path)
+            // Somebody may have written it until a moment ago.
+            content = try file.read()
+            if !mode.mayWrite(isThere: content != nil, options) {
+                lock?.release()
+                lock = nil
+            } else if let content {
+                try file.checkIsOurs(content)
+            }
+        }
+        guard content != nil || mode != .none else {
+            throw CassetteError(
+                reason: "There is no cassette at \(file.name), and mode .none records nothing. "
+                    + "Record it with mode .once where the server can be reached, and check the path."
+            )
+        }
+        if let content, mode != .all { try file.check(content) }
+        self.url = url
+        self.mode = mode
+        self.options = options
+        self.file = file
+        self.lock = lock
+        tape = Tape(content, options)
+        state = Mutex(State(count: tape.interactions.count))
+    }
+
+    deinit {
+        let count = state.withLock { $0.isFinished ? 0 : $0.recordedCount }
+        if count > 0 {
+            NetworkEnvironment.current.warn(
+                "\(count) interactions for the cassette \(file.name) are lost: finish() was not called."
+            )
+        }
+    }
+
+    /// The interactions that the file has, or will have when it is saved.
+    public var interactions: [Interaction] {
+        entries(of: state.withLock { $0 }).map { Interaction($0, isForeign: isForeign) }
+    }
+
+    /// The interactions that were read from the file and that nobody has asked for yet.
+    ///
+    /// None in mode ``Mode/all``, which replaces them.
+    public var unused: [Interaction] {
+        guard mode != .all else { return [] }
+        let state = state.withLock { $0 }
+        return tape.interactions.indices.filter { !state.isUsed($0) }.map { tape.interactions[$0] }
+    }
+
+    /// How many interactions were recorded since it was opened.
+    public var recordedCount: Int {
+        state.withLock { $0.recordedCount }
+    }
+
+    /// How many times a recorded response was replayed.
+    public var replayedCount: Int {
+        state.withLock { $0.uses.reduce(0) { $0 + $1.count } }
+    }
+
+    /// Throws when there are interactions that nobody has asked for.
+    ///
+    /// - Throws: ``CassetteError`` that lists them.
+    public func verifyAllUsed() throws(CassetteError) {
+        if let problem = unusedProblem() { throw CassetteError(reason: problem) }
+    }
+
+    /// Saves what was recorded, lets go of the file, and throws what is not as it should be.
+    ///
+    /// The file is only written when something in it changed. Requests that come later fail; calling it again does nothing.
+    ///
+    /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody asked for, unless
+    ///   the options allow or drop them, for responses that could not be recorded, and for calls that are still under way.
+    public func finish() throws(CassetteError) {
+        let (state, isFirst) = state.withLock { state in
+            defer { state.isFinished = true }
+            return (state, !state.isFinished)
+        }
+        guard isFirst else { return }
+        defer { lock?.release() }
+        if lock != nil { try save(state) }
+        var problems = state.problems
+        if !state.underway.isEmpty {
+            let requests = state.underway.sorted { $0.key < $1.key }.map(\.value)
+            problems.append(
+                "\(requests.count) calls were still under way when the cassette \(file.name) was finished, and are not in it. "
+                    + "Wait for them first:\(list(requests))"
+            )
+        }
+        if !options.allowsUnused, !(options.dropsUnused && lock != nil), let problem = unusedProblem() {
+            problems.append(problem)
+        }
+        if !problems.isEmpty { throw CassetteError(reason: problems.joined(separator: "\n")) }
+    }
+
+    /// Lets go of the file without saving anything, for a test that has failed: half a recording would be taken for a whole one.
+    public func discard() {
+        let isFirst = state.withLock { state in
+            defer { state.isFinished = true }
+            return !state.isFinished
+        }
+        if isFirst { lock?.release() }
+    }
+}
+
+extension Cassette {
+    /// Whether somebody else has written the file.
+    var isForeign: Bool {
+        tape.content.map { !$0.isOurs } ?? false
+    }
+
+    /// Whether requests that the file does not have are recorded.
+    var records: Bool {
+        switch mode {
+        case .none: false
+        case .once: tape.content == nil
+        case .newEpisodes, .all: true
+        }
+    }
+
+    /// Whether it may write at all.
+    var mayWrite: Bool {
+        lock != nil
+    }
+
+    /// What a message calls it.
+    var name: String {
+        "The cassette \(file.name) (mode .\(mode.rawValue), \(counted(tape.interactions.count, "interaction")))"
+    }
+
+    private func unusedProblem() -> String? {
+        let interactions = unused
+        guard !interactions.isEmpty else { return nil }
+        let lines = interactions.map { "\($0)" }
+        return
+            "Nobody asked for \(counted(lines.count, "interaction")) of the cassette \(file.name). Send what is missing, or remove "
+            + "them with the option dropsUnused:\(list(lines))"
+    }
+
+    private func list(_ lines: [String]) -> String {
+        let shown = lines.prefix(20).map { "\n  \($0)" }.joined()
+        return lines.count > 20 ? "\(shown)\n  … and \(lines.count - 20) more" : shown
+    }
+
+    private func save(_ state: State) throws(CassetteError) {
+        // A test that sent nothing has nothing to say about the file either.
+        let drops = options.dropsUnused && tape.interactions.indices.contains { !state.isUsed($0) }
+        guard state.recordedCount > 0 || (drops && mode != .all) else { return }
+        let data = try CassetteFile.encode(entries(of: state))
+        if data != tape.content?.bytes { try file.write(data) }
+    }
+
+    /// What the file is to have.
+    private func entries(of state: State) -> [HAR.Entry] {
+        let old = tape.content?.har.log.entries ?? []
+        let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
+        guard mode != .all else {
+            if new.isEmpty { return old }
+            var spare = Array(old.indices)
+            return new.compactMap { recording in
+                if let index = spare.firstIndex(where: { recording.says(whatOf: tape, $0, options) }) {
+                    return old[spare.remove(at: index)]
+                }
+                return entry(of: recording)
+            }
+        }
+        let kept: [HAR.Entry] = old.indices.compactMap { index in
+            if let replacement = state.replacements[index] { return entry(of: replacement) }
+            let isDropped = options.dropsUnused && mayWrite && !state.isUsed(index)
+            return isDropped ? nil : old[index]
+        }
+        return kept + new.compactMap { entry(of: $0) }
+    }
+
+    /// What is written of a recording; nil for one that a hook discards.
+    private func entry(of recording: Recording) -> HAR.Entry? {
+        guard let beforeSave = options.beforeSave else { return recording.entry }
+        var interaction = Interaction(recording.entry, isForeign: false)
+        beforeSave(&interaction)
+        return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
+    }
+}
+
+extension Cassette.Mode {
+    /// Whether the file may have to be written.
+    fileprivate func mayWrite(isThere: Bool, _ options: Cassette.Options) -> Bool {
+        switch self {
+        case .none: false
+        case .newEpisodes, .all: true
+        case .once: !isThere || options.dropsUnused || options.expiration?.action == .record
+        }
+    }
+}
+
+extension Cassette.Tape {
+    fileprivate init(_ content: CassetteFile.Content?, _ options: Cassette.Options) {
+        self.content = content
+        guard let content else { return }
+        interactions = content.har.log.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
+        facts = interactions.map { options.facts(of: $0.request.hidden(by: options.redaction)) }
+    }
+}
+
+extension Cassette.Options {
+    /// What is compared of a request whose secrets are hidden.
+    func facts(of request: Cassette.Interaction.Request) -> CassetteFacts {
+        guard let normalize else { return CassetteFacts(request) }
+        var request = request
+        normalize(&request)
+        return CassetteFacts(request)
+    }
+}
+
+extension Cassette: CustomStringConvertible, CustomReflectable {
+    /// The file, the mode and how many interactions were read.
+    public var description: String {
+        name
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": description])
+    }
+}
+
+/// A number and what is counted.
+func counted(_ count: Int, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+}
+
+/// Opens a cassette for a scope, and finishes it at the end.
+///
+/// A scope that throws leaves the file as it was: half a recording would be taken for a whole one.
+///
+/// - Parameters:
+///   - url: The file.
+///   - mode: What the cassette does with requests.
+///   - options: How it compares, hides, keeps and plays.
+///   - body: The scope.
+/// - Returns: What the scope returns.
+/// - Throws: What the scope throws, and ``CassetteError`` of opening and ``Cassette/finish()``.
+@discardableResult
+public func withCassette<Result>(
+    at url: URL,
+    mode: Cassette.Mode,
+    options: Cassette.Options = Cassette.Options(),
+    _ body: nonisolated(nonsending) (Cassette) async throws -> Result
+) async throws -> Result {
+    let cassette = try Cassette(at: url, mode: mode, options: options)
+    let result: Result
+    do {
+        result = try await body(cassette)
+    } catch {
+        cassette.discard()
+        throw error
+    }
+    try cassette.finish()
+    return result
+}

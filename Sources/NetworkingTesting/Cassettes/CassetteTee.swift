@@ -1,0 +1,90 @@
+import HTTPTypes
+import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A sink that keeps a copy of what goes into another, up to the length that a cassette keeps.
+final class CassetteTee: ResponseSink {
+    /// What became of the last body.
+    enum Copy {
+        /// The sink was not asked, or asked for the body to be collected, or did not get it whole.
+        case none
+        case whole(Data)
+        case tooLong(Int)
+        case refused
+    }
+
+    private struct State {
+        var answer: SinkAnswer?
+        var data = Data()
+        var count = 0
+        var isComplete = false
+    }
+
+    private let sink: any ResponseSink
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(_ sink: any ResponseSink, limit: Int) {
+        self.sink = sink
+        self.limit = limit
+    }
+
+    var copy: Copy {
+        state.withLock { state in
+            switch state.answer {
+            case .refuse: .refused
+            case .take where !state.isComplete: .none
+            case .take: state.count > limit ? .tooLong(state.count) : .whole(state.data)
+            case .collect, nil: .none
+            }
+        }
+    }
+
+    var canRestart: Bool {
+        sink.canRestart
+    }
+
+    var isReaderPaced: Bool {
+        sink.isReaderPaced
+    }
+
+    func prepare(_ request: inout HTTPRequestData) {
+        sink.prepare(&request)
+    }
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        // Another attempt begins anew.
+        state.withLock { $0 = State() }
+        let answer = try await sink.offer(head)
+        state.withLock { $0.answer = answer }
+        return answer
+    }
+
+    func receive(_ chunk: Data) async throws {
+        state.withLock { state in
+            state.count += chunk.count
+            if state.count > limit {
+                state.data = Data()
+            } else {
+                state.data.append(chunk)
+            }
+        }
+        try await sink.receive(chunk)
+    }
+
+    func finish() async throws {
+        try await sink.finish()
+        state.withLock { $0.isComplete = true }
+    }
+
+    func fail(_ error: any Error) {
+        state.withLock { $0 = State() }
+        sink.fail(error)
+    }
+}
