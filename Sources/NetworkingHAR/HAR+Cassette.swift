@@ -11,11 +11,14 @@ extension HAR {
 
     /// What a cassette says of an entry.
     package struct Tape: Sendable, Hashable {
-        /// For whom it was made: the users of the recording are counted from 1.
-        package var principal: Int64
+        /// For whom it was made: the users of the recording are counted from 1; nil for nobody.
+        package var principal: Int64?
+        /// Whether the body ends where its reader left, and not where the server ended it; nil when it does not.
+        package var isPartial: Bool?
 
-        package init(principal: Int64) {
+        package init(principal: Int64?, isPartial: Bool) {
             self.principal = principal
+            self.isPartial = isPartial ? true : nil
         }
     }
 }
@@ -33,10 +36,11 @@ extension HAR.Cassette: Codable {
 
 extension HAR.Tape: Codable {
     private enum CodingKeys: String, CodingKey {
-        case principal
+        case principal, isPartial
     }
 
     package init(from decoder: any Decoder) throws {
-        self.init(principal: try decoder.container(keyedBy: CodingKeys.self).decode(Int64.self, forKey: .principal))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(principal: container.integer(.principal), isPartial: container.flag(.isPartial) ?? false)
     }
 }

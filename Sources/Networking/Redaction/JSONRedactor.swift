@@ -121,6 +121,8 @@ package struct JSONRedactor {
             write(byte)
             return afterValue()
         default:
+            // It is this byte that is the fault.
+            position -= 1
             return nil
         }
     }

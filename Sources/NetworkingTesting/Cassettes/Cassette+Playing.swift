@@ -63,8 +63,11 @@ extension Cassette {
 
     /// The interactions that match.
     private func matches(of facts: CassetteFacts, for ordinal: Int?) -> [Int] {
-        tape.facts.indices.filter { index in
-            tape.interactions[index].principal == ordinal && options.matches(tape.facts[index], facts)
+        let candidates = tape.index[options.key(of: facts, for: ordinal)] ?? []
+        let comparing = options.matching.filter { $0.key == nil }
+        guard !comparing.isEmpty else { return candidates }
+        return candidates.filter { index in
+            comparing.allSatisfy { $0.differences(tape.facts[index], facts).isEmpty }
         }
     }
 

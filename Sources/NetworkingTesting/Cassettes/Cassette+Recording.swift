@@ -52,7 +52,7 @@ extension Cassette.Options {
         in response: inout Cassette.Interaction.Response
     ) -> String? {
         switch (body, copy) {
-        case (.delivered, .whole(let data)):
+        case (.delivered, .whole(_, let data)):
             response.body = data
         case (.delivered, .refused):
             response.missingBody = "not kept: the request's sink did not want it"
@@ -73,50 +73,79 @@ extension Cassette.Options {
 }
 
 extension Cassette {
-    /// Ends a recording with what is to be kept of it.
-    func keep(
-        _ interaction: Interaction,
-        _ facts: CassetteFacts,
-        _ ticket: Int,
-        replacing index: Int?,
-        _ redaction: Redaction,
-        _ problem: String?
-    ) {
-        var interaction = interaction
-        var problem = problem
+    /// Knows of a recording whose body somebody reads as it comes.
+    func watch(_ pending: PendingRecording) {
+        guard pending.tee?.isReaderPaced == true else { return }
+        state.withLock { $0.streams[pending.ticket] = pending }
+    }
+
+    /// Ends a recording with a response.
+    func keep(_ response: HTTPResponseData, of pending: PendingRecording) {
+        var interaction = pending.interaction(with: response.http)
+        let problem = options.keep(response.body, pending.tee?.copy, in: &interaction.response)
+        keep(interaction, of: pending, pending.redaction.hidingSecrets(of: response.sentRequest), problem)
+    }
+
+    /// Ends the recording of a stream with what came until its reader left, or has come so far.
+    ///
+    /// - Returns: Whether there is anything.
+    func keepPart(of pending: PendingRecording) -> Bool {
+        let (head, data, isPartial): (HTTPResponse, Data, Bool)
+        switch pending.tee?.copy {
+        case .partial(let offered, let received): (head, data, isPartial) = (offered, received, true)
+        // It had come when the reader left, or its sender has not returned yet.
+        case .whole(let offered, let received): (head, data, isPartial) = (offered, received, false)
+        default: return false
+        }
+        var interaction = pending.interaction(with: head)
+        interaction.response.body = data
+        interaction.response.isPartial = isPartial
+        keep(interaction, of: pending, pending.redaction, nil)
+        return true
+    }
+
+    private func keep(_ captured: Interaction, of pending: PendingRecording, _ redaction: Redaction, _ problem: String?)
+    {
+        var (interaction, problem) = (captured, problem)
         if problem == nil { options.afterCapture?(&interaction) }
-        var entry: HAR.Entry?
-        if problem == nil, !interaction.isDiscarded {
-            let hidden = interaction.entry(hiding: redaction)
-            if interaction.response.missingBody == nil, !interaction.response.body.isEmpty,
-                hidden.response.content.text == nil
-            {
-                problem =
-                    "its body may have what is hidden, and cannot be shown without that: say what may be shown with the option "
-                    + "redaction, or change the body in afterCapture"
-            } else {
-                entry = hidden
-            }
+        let hidden = interaction.entry(hiding: redaction)
+        if problem == nil, !interaction.isDiscarded, interaction.response.isUnshown(in: hidden) {
+            problem =
+                "its body may have what is hidden, and cannot be shown without that. Say what may be shown with the option "
+                + "redaction, or change the body or its Content-Type in afterCapture"
         }
         let shown = interaction.request.hidden(by: redaction)
         state.withLock { state in
-            state.underway[ticket] = nil
-            guard !state.isFinished else { return }
-            if let problem { state.problems.append("\(shown) was not recorded: \(problem).") }
-            guard let entry else { return }
-            let recording = Recording(entry: entry, facts: facts)
-            if let index {
+            state.streams[pending.ticket] = nil
+            // A stream may end while it is kept as far as it has come.
+            guard state.underway.removeValue(forKey: pending.ticket) != nil, !state.isFinished else { return }
+            guard problem == nil, !interaction.isDiscarded else {
+                if let problem { state.problems.append("\(shown) was not recorded: \(problem).") }
+                return
+            }
+            let recording = Recording(entry: hidden, facts: pending.facts)
+            if let index = pending.replaced {
                 state.replacements[index] = recording
             } else {
-                state.recordings[ticket] = recording
+                state.recordings[pending.ticket] = recording
             }
         }
     }
 
     /// Ends a recording that came to nothing.
-    func abandon(_ ticket: Int, _ request: HTTPRequestData, replacing index: Int?) {
-        state.withLock { $0.underway[ticket] = nil }
-        if let index { giveBack(index, of: request) }
+    func abandon(_ pending: PendingRecording, _ request: HTTPRequestData) {
+        state.withLock { state in
+            state.underway[pending.ticket] = nil
+            state.streams[pending.ticket] = nil
+        }
+        if let index = pending.replaced { giveBack(index, of: request) }
+    }
+}
+
+extension Cassette.Interaction.Response {
+    /// Whether redaction has left nothing of a body.
+    fileprivate func isUnshown(in entry: HAR.Entry) -> Bool {
+        missingBody == nil && !body.isEmpty && entry.response.content.text == nil
     }
 }
 

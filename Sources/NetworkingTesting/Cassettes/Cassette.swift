@@ -24,7 +24,8 @@ public import Foundation
 ///
 /// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are hidden before anything
 /// is kept, while the caller that records gets the real response. Bodies are kept decoded: as text where they are text, else as base64.
-/// Each redirect is an interaction of its own. Failures without a response, and what a caller gave up, are not recorded.
+/// Each redirect is an interaction of its own. Failures without a response, and what a caller gave up, are not recorded; but a stream is,
+/// as far as it was read, and so is one that is still open at the end.
 ///
 /// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are told apart by the
 /// order in which they first appear, and no id is written. An interaction whose caller is cancelled before it has the response can be
@@ -51,6 +52,8 @@ public final class Cassette: Sendable {
         var content: CassetteFile.Content?
         var interactions: [Interaction] = []
         var facts: [CassetteFacts] = []
+        /// The interactions by what is the same for all that match; the comparisons that have no such key come after.
+        var index: [String: [Int]] = [:]
     }
 
     /// Opens a cassette.
@@ -100,11 +103,11 @@ public final class Cassette: Sendable {
 
     deinit {
         let count = state.withLock { $0.isFinished ? 0 : $0.recordedCount }
-        if count > 0 {
-            NetworkEnvironment.current.warn(
-                "\(count) interactions for the cassette \(file.name) are lost: finish() was not called."
-            )
-        }
+        guard count > 0 else { return }
+        NetworkEnvironment.current.warn(
+            "\(counted(count, "interaction")) for the cassette \(file.name) \(count == 1 ? "is" : "are") lost: "
+                + "finish() was not called."
+        )
     }
 
     /// The interactions that the file has, or will have when it is saved.
@@ -140,24 +143,37 @@ public final class Cassette: Sendable {
 
     /// Saves what was recorded, lets go of the file, and throws what is not as it should be.
     ///
-    /// The file is only written when something in it changed. Requests that come later fail; calling it again does nothing.
+    /// The file is only written when something in it changed. Requests that come later fail; calling it again does nothing, unless the file
+    /// could not be written.
     ///
     /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody asked for, unless
     ///   the options allow or drop them, for responses that could not be recorded, and for calls that are still under way.
     public func finish() throws(CassetteError) {
+        // What somebody read until now is on the cassette: whether their leaving has come through yet is a matter of luck.
+        for stream in state.withLock({ $0.isFinished ? [] : Array($0.streams.values) }) {
+            _ = keepPart(of: stream)
+        }
         let (state, isFirst) = state.withLock { state in
             defer { state.isFinished = true }
             return (state, !state.isFinished)
         }
         guard isFirst else { return }
-        defer { lock?.release() }
-        if lock != nil { try save(state) }
+        if lock != nil {
+            do {
+                try save(state)
+            } catch {
+                // It can be tried again, when there is room on the disk or whatever it takes.
+                self.state.withLock { $0.isFinished = false }
+                throw error
+            }
+        }
+        lock?.release()
         var problems = state.problems
         if !state.underway.isEmpty {
             let requests = state.underway.sorted { $0.key < $1.key }.map(\.value)
             problems.append(
-                "\(requests.count) calls were still under way when the cassette \(file.name) was finished, and are not in it. "
-                    + "Wait for them first:\(list(requests))"
+                "\(counted(requests.count, "call")) still under way when the cassette \(file.name) was finished, and not in it. "
+                    + "Wait for all calls first:\(list(requests))"
             )
         }
         if !options.allowsUnused, !(options.dropsUnused && lock != nil), let problem = unusedProblem() {
@@ -229,12 +245,11 @@ extension Cassette {
         let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
         guard mode != .all else {
             if new.isEmpty { return old }
-            var spare = Array(old.indices)
+            var spare = Set(old.indices)
             return new.compactMap { recording in
-                if let index = spare.firstIndex(where: { recording.says(whatOf: tape, $0, options) }) {
-                    return old[spare.remove(at: index)]
-                }
-                return entry(of: recording)
+                let candidates = tape.index[options.key(of: recording.facts, for: recording.principal)] ?? []
+                let same = candidates.first { spare.contains($0) && recording.says(whatOf: tape, $0, options) }
+                return spare.remove(same ?? -1).map { old[$0] } ?? entry(of: recording)
             }
         }
         let kept: [HAR.Entry] = old.indices.compactMap { index in
@@ -271,6 +286,7 @@ extension Cassette.Tape {
         guard let content else { return }
         interactions = content.har.log.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
         facts = interactions.map { options.facts(of: $0.request.hidden(by: options.redaction)) }
+        index = Dictionary(grouping: facts.indices) { options.key(of: facts[$0], for: interactions[$0].principal) }
     }
 }
 

@@ -57,7 +57,7 @@ struct CassetteFile {
         guard har.log.skippedEntries == 0 else {
             throw CassetteError(
                 reason:
-                    "The cassette \(name) has \(har.log.skippedEntries) entries without a request. Remove them, or record it anew "
+                    "The cassette \(name) has \(har.log.skippedEntries) entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or record it anew "
                     + "after removing the file."
             )
         }
@@ -122,7 +122,9 @@ struct CassetteFile {
         do {
             try PrivateFile.replace(path, with: data, isDurable: false)
         } catch {
-            throw CassetteError(reason: "The cassette \(name) could not be written. \(error.reason)")
+            // Of the file that was meant, and not of the one that would have taken its name.
+            let fault = error.isAbsence ? "Its folder is gone." : FileFault(path: path, code: error.code).reason
+            throw CassetteError(reason: "The cassette \(name) could not be written. \(fault)")
         }
     }
 }

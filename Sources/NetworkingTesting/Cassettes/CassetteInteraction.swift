@@ -73,6 +73,8 @@ extension Cassette.Interaction {
         ///
         /// A response without its body cannot be replayed.
         public var missingBody: String?
+        /// Whether the body ends where its reader left, as one of a stream of events does; a replay ends there with an error.
+        public var isPartial = false
 
         /// Creates a response.
         ///

@@ -16,6 +16,8 @@ extension Cassette {
         let weight: Int
         /// Whether it needs the body of a request; a comparison of somebody's own may.
         var readsBody = false
+        /// What is the same for those that match, and no others; nil where only a comparison can tell.
+        var key: (@Sendable (CassetteFacts) -> String)?
         /// In what a recorded request and one that came differ, a line each; none where they match.
         let differences: @Sendable (_ recorded: CassetteFacts, _ request: CassetteFacts) -> [String]
     }
@@ -23,34 +25,27 @@ extension Cassette {
 
 extension Cassette.Matcher {
     /// The method.
-    public static let method = Cassette.Matcher(name: "method", weight: 4) { recorded, request in
-        difference("the method", recorded.request.method.rawValue, request.request.method.rawValue)
-    }
+    public static let method = equality(of: "method", weight: 4) { $0.request.method.rawValue }
 
     /// `http` or `https`.
-    public static let scheme = Cassette.Matcher(name: "scheme", weight: 2) { recorded, request in
-        difference("the scheme", recorded.scheme, request.scheme)
-    }
+    public static let scheme = equality(of: "scheme", weight: 2) { $0.scheme }
 
     /// The host, without regard to case.
-    public static let host = Cassette.Matcher(name: "host", weight: 8) { recorded, request in
-        difference("the host", recorded.host, request.host)
-    }
+    public static let host = equality(of: "host", weight: 8) { $0.host }
 
     /// The port; one that is not named is the scheme's own.
-    public static let port = Cassette.Matcher(name: "port", weight: 2) { recorded, request in
-        difference("the port", recorded.port, request.port)
-    }
+    public static let port = equality(of: "port", weight: 2) { $0.port }
 
     /// The path, to the byte.
-    public static let path = Cassette.Matcher(name: "path", weight: 6) { recorded, request in
-        difference("the path", recorded.path, request.path)
-    }
+    public static let path = equality(of: "path", weight: 6) { $0.path }
 
     /// The items of the query: those of one name in order, the names in any.
-    public static let query = Cassette.Matcher(name: "query", weight: 1) { recorded, request in
-        differences("the query item", recorded.query, request.query)
-    }
+    public static let query = Cassette.Matcher(
+        name: "query",
+        weight: 1,
+        key: { "\($0.query.sorted { $0.key < $1.key })" },
+        differences: { recorded, request in differences("the query item", recorded.query, request.query) }
+    )
 
     /// The bytes of the body.
     ///
@@ -99,6 +94,19 @@ extension Cassette.Matcher {
         Cassette.Matcher(name: name, weight: 1, readsBody: true) { recorded, request in
             matches(recorded.request, request.request) ? [] : ["\(name): they do not match"]
         }
+    }
+
+    private static func equality(
+        of name: String,
+        weight: Int,
+        _ value: @escaping @Sendable (CassetteFacts) -> String
+    ) -> Cassette.Matcher {
+        Cassette.Matcher(
+            name: name,
+            weight: weight,
+            key: value,
+            differences: { recorded, request in difference("the \(name)", value(recorded), value(request)) }
+        )
     }
 
     private static func bodyDifference(_ recorded: CassetteFacts, _ request: CassetteFacts) -> String {

@@ -56,21 +56,25 @@ struct CassetteModifier: NetworkingModifier, CustomStringConvertible {
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
-        let captured = try await cassette.options.captured(request, records: cassette.records)
-        let facts = cassette.options.facts(
-            of: captured.hidden(by: cassette.options.redaction.hidingSecrets(of: request))
-        )
+        let captured = try await cassette.options.captured(request, records: cassette.mayWrite)
+        let redaction = cassette.options.redaction.hidingSecrets(of: request)
+        let facts = cassette.options.facts(of: captured.hidden(by: redaction))
         let principal = upstream.principal(for: request)
         switch cassette.plan(for: facts, of: request, for: principal) {
         case .replay(let index):
             return try await replay(index, to: request, for: principal)
         case .record(let ticket, let ordinal, let replaced):
-            do {
-                return try await record(ticket, captured, facts, ordinal, replaced, request, over: upstream)
-            } catch {
-                cassette.abandon(ticket, request, replacing: replaced)
-                throw error
-            }
+            let tee = request.sink.map { CassetteTee($0, limit: cassette.options.maximumBodyBytes) }
+            let pending = Cassette.PendingRecording(
+                ticket,
+                captured,
+                facts,
+                principal: ordinal,
+                replacing: replaced,
+                redaction,
+                tee
+            )
+            return try await record(pending, request, over: upstream)
         case .fail(let reason):
             throw NetworkingError(.unimplemented, request: request, reason: reason)
         }
@@ -97,24 +101,17 @@ extension CassetteModifier {
             case .recorded: interaction.duration
             case .fixed(let duration): duration
             }
-        let reason = interaction.response.missingBody ?? "it is not there"
         let transport = ReplayTransport(
             response: interaction.response,
             delay: delay,
             principal: principal
-        ) { [cassette] request in
-            NetworkingError(
-                .unimplemented,
-                request: request,
-                reason:
-                    "\(cassette.name) cannot replay interaction \(index + 1), since it has no body for it: \(reason). "
-                    + "Record it anew with mode .all."
-            )
+        ) { [cassette] reason in
+            "\(cassette.name) cannot replay interaction \(index + 1)\(reason). Record it anew with mode .all."
         }
         do {
             return try await transport.send(request)
         } catch {
-            if error is CancellationError { cassette.giveBack(index, of: request) }
+            if error is CancellationError, !transport.hasAnswered { cassette.giveBack(index, of: request) }
             throw error
         }
     }
@@ -124,33 +121,28 @@ extension CassetteModifier {
 
 extension CassetteModifier {
     private func record(
-        _ ticket: Int,
-        _ captured: Cassette.Interaction.Request,
-        _ facts: CassetteFacts,
-        _ principal: Int?,
-        _ replaced: Int?,
+        _ pending: Cassette.PendingRecording,
         _ request: HTTPRequestData,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        let clock = NetworkEnvironment.current.clock
-        let (date, start) = (clock.date, clock.now)
         var sent = request
-        let tee = request.sink.map { CassetteTee($0, limit: cassette.options.maximumBodyBytes) }
-        if let tee { sent.sink = tee }
-        var response = try await upstream.send(sent)
-        if tee != nil { response.sentRequest.sink = request.sink }
-        // Whoever is cancelled now does not get it either.
-        try Task.checkCancellation()
-        var interaction = Cassette.Interaction(
-            request: captured,
-            response: Cassette.Interaction.Response(status: response.status, headerFields: response.headerFields),
-            date: date,
-            duration: .milliseconds(Int64((clock.now - start) / .milliseconds(1))),
-            principal: principal
-        )
-        let problem = cassette.options.keep(response.body, tee?.copy, in: &interaction.response)
-        let redaction = cassette.options.redaction.hidingSecrets(of: request).hidingSecrets(of: response.sentRequest)
-        cassette.keep(interaction, facts, ticket, replacing: replaced, redaction, problem)
-        return response
+        if let tee = pending.tee {
+            sent.sink = tee
+            cassette.watch(pending)
+        }
+        do {
+            var response = try await upstream.send(sent)
+            if pending.tee != nil { response.sentRequest.sink = request.sink }
+            cassette.keep(response, of: pending)
+            // It arrived, so that it is on the cassette; whoever is cancelled now does not get it.
+            try Task.checkCancellation()
+            return response
+        } catch {
+            let isLeft = error is CancellationError && pending.tee?.isReaderPaced == true
+            if !isLeft || !cassette.keepPart(of: pending) {
+                cassette.abandon(pending, request)
+            }
+            throw error
+        }
     }
 }

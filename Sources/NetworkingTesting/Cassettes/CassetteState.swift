@@ -1,3 +1,4 @@
+import HTTPTypes
 import Networking
 import NetworkingHAR
 
@@ -18,6 +19,8 @@ extension Cassette {
         var replacements: [Int: Recording] = [:]
         /// The requests that are being recorded.
         var underway: [Int: String] = [:]
+        /// Those of them that somebody reads as they come, and may leave at any time.
+        var streams: [Int: PendingRecording] = [:]
         /// What could not be recorded, and why.
         var problems: [String] = []
         /// The interactions of which it was said that they are too old.
@@ -54,6 +57,49 @@ extension Cassette {
         }
     }
 
+    /// A request that is being recorded.
+    struct PendingRecording: Sendable {
+        let ticket: Int
+        let request: Interaction.Request
+        let facts: CassetteFacts
+        let principal: Int?
+        /// The interaction in whose place it is recorded.
+        let replaced: Int?
+        let redaction: Redaction
+        let tee: CassetteTee?
+        private let clock: NetworkClock
+        private let date: Date
+        private let start: Duration
+
+        /// Begins now.
+        init(
+            _ ticket: Int,
+            _ request: Interaction.Request,
+            _ facts: CassetteFacts,
+            principal: Int?,
+            replacing replaced: Int?,
+            _ redaction: Redaction,
+            _ tee: CassetteTee?
+        ) {
+            (self.ticket, self.request, self.facts, self.principal) = (ticket, request, facts, principal)
+            (self.replaced, self.redaction, self.tee) = (replaced, redaction, tee)
+            clock = NetworkEnvironment.current.clock
+            date = clock.date
+            start = clock.now
+        }
+
+        /// The interaction that it has become with the head of a response.
+        func interaction(with head: HTTPResponse) -> Interaction {
+            Interaction(
+                request: request,
+                response: Interaction.Response(status: head.status, headerFields: head.headerFields),
+                date: date,
+                duration: .milliseconds(Int64((clock.now - start) / .milliseconds(1))),
+                principal: principal
+            )
+        }
+    }
+
     /// An interaction that was recorded, its secrets hidden.
     struct Recording: Sendable {
         let entry: HAR.Entry
@@ -62,14 +108,17 @@ extension Cassette {
 }
 
 extension Cassette.Recording {
+    /// For whom it was made.
+    var principal: Int? {
+        (entry.tape?.principal).flatMap { Int(exactly: $0) }
+    }
+
     /// Whether it says nothing new beside an interaction of the file, so that this one can stay as it is, times included.
     func says(whatOf tape: Cassette.Tape, _ index: Int, _ options: Cassette.Options) -> Bool {
         // With a limit to its age, when it was made is news.
         guard options.expiration == nil, options.matches(tape.facts[index], facts) else { return false }
-        let old = tape.interactions[index]
         let new = Cassette.Interaction(entry, isForeign: false)
-        guard old.principal == new.principal else { return false }
-        return old.response.lasting == new.response.lasting
+        return tape.interactions[index].response.lasting == new.response.lasting
     }
 }
 
@@ -83,6 +132,11 @@ extension Cassette.Interaction.Response {
 }
 
 extension Cassette.Options {
+    /// What is the same for all requests that match, as far as that can be told without comparing them.
+    func key(of facts: CassetteFacts, for principal: Int?) -> String {
+        "\(matching.compactMap { $0.key?(facts) } + ["\(principal ?? 0)"])"
+    }
+
     func matches(_ recorded: CassetteFacts, _ request: CassetteFacts) -> Bool {
         matching.allSatisfy { $0.differences(recorded, request).isEmpty }
     }

@@ -14,12 +14,15 @@ final class CassetteTee: ResponseSink {
     enum Copy {
         /// The sink was not asked, or asked for the body to be collected, or did not get it whole.
         case none
-        case whole(Data)
+        case whole(HTTPResponse, Data)
         case tooLong(Int)
         case refused
+        /// What came until the reader left, or has come so far.
+        case partial(HTTPResponse, Data)
     }
 
     private struct State {
+        var head: HTTPResponse?
         var answer: SinkAnswer?
         var data = Data()
         var count = 0
@@ -37,11 +40,13 @@ final class CassetteTee: ResponseSink {
 
     var copy: Copy {
         state.withLock { state in
-            switch state.answer {
-            case .refuse: .refused
-            case .take where !state.isComplete: .none
-            case .take: state.count > limit ? .tooLong(state.count) : .whole(state.data)
-            case .collect, nil: .none
+            switch (state.answer, state.head) {
+            case (.refuse, _): return .refused
+            case (.take, let head?):
+                if state.count > limit { return .tooLong(state.count) }
+                if state.isComplete { return .whole(head, state.data) }
+                return sink.isReaderPaced && state.count > 0 ? .partial(head, state.data) : .none
+            default: return .none
             }
         }
     }
@@ -62,7 +67,7 @@ final class CassetteTee: ResponseSink {
         // Another attempt begins anew.
         state.withLock { $0 = State() }
         let answer = try await sink.offer(head)
-        state.withLock { $0.answer = answer }
+        state.withLock { ($0.head, $0.answer) = (head, answer) }
         return answer
     }
 
@@ -79,12 +84,14 @@ final class CassetteTee: ResponseSink {
     }
 
     func finish() async throws {
-        try await sink.finish()
+        // Before: who reads goes on once the sink knows, and may look for the whole on the cassette at once.
         state.withLock { $0.isComplete = true }
+        try await sink.finish()
     }
 
     func fail(_ error: any Error) {
-        state.withLock { $0 = State() }
+        // A reader that leaves has got what it wanted.
+        if !(error is CancellationError) { state.withLock { $0 = State() } }
         sink.fail(error)
     }
 }

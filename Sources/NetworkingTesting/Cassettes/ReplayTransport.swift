@@ -1,5 +1,6 @@
 import HTTPTypes
 import Networking
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,12 +9,27 @@ import Foundation
 #endif
 
 /// A transport that has one response, from a cassette, and gives it the way one from a network comes.
-struct ReplayTransport: NetworkingTransport {
-    let response: Cassette.Interaction.Response
-    let delay: Duration
-    let principal: Principal?
-    /// Why the body is not there, as an error of the request's.
-    let unplayable: @Sendable (HTTPRequestData) -> NetworkingError
+final class ReplayTransport: NetworkingTransport {
+    private let response: Cassette.Interaction.Response
+    private let delay: Duration
+    private let principal: Principal?
+    /// Says that it cannot be replayed, for a reason, and the way out.
+    private let message: @Sendable (String) -> String
+    private let answered = Atomic(false)
+
+    init(
+        response: Cassette.Interaction.Response,
+        delay: Duration,
+        principal: Principal?,
+        message: @escaping @Sendable (String) -> String
+    ) {
+        (self.response, self.delay, self.principal, self.message) = (response, delay, principal, message)
+    }
+
+    /// Whether the response has begun to arrive.
+    var hasAnswered: Bool {
+        answered.load(ordering: .relaxed)
+    }
 
     /// A body goes to a sink in portions of this size.
     private static let portion = 64 << 10
@@ -31,11 +47,14 @@ struct ReplayTransport: NetworkingTransport {
         request.emit(.headReceived(head))
         let body: ResponseBody
         let destination = try await request.bodyDestination(for: head)
+        answered.store(true, ordering: .relaxed)
         switch destination {
         case .nowhere:
             body = .delivered(byteCount: 0)
         case .memory, .sink:
-            guard response.missingBody == nil else { throw unplayable(request) }
+            if let reason = response.missingBody {
+                throw unplayable(request, ", since it has no body for it: \(reason)")
+            }
             body = try await deliver(head, to: destination, for: request)
             progress.received.count = Int64(response.body.count)
             if !response.body.isEmpty { request.progressHandler?(progress) }
@@ -65,11 +84,18 @@ struct ReplayTransport: NetworkingTransport {
                 rest = rest.dropFirst(chunk.count)
                 try await sink.receive(Data(chunk))
             }
+            guard !response.isPartial else {
+                throw unplayable(request, " beyond the place where its reader left when it was recorded")
+            }
             try await sink.finish()
         } catch {
             sink.fail(error)
             throw error
         }
         return .delivered(byteCount: Int64(response.body.count))
+    }
+
+    private func unplayable(_ request: HTTPRequestData, _ reason: String) -> NetworkingError {
+        NetworkingError(.unimplemented, request: request, reason: message(reason))
     }
 }

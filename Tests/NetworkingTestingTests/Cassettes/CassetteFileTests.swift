@@ -76,10 +76,10 @@ struct CassetteFileTests {
                   "url" : "https://api.example/user?page=1"
                 },
                 "response" : {
-                  "bodySize" : 32,
+                  "bodySize" : 30,
                   "content" : {
                     "mimeType" : "application/json",
-                    "size" : 32,
+                    "size" : 30,
                     "text" : "{\\"id\\":42,\\"token\\":\\"<redacted>\\"}"
                   },
                   "cookies" : [
@@ -177,7 +177,9 @@ struct CassetteFileTests {
     @Test func folderIsMade() async throws {
         try await withCassetteFolder { folder in
             let url = folder.url.appending(path: "one/two/test.har")
-            try await withCassette(at: url, mode: .once) { _ = try await MockTransport([.ok()]).cassette($0).data(.lawful) }
+            try await withCassette(at: url, mode: .once) {
+                _ = try await MockTransport([.ok()]).cassette($0).data(.lawful)
+            }
             try await withCassette(at: url, mode: .none) { _ = try await MockTransport().cassette($0).data(.lawful) }
         }
     }
@@ -236,7 +238,9 @@ struct CassetteFileTests {
             try cassette.finish()
             try cassette.finish()
             let reason = await reason { _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful) }
-            #expect(reason?.hasSuffix("is finished. Send the request before finish(), or open the cassette again.") == true)
+            #expect(
+                reason?.hasSuffix("is finished. Send the request before finish(), or open the cassette again.") == true
+            )
         }
     }
 
@@ -252,8 +256,8 @@ struct CassetteFileTests {
             let reason = await reason { try cassette.finish() }
             #expect(
                 reason == """
-                    1 calls were still under way when the cassette \(folder.cassette.path) was finished, and are not in it. Wait for \
-                    them first:
+                    1 call still under way when the cassette \(folder.cassette.path) was finished, and not in it. Wait for \
+                    all calls first:
                       GET https://laws.example/check
                     """
             )
@@ -310,7 +314,7 @@ struct CassetteFileTests {
         ),
         Fault(
             #"{"log": {"_cassette": {"format": 1}, "entries": [{}]}}"#,
-            "The cassette PATH has 1 entries without a request. Remove them, or record it anew after removing the file."
+            "The cassette PATH has 1 entry without a request. Remove them, or record it anew after removing the file."
         ),
     ]
 
@@ -344,6 +348,25 @@ struct CassetteFileTests {
             try Data().write(to: text)
             let reason = await reason { _ = try Cassette(at: text.appending(path: "test.har"), mode: .once) }
             #expect(reason?.hasPrefix("The cassette could not be read.") == true)
+        }
+    }
+
+    @Test func fileThatCannotBeWrittenIsTriedAgain() async throws {
+        try await withCassetteFolder { folder in
+            let url = folder.url.appending(path: "inner/test.har")
+            let cassette = try Cassette(at: url, mode: .once)
+            _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful)
+            try FileManager.default.removeItem(at: folder.url.appending(path: "inner"))
+
+            let reason = await reason { try cassette.finish() }
+            #expect(reason == "The cassette \(url.path) could not be written. Its folder is gone.")
+
+            try FileManager.default.createDirectory(
+                at: folder.url.appending(path: "inner"),
+                withIntermediateDirectories: true
+            )
+            try cassette.finish()
+            #expect(try Cassette(at: url, mode: .none).interactions.count == 1)
         }
     }
 
@@ -399,7 +422,9 @@ struct CassetteFileTests {
                     try await network.get("b")
                 }
             }
-            #expect(reason?.hasSuffix("has no body for it: there was no response. Record it anew with mode .all.") == true)
+            #expect(
+                reason?.hasSuffix("has no body for it: there was no response. Record it anew with mode .all.") == true
+            )
         }
     }
 }
