@@ -15,7 +15,8 @@ struct CassetteSinkTests {
         var failure: (any Error)?
         /// Whether it never ends, unless it is cancelled.
         var isEndless = false
-        var hangsAfterTheEnd = false
+        /// Told that the end was brought, after which it hangs.
+        var hangsAfterTheEnd: Suspension<Void>?
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             let head = HTTPResponse(status: status, headerFields: [.contentType: type])
@@ -38,7 +39,10 @@ struct CassetteSinkTests {
                     throw failure
                 }
                 try await sink.finish()
-                if hangsAfterTheEnd { try await Suspension<Void>().value() }
+                if let hangsAfterTheEnd {
+                    hangsAfterTheEnd.resume()
+                    try await Suspension<Void>().value()
+                }
                 body = .delivered(byteCount: Int64(portions.joined().utf8.count))
             }
             var response = HTTPResponseData(request: request, http: head, body: body)
@@ -167,23 +171,31 @@ struct CassetteSinkTests {
         }
     }
 
-    /// Its reader knows of the end before its sender has returned.
+    /// Its reader has seen the last event before its sender has returned.
     @Test func streamThatHasJustEndedIsRecordedWhole() async throws {
-        func read(_ network: AnyNetworkingComponent) async throws -> String {
-            var data = Data()
-            for try await portion in try await network.stream(HTTPRequestData(path: "a")) { data += portion }
-            return String(decoding: data, as: UTF8.self)
+        func read(_ network: AnyNetworkingComponent) async throws -> [String] {
+            var texts: [String] = []
+            let events = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
+            for try await event in events { texts.append(event.data) }
+            return texts
         }
         try await withCassetteFolder { folder in
-            let transport = Portions(portions: ["one", "two"], hangsAfterTheEnd: true)
+            let ended = Suspension<Void>()
+            let transport = Portions(
+                portions: ["data: one\n\ndata: [DONE]\n\n"],
+                type: "text/event-stream",
+                hangsAfterTheEnd: ended
+            )
             try await folder.record(from: transport) { network in
-                let text = try await read(network)
-                #expect(text == "onetwo")
+                let texts = try await read(network)
+                #expect(texts == ["one"])
+                try await ended.value()
             }
             try await folder.replay { network in
-                let text = try await read(network)
-                #expect(text == "onetwo")
+                let texts = try await read(network)
+                #expect(texts == ["one"])
             }
+            #expect(!folder.text.contains("isPartial"))
         }
     }
 
