@@ -37,7 +37,7 @@ extension Cassette {
                 case .fail:
                     return .fail(reasonForAge(of: index, expiration))
                 case .record where mayWrite:
-                    let ticket = state.begin(request.closedDescription)
+                    let ticket = state.begin("\(facts.request)")
                     // Taken, so that the next like it takes the next.
                     state.uses[index].append(request.id)
                     return .record(ticket: ticket, principal: ordinal, replacing: index)
@@ -47,7 +47,7 @@ extension Cassette {
                 }
             }
             guard records else { return nil }
-            return .record(ticket: state.begin(request.closedDescription), principal: ordinal, replacing: nil)
+            return .record(ticket: state.begin("\(facts.request)"), principal: ordinal, replacing: nil)
         }
         if case .replay(let index) = plan { warnOfAge(of: index, at: now) }
         // The search for the nearest takes a while, and nobody else has to wait for that.
@@ -92,7 +92,7 @@ extension Cassette {
     }
 
     private func reasonForAge(of index: Int, _ expiration: Expiration) -> String {
-        "Interaction \(index + 1) of the cassette \(url.path), \(tape.interactions[index].request), is older than \(expiration.age). "
+        "Interaction \(index + 1) of the cassette \(url.path), \(label(of: index)), is older than \(expiration.age). "
             + "Record it anew with mode .all."
     }
 
@@ -105,7 +105,7 @@ extension Cassette {
             let expected = state.uses.firstIndex(where: \.isEmpty)
         {
             return "\(name) plays in order, and interaction \(next + 1) is not the next: that is \(expected + 1), "
-                + "\(tape.interactions[expected].request). Send that first, or turn playsInOrder off."
+                + "\(label(of: expected)). Send that first, or turn playsInOrder off."
         }
         if let last = matches.last, let user = state.uses[last].last {
             let times =
@@ -120,7 +120,7 @@ extension Cassette {
         let use = state.uses[nearest.index].isEmpty ? "" : ", which was replayed before"
         let lines = nearest.lines.map { "\n  \($0)" }.joined()
         return "\(name) has no answer for this request. Nearest is interaction \(nearest.index + 1), "
-            + "\(tape.interactions[nearest.index].request)\(use):\(lines)\nIf the request is as it should be, \(wayOut)"
+            + "\(label(of: nearest.index))\(use):\(lines)\nIf the request is as it should be, \(wayOut)"
     }
 
     private var wayOut: String {
@@ -154,12 +154,5 @@ extension Cassette {
 
     private func user(_ ordinal: Int?) -> String {
         ordinal.map { "user \($0) of the recording" } ?? "nobody"
-    }
-}
-
-extension HTTPRequestData {
-    /// Method and URL without secrets.
-    fileprivate var closedDescription: String {
-        Redaction.singleLine(description)
     }
 }

@@ -42,7 +42,7 @@ public final class Cassette: Sendable {
     let options: Options
     /// What was in the file.
     let tape: Tape
-    private let file: CassetteFile
+    let file: CassetteFile
     /// The right to write; nil for one that only replays.
     private let lock: CassetteLock?
     let state: Mutex<State>
@@ -105,7 +105,7 @@ public final class Cassette: Sendable {
         let count = state.withLock { $0.isFinished ? 0 : $0.recordedCount }
         guard count > 0 else { return }
         NetworkEnvironment.current.warn(
-            "\(counted(count, "interaction")) for the cassette \(file.name) \(count == 1 ? "is" : "are") lost: "
+            "\(Cassette.counted(count, "interaction")) for the cassette \(file.name) \(count == 1 ? "is" : "are") lost: "
                 + "finish() was not called."
         )
     }
@@ -119,9 +119,13 @@ public final class Cassette: Sendable {
     ///
     /// None in mode ``Mode/all``, which replaces them.
     public var unused: [Interaction] {
+        unusedIndices.map { tape.interactions[$0] }
+    }
+
+    private var unusedIndices: [Int] {
         guard mode != .all else { return [] }
         let state = state.withLock { $0 }
-        return tape.interactions.indices.filter { !state.isUsed($0) }.map { tape.interactions[$0] }
+        return tape.interactions.indices.filter { !state.isUsed($0) }
     }
 
     /// How many interactions were recorded since it was opened.
@@ -172,7 +176,7 @@ public final class Cassette: Sendable {
         if !state.underway.isEmpty {
             let requests = state.underway.sorted { $0.key < $1.key }.map(\.value)
             problems.append(
-                "\(counted(requests.count, "call")) still under way when the cassette \(file.name) was finished, and not in it. "
+                "\(Cassette.counted(requests.count, "call")) still under way when the cassette \(file.name) was finished, and not in it. "
                     + "Wait for all calls first:\(list(requests))"
             )
         }
@@ -212,60 +216,27 @@ extension Cassette {
         lock != nil
     }
 
+    /// Method and URL of an interaction of the file, for a message.
+    func label(of index: Int) -> String {
+        "\(tape.interactions[index].request.hidden(by: options.redaction))"
+    }
+
     /// What a message calls it.
     var name: String {
-        "The cassette \(file.name) (mode .\(mode.rawValue), \(counted(tape.interactions.count, "interaction")))"
+        "The cassette \(file.name) (mode .\(mode.rawValue), \(Cassette.counted(tape.interactions.count, "interaction")))"
     }
 
     private func unusedProblem() -> String? {
-        let interactions = unused
-        guard !interactions.isEmpty else { return nil }
-        let lines = interactions.map { "\($0)" }
+        let lines = unusedIndices.map { "\(label(of: $0)): \(tape.interactions[$0].response.status.code)" }
+        guard !lines.isEmpty else { return nil }
         return
-            "Nobody asked for \(counted(lines.count, "interaction")) of the cassette \(file.name). Send what is missing, or remove "
-            + "them with the option dropsUnused:\(list(lines))"
+            "Nobody asked for \(Cassette.counted(lines.count, "interaction")) of the cassette \(file.name). Send what is missing, "
+            + "or remove them with the option dropsUnused:\(list(lines))"
     }
 
     private func list(_ lines: [String]) -> String {
         let shown = lines.prefix(20).map { "\n  \($0)" }.joined()
         return lines.count > 20 ? "\(shown)\n  … and \(lines.count - 20) more" : shown
-    }
-
-    private func save(_ state: State) throws(CassetteError) {
-        // A test that sent nothing has nothing to say about the file either.
-        let drops = options.dropsUnused && tape.interactions.indices.contains { !state.isUsed($0) }
-        guard state.recordedCount > 0 || (drops && mode != .all) else { return }
-        let data = try CassetteFile.encode(entries(of: state))
-        if data != tape.content?.bytes { try file.write(data) }
-    }
-
-    /// What the file is to have.
-    private func entries(of state: State) -> [HAR.Entry] {
-        let old = tape.content?.har.log.entries ?? []
-        let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
-        guard mode != .all else {
-            if new.isEmpty { return old }
-            var spare = Set(old.indices)
-            return new.compactMap { recording in
-                let candidates = tape.index[options.key(of: recording.facts, for: recording.principal)] ?? []
-                let same = candidates.first { spare.contains($0) && recording.says(whatOf: tape, $0, options) }
-                return spare.remove(same ?? -1).map { old[$0] } ?? entry(of: recording)
-            }
-        }
-        let kept: [HAR.Entry] = old.indices.compactMap { index in
-            if let replacement = state.replacements[index] { return entry(of: replacement) }
-            let isDropped = options.dropsUnused && mayWrite && !state.isUsed(index)
-            return isDropped ? nil : old[index]
-        }
-        return kept + new.compactMap { entry(of: $0) }
-    }
-
-    /// What is written of a recording; nil for one that a hook discards.
-    private func entry(of recording: Recording) -> HAR.Entry? {
-        guard let beforeSave = options.beforeSave else { return recording.entry }
-        var interaction = Interaction(recording.entry, isForeign: false)
-        beforeSave(&interaction)
-        return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
     }
 }
 
@@ -310,39 +281,4 @@ extension Cassette: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description])
     }
-}
-
-/// A number and what is counted.
-func counted(_ count: Int, _ noun: String) -> String {
-    "\(count) \(noun)\(count == 1 ? "" : "s")"
-}
-
-/// Opens a cassette for a scope, and finishes it at the end.
-///
-/// A scope that throws leaves the file as it was: half a recording would be taken for a whole one.
-///
-/// - Parameters:
-///   - url: The file.
-///   - mode: What the cassette does with requests.
-///   - options: How it compares, hides, keeps and plays.
-///   - body: The scope.
-/// - Returns: What the scope returns.
-/// - Throws: What the scope throws, and ``CassetteError`` of opening and ``Cassette/finish()``.
-@discardableResult
-public func withCassette<Result>(
-    at url: URL,
-    mode: Cassette.Mode,
-    options: Cassette.Options = Cassette.Options(),
-    _ body: nonisolated(nonsending) (Cassette) async throws -> Result
-) async throws -> Result {
-    let cassette = try Cassette(at: url, mode: mode, options: options)
-    let result: Result
-    do {
-        result = try await body(cassette)
-    } catch {
-        cassette.discard()
-        throw error
-    }
-    try cassette.finish()
-    return result
 }

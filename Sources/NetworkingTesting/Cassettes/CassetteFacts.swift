@@ -46,11 +46,18 @@ struct CassetteFacts: Sendable {
     var bodyText: String {
         if let missing = request.missingBody { return missing }
         let text = String(validating: request.body, as: UTF8.self)
-        return text.map { quoted($0) } ?? "\(request.body.count) bytes, which are no text"
+        return text.map { Cassette.quoted($0) } ?? "\(request.body.count) bytes, which are no text"
     }
 }
 
-/// A text as a message shows it: on one line, and not all of a long one.
-func quoted(_ text: String) -> String {
-    text.isEmpty ? "nothing" : "\"\(Redaction.cut(Redaction.singleLine(text), to: 200))\""
+extension Cassette {
+    /// A number and what is counted.
+    static func counted(_ count: Int, _ noun: String) -> String {
+        "\(count) \(noun)\(count == 1 ? "" : "s")"
+    }
+
+    /// A text as a message shows it: on one line, and not all of a long one.
+    static func quoted(_ text: String) -> String {
+        text.isEmpty ? "nothing" : "\"\(Redaction.cut(Redaction.singleLine(text), to: 200))\""
+    }
 }

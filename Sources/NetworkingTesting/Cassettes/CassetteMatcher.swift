@@ -53,7 +53,7 @@ extension Cassette.Matcher {
     /// that is longer than ``Cassette/Options/maximumBodyBytes``, equals any other of those by its length alone.
     public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true) { recorded, request in
         guard !recorded.hasSameBody(as: request) else { return [] }
-        let lines = JSONDifference.lines(recorded.request.body, request.request.body) ?? []
+        let lines = Cassette.JSONDifference.lines(recorded.request.body, request.request.body) ?? []
         return lines.isEmpty ? [bodyDifference(recorded, request)] : lines
     }
 
@@ -62,7 +62,9 @@ extension Cassette.Matcher {
     /// A body that is none is compared by its bytes.
     public static let jsonBody = Cassette.Matcher(name: "JSON body", weight: 1, readsBody: true) { recorded, request in
         guard !recorded.hasSameBody(as: request) else { return [] }
-        return JSONDifference.lines(recorded.request.body, request.request.body) ?? [bodyDifference(recorded, request)]
+        return Cassette.JSONDifference.lines(recorded.request.body, request.request.body) ?? [
+            bodyDifference(recorded, request)
+        ]
     }
 
     /// Header fields, with all their values in order; others do not count.
@@ -114,7 +116,7 @@ extension Cassette.Matcher {
     }
 
     private static func difference(_ name: String, _ recorded: String, _ request: String) -> [String] {
-        recorded == request ? [] : ["\(name): recorded \(quoted(recorded)), now \(quoted(request))"]
+        recorded == request ? [] : ["\(name): recorded \(Cassette.quoted(recorded)), now \(Cassette.quoted(request))"]
     }
 
     private static func differences(
@@ -125,14 +127,14 @@ extension Cassette.Matcher {
         guard recorded != request else { return [] }
         return Set(recorded.keys).union(request.keys).sorted()
             .flatMap { key -> [String] in
-                let label = "\(name) \(quoted(key))"
+                let label = "\(name) \(Cassette.quoted(key))"
                 switch (recorded[key], request[key]) {
                 case (let recorded?, let request?):
                     return difference(label, recorded.joined(separator: ", "), request.joined(separator: ", "))
                 case (let recorded?, nil):
-                    return ["\(label): recorded \(quoted(recorded.joined(separator: ", "))), now missing"]
+                    return ["\(label): recorded \(Cassette.quoted(recorded.joined(separator: ", "))), now missing"]
                 case (nil, let request?):
-                    return ["\(label): not recorded, now \(quoted(request.joined(separator: ", ")))"]
+                    return ["\(label): not recorded, now \(Cassette.quoted(request.joined(separator: ", ")))"]
                 case (nil, nil):
                     return []
                 }

@@ -190,7 +190,7 @@ struct CassetteFileTests {
         try await withCassetteFolder { folder in
             var first: Cassette? = try Cassette(at: folder.cassette, mode: .once)
             for mode in [Cassette.Mode.once, .newEpisodes, .all] {
-                let reason = await reason { _ = try Cassette(at: folder.cassette, mode: mode) }
+                let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: mode) }
                 #expect(
                     reason == """
                         The cassette \(folder.cassette.path) is being recorded elsewhere, in this process or another. Give each test a \
@@ -237,7 +237,9 @@ struct CassetteFileTests {
             let cassette = try Cassette(at: folder.cassette, mode: .once)
             try cassette.finish()
             try cassette.finish()
-            let reason = await reason { _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful) }
+            let reason = await CassetteFolder.reason {
+                _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful)
+            }
             #expect(
                 reason?.hasSuffix("is finished. Send the request before finish(), or open the cassette again.") == true
             )
@@ -253,7 +255,7 @@ struct CassetteFileTests {
                 .environment(\.clock, .manual(clock))
             let call = Task { try await network.data(.lawful) }
             try await clock.waitForSleepers()
-            let reason = await reason { try cassette.finish() }
+            let reason = await CassetteFolder.reason { try cassette.finish() }
             #expect(
                 reason == """
                     1 call still under way when the cassette \(folder.cassette.path) was finished, and not in it. Wait for \
@@ -321,7 +323,7 @@ struct CassetteFileTests {
     @Test(arguments: faults) func damagedFileIsToldAndKept(_ fault: Fault) async throws {
         try await withCassetteFolder { folder in
             try folder.write(fault.text)
-            let reason = await reason { _ = try Cassette(at: folder.cassette, mode: fault.mode) }
+            let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: fault.mode) }
             #expect(reason == fault.reason.replacing("PATH", with: folder.cassette.path))
             #expect(folder.text == fault.text)
             #expect(folder.names == ["test.har"])
@@ -332,21 +334,23 @@ struct CassetteFileTests {
         try await withCassetteFolder { folder in
             let path = folder.cassette.path
             #expect(
-                await reason { _ = try Cassette(at: folder.cassette, mode: .none) }
+                await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: .none) }
                     == "There is no cassette at \(path), and mode .none records nothing. "
                     + "Record it with mode .once where the server can be reached, and check the path."
             )
             #expect(
-                await reason { _ = try Cassette(at: folder.url, mode: .once) }
+                await CassetteFolder.reason { _ = try Cassette(at: folder.url, mode: .once) }
                     == "The cassette could not be read. \(folder.url.path) is a directory. Name a file in it."
             )
             #expect(
-                await reason { _ = try Cassette(at: URL(string: "https://a.example/b")!, mode: .once) }
+                await CassetteFolder.reason { _ = try Cassette(at: URL(string: "https://a.example/b")!, mode: .once) }
                     == "A cassette is a file, and a URL of the scheme https names none. Use URL(filePath:)."
             )
             let text = folder.url.appending(path: "text")
             try Data().write(to: text)
-            let reason = await reason { _ = try Cassette(at: text.appending(path: "test.har"), mode: .once) }
+            let reason = await CassetteFolder.reason {
+                _ = try Cassette(at: text.appending(path: "test.har"), mode: .once)
+            }
             #expect(reason?.hasPrefix("The cassette could not be read.") == true)
         }
     }
@@ -358,7 +362,7 @@ struct CassetteFileTests {
             _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful)
             try FileManager.default.removeItem(at: folder.url.appending(path: "inner"))
 
-            let reason = await reason { try cassette.finish() }
+            let reason = await CassetteFolder.reason { try cassette.finish() }
             #expect(reason == "The cassette \(url.path) could not be written. Its folder is gone.")
 
             try FileManager.default.createDirectory(
@@ -388,7 +392,7 @@ struct CassetteFileTests {
                 ("\"text\" : \"====\", \"encoding\" : \"base64\"", "its base64, of 4 characters, is damaged"),
             ] {
                 try folder.write(file.replacing("\"text\" : \"body\"", with: text))
-                let reason = await reason { try await folder.replay { try await $0.get("a") } }
+                let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
                 #expect(
                     reason == """
                         The cassette \(folder.cassette.path) (mode .none, 1 interaction) cannot replay interaction 1, since it has no \
@@ -413,7 +417,7 @@ struct CassetteFileTests {
                 "response": {"status": 0}}]}}
                 """#
             )
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.replay { network in
                     let response = try await network.data(.init(path: "a?token=another"))
                     #expect(response.data == Data("hello".utf8))

@@ -88,14 +88,16 @@ extension Cassette.Options {
     }
 }
 
-/// Why something fails, in words; nil when it does not.
-func reason(_ body: nonisolated(nonsending) () async throws -> Void) async -> String? {
-    do {
-        try await body()
-        return nil
-    } catch let error as NetworkingError {
-        return error.reason
-    } catch {
-        return "\(error)"
+extension CassetteFolder {
+    /// Why something fails, in words; nil when it does not.
+    static func reason(_ body: nonisolated(nonsending) () async throws -> Void) async -> String? {
+        do {
+            try await body()
+            return nil
+        } catch let error as NetworkingError {
+            return error.reason
+        } catch {
+            return "\(error)"
+        }
     }
 }

@@ -15,7 +15,7 @@ struct CassetteMatcherTests {
         try await withCassetteFolder { folder in
             let options = Cassette.Options.with { $0.matching = matching }
             try await folder.record(from: MockTransport([.ok()]), options) { _ = try await $0.data(recorded) }
-            let reason = await reason { try await folder.replay(options) { _ = try await $0.data(now) } }
+            let reason = await CassetteFolder.reason { try await folder.replay(options) { _ = try await $0.data(now) } }
             guard let reason else { return nil }
             let lines = reason.split(separator: "\n").filter { $0.hasPrefix("  ") }
             return lines.map { $0.dropFirst(2) }.joined(separator: "; ")
@@ -134,18 +134,16 @@ struct CassetteMatcherTests {
             let cassette = try Cassette(at: folder.cassette, mode: .none)
             let network = MockTransport().cassette(cassette).server(authority: "api.example")
             for (path, nearest) in [("users/2?page=2&size=10", 2), ("users/1?page=1", 1), ("posts", 3)] {
-                let reason = await reason { try await network.get(path) }
+                let reason = await CassetteFolder.reason { try await network.get(path) }
                 #expect(reason?.contains("Nearest is interaction \(nearest),") == true, "\(reason ?? "")")
             }
-            let stream = RequestBody.stream { AsyncStream<Data> { $0.finish() } }
-            _ = stream
         }
     }
 
     @Test func emptyCassetteSaysThatItIs() async throws {
         try await withCassetteFolder { folder in
             try folder.write(#"{"log": {"_cassette": {"format": 1}, "entries": []}}"#)
-            let reason = await reason { try await folder.replay { try await $0.get("a") } }
+            let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
             #expect(
                 reason?.contains("(mode .none, 0 interactions) has no answer for this request: it is empty.") == true
             )

@@ -111,9 +111,9 @@ struct CassetteSecretsTests {
             dump(cassette.interactions, to: &dumped)
             texts.append(dumped)
             for path in ["s3cr3t?token=s3cr3t", "a?token=s3cr3t&other=s3cr3t"] {
-                texts.append(await reason { _ = try await network.data(request(path)) } ?? "none")
+                texts.append(await CassetteFolder.reason { _ = try await network.data(request(path)) } ?? "none")
             }
-            texts.append(await reason { try cassette.finish() } ?? "none")
+            texts.append(await CassetteFolder.reason { try cassette.finish() } ?? "none")
             for text in texts {
                 #expect(!text.contains(Self.secret), "\(text)")
             }
@@ -124,7 +124,7 @@ struct CassetteSecretsTests {
     @Test func bodyThatMayHaveSecretsIsNotRecordedAndTold() async throws {
         try await withCassetteFolder { folder in
             let answer = MockResponse.ok(Data("{\"a\": ".utf8), headerFields: [.contentType: "application/json"])
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.record(from: MockTransport([answer, .ok()])) { network in
                     try await network.get("broken", gives: "{\"a\": ")
                     try await network.get("whole")

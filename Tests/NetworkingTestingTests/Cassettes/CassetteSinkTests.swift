@@ -85,7 +85,7 @@ struct CassetteSinkTests {
             try await folder.replay { _ = try await $0.data(request(to: sink)) }
             #expect(sink.heads.count == 2)
 
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.replay { _ = try await $0.data(request(to: CollectingSink())) }
             }
             #expect(reason?.contains("not kept: the request's sink did not want it") == true)
@@ -152,7 +152,7 @@ struct CassetteSinkTests {
                 #expect(try await events.next()?.data == "one")
                 #expect(try await events.next()?.data == "two")
             }
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.replay { network in
                     var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
                     #expect(try await events.next()?.data == "one")
@@ -221,7 +221,7 @@ struct CassetteSinkTests {
         let options = Cassette.Options.with { $0.maximumBodyBytes = 5 }
         try await withCassetteFolder { folder in
             let sink = CollectingSink()
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.record(from: Portions(portions: ["one", "two"]), options) { network in
                     _ = try await network.data(request(to: sink))
                     try await network.get("b", gives: "onetwo")

@@ -146,7 +146,7 @@ struct CassetteTests {
             }
             #expect(transport.requests.count == 1)
 
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.record(from: transport, mode: .once) { network in
                     try await network.get("a")
                     try await network.get("b")
@@ -207,7 +207,7 @@ struct CassetteTests {
             let cassette = try Cassette(at: folder.cassette, mode: .none)
             let network = transport.cassette(cassette)
 
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 _ = try await network.data(
                     HTTPRequestData(method: .post, url: URL(string: "http://api.example:81/a?x=1&y=")!)
                 )
@@ -246,7 +246,7 @@ struct CassetteTests {
                 try await network.get("a")
             }
             var label = ""
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.replay { network in
                     try await network.get("a", gives: "1")
                     let second = HTTPRequestData(path: "a")
@@ -283,7 +283,7 @@ struct CassetteTests {
                 try await network.get("b", gives: "2")
                 try await network.get("a", gives: "1")
             }
-            let reason = await reason {
+            let reason = await CassetteFolder.reason {
                 try await folder.replay(.with { $0.playsInOrder = true }) { try await $0.get("b") }
             }
             #expect(
@@ -301,7 +301,7 @@ struct CassetteTests {
             try await folder.record(from: MockTransport { _ in .ok() }) { network in
                 for path in ["a", "b", "c"] { try await network.get(path) }
             }
-            let reason = await reason { try await folder.replay { try await $0.get("b") } }
+            let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("b") } }
             #expect(
                 reason == """
                     Nobody asked for 2 interactions of the cassette \(folder.cassette.path). Send what is missing, or remove them with \

@@ -84,7 +84,7 @@ struct CassetteTimeTests {
 
     @Test func oldInteractionsFail() async throws {
         try await withCassetteFolder { folder in
-            let reason = await reason { _ = try await replayLate(folder, .fail) }
+            let reason = await CassetteFolder.reason { _ = try await replayLate(folder, .fail) }
             #expect(reason?.contains("GET https://api.example/a, is older than 2592000.0 seconds.") == true)
             #expect(warnings.messages.isEmpty)
         }
@@ -155,6 +155,7 @@ struct CassetteTimeTests {
             await #expect(throws: CancellationError.self) { try await call.value }
             #expect(clock.sleepers == 0)
 
+            try #require(cassette.unused.count == 1)
             let second = Task { try await network.get("a") }
             try await clock.advance(by: .seconds(1), afterSleepers: 1)
             #expect(try await second.value.status == .ok)
