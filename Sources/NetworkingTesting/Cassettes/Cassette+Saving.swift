@@ -24,9 +24,13 @@ extension Cassette {
             if new.isEmpty { return old }
             var spare = Set(old.indices)
             return new.compactMap { recording in
+                guard let entry = entry(of: recording) else { return nil }
                 let candidates = tape.index[options.key(of: recording.facts, for: recording.principal)] ?? []
-                let same = candidates.first { spare.contains($0) && recording.says(whatOf: tape, $0, options) }
-                return spare.remove(same ?? -1).map { old[$0] } ?? entry(of: recording)
+                let same = candidates.first { index in
+                    spare.contains(index) && options.matches(tape.facts[index], recording.facts)
+                        && Interaction(entry, isForeign: false).adds(nothingTo: tape.interactions[index], options)
+                }
+                return spare.remove(same ?? -1).map { old[$0] } ?? entry
             }
         }
         let kept: [HAR.Entry] = old.indices.compactMap { index in

@@ -64,7 +64,15 @@ public final class Cassette: Sendable {
     ///   - options: How it compares, hides, keeps and plays.
     /// - Throws: ``CassetteError`` for a file that cannot be used: one that is not there in mode ``Mode/none``, that is damaged, of another
     ///   format, or being recorded elsewhere; for a folder that must not be written; for somebody else's archive, where it might be written.
+    /// - Precondition: Neither `maximumBodyBytes` nor a fixed `timing` is negative.
     public init(at url: URL, mode: Mode, options: Options = Options()) throws(CassetteError) {
+        precondition(
+            options.maximumBodyBytes >= 0,
+            "maximumBodyBytes must not be negative (is \(options.maximumBodyBytes))"
+        )
+        if case .fixed(let duration) = options.timing {
+            precondition(duration >= .zero, "timing must not be negative (is \(duration))")
+        }
         guard url.isFileURL else {
             throw CassetteError(
                 reason:

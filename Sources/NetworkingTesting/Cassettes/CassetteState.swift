@@ -112,13 +112,13 @@ extension Cassette.Recording {
     var principal: Int? {
         (entry.tape?.principal).flatMap { Int(exactly: $0) }
     }
+}
 
-    /// Whether it says nothing new beside an interaction of the file, so that this one can stay as it is, times included.
-    func says(whatOf tape: Cassette.Tape, _ index: Int, _ options: Cassette.Options) -> Bool {
+extension Cassette.Interaction {
+    /// Whether the response is that of a recorded interaction like it, so that this one can stay as it is, times included.
+    func adds(nothingTo old: Cassette.Interaction, _ options: Cassette.Options) -> Bool {
         // With a limit to its age, when it was made is news.
-        guard options.expiration == nil, options.matches(tape.facts[index], facts) else { return false }
-        let new = Cassette.Interaction(entry, isForeign: false)
-        return tape.interactions[index].response.lasting == new.response.lasting
+        options.expiration == nil && response.lasting == old.response.lasting
     }
 }
 

@@ -330,6 +330,51 @@ struct CassetteFileTests {
         }
     }
 
+    @Test(arguments: [
+        ("{\"log\": tru}", 1, 9), ("{\"log\": {\"entries\": [", 1, 22),
+        ("{}\n\n x", 3, 2),
+        ("<html>", 1, 1),
+    ])
+    func damageIsFoundWhereItIs(_ text: String, _ line: Int, _ column: Int) async throws {
+        try await withCassetteFolder { folder in
+            try folder.write(text)
+            let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: .once) }
+            #expect(
+                reason?.contains("is damaged: line \(line), column \(column) is no JSON.") == true,
+                "\(reason ?? "")"
+            )
+        }
+    }
+
+    /// Whatever a file says, it is an answer or an error.
+    @Test func oddValuesAreNoTrap() async throws {
+        let requests = [
+            #"{"method": "GET", "url": "https://api.example/a"}"#, #"{"method": "GE T", "url": ""}"#, #"{"url": 5}"#,
+            #"{"method": "GET", "url": "https://[::1/%zz?&&==#", "headers": [{"name": "a b", "value": "\u0000"}, 5], "postData": 5}"#,
+        ]
+        let responses = [
+            #"{"status": 99999, "statusText": "\r\n"}"#, #"{"status": -5}"#,
+            #"{"status": "200", "content": {"text": 7, "size": -1}}"#,
+            #"{"status": 200, "headers": [{"name": "Content-Length", "value": "-1"}, {"name": "", "value": "\u0000"}]}"#,
+            "5", "{}",
+        ]
+        let entries = requests.flatMap { request in
+            responses.map { response in
+                #"{"startedDateTime": 5, "time": -1e300, "request": \#(request), "response": \#(response), "_cassette": {"principal": []}}"#
+            }
+        }
+        try await withCassetteFolder { folder in
+            for mark in ["", #""_cassette": {"format": 1}, "#] {
+                try folder.write("{\"log\": {\(mark)\"entries\": [\(entries.joined(separator: ",\n"))]}}")
+                let cassette = try Cassette(at: folder.cassette, mode: .none)
+                let network = MockTransport().cassette(cassette).server(authority: "api.example")
+                for _ in entries { _ = try? await network.get("a") }
+                #expect(cassette.replayedCount == responses.count)
+                #expect(throws: CassetteError.self) { try cassette.finish() }
+            }
+        }
+    }
+
     @Test func placesWithoutAFileAreTold() async throws {
         try await withCassetteFolder { folder in
             let path = folder.cassette.path

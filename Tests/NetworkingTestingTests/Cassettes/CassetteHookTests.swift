@@ -45,6 +45,9 @@ struct CassetteHookTests {
                 try await network.get("a", gives: #"{"token":"real"}"#)
             }
             #expect(folder.text.contains("1970-01-01T00:00:00.000Z"))
+            let first = folder.text
+            try await folder.record(from: MockTransport([answer]), mode: .all, options) { try await $0.get("a") }
+            #expect(folder.text == first)
             // What was set there stays, also when the file is written again.
             try await folder.record(from: MockTransport([.ok()]), mode: .newEpisodes) { network in
                 try await network.get("a", gives: #"{"token":"a fake one"}"#)
