@@ -377,4 +377,33 @@ struct CassetteTests {
             }
         }
     }
+
+    /// Whatever comes first: a file is whole, and a call has its response, its cancellation or a reason.
+    @Test(arguments: 0..<5) func callsCancellationsAndTheEndMayCoincide(_ round: Int) async throws {
+        try await withCassetteFolder { folder in
+            let cassette = try Cassette(at: folder.cassette, mode: .newEpisodes)
+            let network = MockTransport { request in .text(request.query.i ?? "") }.cassette(cassette)
+                .server(authority: "api.example")
+            await withTaskGroup { group in
+                for index in 0..<200 {
+                    group.addTask {
+                        let call = Task { try await network.get("a?i=\(index)", gives: "\(index)") }
+                        if index % 3 == 0 { call.cancel() }
+                        switch await call.result {
+                        case .success: break
+                        case .failure(is CancellationError): break
+                        case .failure(let error as NetworkingError): #expect(error.kind == .unimplemented)
+                        case .failure(let error): Issue.record("\(error)")
+                        }
+                    }
+                    if index == round * 50 { group.addTask { _ = try? cassette.finish() } }
+                }
+            }
+            try? cassette.finish()
+            guard !folder.text.isEmpty else { return }
+            let urls = try Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url)
+            #expect(Set(urls).count == urls.count)
+            #expect(folder.names == ["test.har"])
+        }
+    }
 }
