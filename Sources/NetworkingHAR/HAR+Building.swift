@@ -139,7 +139,7 @@ extension HAR.PostData {
 
 extension HAR.Cookie {
     /// A cookie as `Set-Cookie` has it (RFC 6265 section 5.2); nil for what is none.
-    init?(setCookie text: String) {
+    package init?(setCookie text: String) {
         let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = pieces.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
         self.init(name: name, value: value)
@@ -157,7 +157,7 @@ extension HAR.Cookie {
     }
 
     /// The cookies of a `Cookie` field.
-    static func cookies(of field: String) -> [HAR.Cookie] {
+    package static func cookies(of field: String) -> [HAR.Cookie] {
         field.utf8.split(separator: UInt8(ascii: ";"))
             .compactMap { piece in
                 pair(piece).map { HAR.Cookie(name: $0, value: $1) }
@@ -180,11 +180,11 @@ extension String {
 }
 
 extension HAR {
-    static let hiddenBody =
+    package static let hiddenBody =
         "not shown: it has, or may have, what is hidden, and is of a form that cannot be shown without that"
 
     /// A body as text; in base64 where it is none.
-    static func encoded(_ data: Data) -> (text: String, encoding: String?) {
+    package static func encoded(_ data: Data) -> (text: String, encoding: String?) {
         if !data.contains(0), let text = String(validating: data, as: UTF8.self) { return (text, nil) }
         return (data.base64EncodedString(), "base64")
     }

@@ -17,6 +17,8 @@ extension HAR {
         package var error: Failure?
         /// The call that it is part of.
         package var call: Call?
+        /// What a cassette says of it; nil in other archives.
+        package var tape: Tape?
         /// The request as a command for a shell; in what a page gets, and in no archive.
         package var curl: String?
 
@@ -76,6 +78,7 @@ extension HAR.Entry: Codable {
         case exchange = "_exchange"
         case error = "_error"
         case call = "_call"
+        case tape = "_cassette"
         case curl = "_curl"
     }
 
@@ -99,6 +102,7 @@ extension HAR.Entry: Codable {
         let told = container.text(.error) ?? (container.object(.response) as Told?)?.error
         error = container.object(.error) ?? told.map { HAR.Failure(kind: "failed", reason: $0) }
         call = container.object(.call)
+        tape = container.object(.tape)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -117,6 +121,7 @@ extension HAR.Entry: Codable {
         try container.encodeIfPresent(exchange, forKey: .exchange)
         try container.encodeIfPresent(error, forKey: .error)
         try container.encodeIfPresent(call, forKey: .call)
+        try container.encodeIfPresent(tape, forKey: .tape)
         try container.encodeIfPresent(curl, forKey: .curl)
     }
 }

@@ -26,7 +26,7 @@ extension HAR {
 }
 
 extension HAR.Entry {
-    mutating func hide(_ redaction: Redaction) {
+    package mutating func hide(_ redaction: Redaction) {
         request.hide(redaction)
         response.hide(redaction)
         comment = comment.map(redaction.text)
@@ -56,7 +56,7 @@ extension HAR.Failure {
 }
 
 extension HAR.Request {
-    mutating func hide(_ redaction: Redaction) {
+    package mutating func hide(_ redaction: Redaction) {
         hideHead(redaction)
         postData?.hide(redaction)
     }
@@ -71,7 +71,7 @@ extension HAR.Request {
 }
 
 extension HAR.Response {
-    mutating func hide(_ redaction: Redaction) {
+    package mutating func hide(_ redaction: Redaction) {
         hideHead(redaction)
         content.hide(redaction)
     }
@@ -128,7 +128,7 @@ extension HAR {
 
 extension HAR {
     /// The items of a URL's query, decoded.
-    static func queryItems(of url: String) -> [Field] {
+    package static func queryItems(of url: String) -> [Field] {
         guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         let query = url.utf8[mark...].dropFirst().prefix { $0 != UInt8(ascii: "#") }
         return query.split(separator: UInt8(ascii: "&"))

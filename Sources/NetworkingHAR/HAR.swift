@@ -14,6 +14,8 @@ package struct HAR: Sendable, Hashable, Codable {
         package var creator: Creator
         package var pages: [Page]
         package var entries: [Entry]
+        /// What a cassette says of itself; nil in other archives.
+        package var cassette: Cassette?
         /// How many entries could not be read; not written.
         package var skippedEntries = 0
 
@@ -56,6 +58,7 @@ package struct HAR: Sendable, Hashable, Codable {
 extension HAR.Log: Codable {
     private enum CodingKeys: String, CodingKey {
         case version, creator, pages, entries
+        case cassette = "_cassette"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -67,6 +70,7 @@ extension HAR.Log: Codable {
             entries: entries.compactMap(\.value)
         )
         version = container.text(.version) ?? version
+        cassette = container.object(.cassette)
         skippedEntries = entries.count - self.entries.count
     }
 
@@ -76,6 +80,7 @@ extension HAR.Log: Codable {
         try container.encode(creator, forKey: .creator)
         try container.encode(pages, forKey: .pages)
         try container.encode(entries, forKey: .entries)
+        try container.encodeIfPresent(cassette, forKey: .cassette)
     }
 }
 

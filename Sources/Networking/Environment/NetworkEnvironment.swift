@@ -47,6 +47,11 @@ public struct NetworkEnvironment: Sendable {
         set { values.logger = newValue }
     }
 
+    /// Tells the logger what somebody should look at, for the targets that have no logger of their own.
+    package func warn(_ message: String) {
+        logger.warning("\(message)")
+    }
+
     /// The level of ``logger``, which is asked for more often than the logger: without a copy of that.
     var logLevel: Logger.Level {
         guard let box else { return Logger.current.logLevel }

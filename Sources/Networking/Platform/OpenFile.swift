@@ -44,7 +44,7 @@ package final class OpenFile: Sendable {
     }
 
     /// Opens a file to go on with it, or creates one that only this user may read; what is a link is never followed.
-    convenience init(continuing path: String) throws(FileFault) {
+    package convenience init(continuing path: String) throws(FileFault) {
         try self.init(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
         _ = try snapshot()
     }
@@ -52,7 +52,7 @@ package final class OpenFile: Sendable {
     /// Takes the file for itself, and answers whether nobody else has it, in this process or another.
     ///
     /// The system lets go of it with the process. A file system that has no locks is taken to be this process's own.
-    func lock() throws(FileFault) -> Bool {
+    package func lock() throws(FileFault) -> Bool {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             switch errno {
             case EINTR: continue
@@ -76,7 +76,7 @@ package final class OpenFile: Sendable {
     }
 
     /// Whether its path leads to it, and not to another that has come there since.
-    var isUnderItsName: Bool {
+    package var isUnderItsName: Bool {
         var (own, named) = (stat(), stat())
         guard fstat(descriptor, &own) == 0, lstat(path, &named) == 0 else { return false }
         return own.st_ino == named.st_ino && own.st_dev == named.st_dev

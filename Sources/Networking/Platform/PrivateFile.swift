@@ -17,7 +17,7 @@ import Android
 /// Small files that only this user of the machine may read, as wholes.
 package enum PrivateFile {
     /// Reads a file; one that is longer than the limit is cut off there.
-    static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
+    package static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
         let file = try OpenFile(reading: path)
         var data = Data()
         while data.count < limit {
@@ -129,7 +129,7 @@ package enum PrivateFile {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
     }
 
-    static func parent(of path: String) -> String? {
+    package static func parent(of path: String) -> String? {
         guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {
             return nil
         }

@@ -2,7 +2,7 @@
 /// occur twice and every digit of a number stay.
 ///
 /// It keeps its place in an array and not on the call stack, so that no depth of nesting can overflow that.
-struct JSONRedactor {
+package struct JSONRedactor {
     /// How the document is written.
     enum Layout {
         /// Without any space.
@@ -63,6 +63,12 @@ struct JSONRedactor {
         }
     }
 
+    /// The place of the first byte that makes a text no JSON document; nil for one.
+    package static func fault(in source: [UInt8]) -> Int? {
+        var redactor = JSONRedactor(source, layout: .compact) { _ in false }
+        return redactor.run() ? nil : min(redactor.position, source.count)
+    }
+
     // MARK: The document
 
     private mutating func run() -> Bool {
@@ -115,6 +121,8 @@ struct JSONRedactor {
             write(byte)
             return afterValue()
         default:
+            // It is this byte that is the fault.
+            position -= 1
             return nil
         }
     }

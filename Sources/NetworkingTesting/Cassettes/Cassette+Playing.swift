@@ -1,0 +1,158 @@
+import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Cassette {
+    /// What becomes of a request.
+    enum Plan {
+        case replay(Int)
+        /// It is sent, and recorded in place of an interaction or as a new one.
+        case record(ticket: Int, principal: Int?, replacing: Int?)
+        case fail(String)
+    }
+
+    /// Decides about a request, and takes the interaction that is its own.
+    func plan(for facts: CassetteFacts, of request: HTTPRequestData, for principal: Principal?) -> Plan {
+        let ordinal = state.withLock { $0.ordinal(of: principal) }
+        let now = NetworkEnvironment.current.clock.date
+        // Outside of the lock: comparisons may be anybody's.
+        let matches = mode == .all ? [] : matches(of: facts, for: ordinal)
+        let plan = state.withLock { state -> Plan? in
+            guard !state.isFinished else {
+                return .fail(
+                    "The cassette at \(url.path) is finished. Send the request before finish(), or open the cassette again."
+                )
+            }
+            if let index = choose(from: matches, state) {
+                guard let expiration = options.expiration, isOld(index, expiration, now) else {
+                    state.uses[index].append(request.id)
+                    return .replay(index)
+                }
+                switch expiration.action {
+                case .fail:
+                    return .fail(reasonForAge(of: index, expiration))
+                case .record where mayWrite:
+                    let ticket = state.begin("\(facts.request)")
+                    // Taken, so that the next like it takes the next.
+                    state.uses[index].append(request.id)
+                    return .record(ticket: ticket, principal: ordinal, replacing: index)
+                case .warn, .record:
+                    state.uses[index].append(request.id)
+                    return .replay(index)
+                }
+            }
+            guard records else { return nil }
+            return .record(ticket: state.begin("\(facts.request)"), principal: ordinal, replacing: nil)
+        }
+        if case .replay(let index) = plan { warnOfAge(of: index, at: now) }
+        // The search for the nearest takes a while, and nobody else has to wait for that.
+        return plan ?? .fail(reasonForMiss(facts, ordinal, matches))
+    }
+
+    /// Gives an interaction back whose caller was gone before its response came.
+    func giveBack(_ index: Int, of request: HTTPRequestData) {
+        state.withLock { state in
+            if let use = state.uses[index].lastIndex(of: request.id) { state.uses[index].remove(at: use) }
+        }
+    }
+
+    /// The interactions that match.
+    private func matches(of facts: CassetteFacts, for ordinal: Int?) -> [Int] {
+        let candidates = tape.index[options.key(of: facts, for: ordinal)] ?? []
+        let comparing = options.matching.filter { $0.key == nil }
+        guard !comparing.isEmpty else { return candidates }
+        return candidates.filter { index in
+            comparing.allSatisfy { $0.differences(tape.facts[index], facts).isEmpty }
+        }
+    }
+
+    /// The interaction that is next for a request; nil where there is none for it.
+    private func choose(from matches: [Int], _ state: State) -> Int? {
+        let next = matches.first { state.uses[$0].isEmpty }
+        if options.playsInOrder, let next, next != state.uses.firstIndex(where: \.isEmpty) { return nil }
+        return next ?? (options.allowsRepeats ? matches.last : nil)
+    }
+
+    // MARK: Age
+
+    private func isOld(_ index: Int, _ expiration: Expiration, _ now: Date) -> Bool {
+        now.timeIntervalSince(tape.interactions[index].date) > expiration.age / .seconds(1)
+    }
+
+    private func warnOfAge(of index: Int, at now: Date) {
+        guard let expiration = options.expiration, isOld(index, expiration, now),
+            state.withLock({ $0.reportedOld.insert(index).inserted })
+        else { return }
+        NetworkEnvironment.current.warn(reasonForAge(of: index, expiration))
+    }
+
+    private func reasonForAge(of index: Int, _ expiration: Expiration) -> String {
+        "Interaction \(index + 1) of the cassette \(url.path), \(label(of: index)), is older than \(expiration.age). "
+            + "Record it anew with mode .all."
+    }
+
+    // MARK: Misses
+
+    /// Why there is nothing for a request, and the way out.
+    private func reasonForMiss(_ facts: CassetteFacts, _ ordinal: Int?, _ matches: [Int]) -> String {
+        let state = state.withLock { $0 }
+        if let next = matches.first(where: { state.uses[$0].isEmpty }),
+            let expected = state.uses.firstIndex(where: \.isEmpty)
+        {
+            return "\(name) plays in order, and interaction \(next + 1) is not the next: that is \(expected + 1), "
+                + "\(label(of: expected)). Send that first, or turn playsInOrder off."
+        }
+        if let last = matches.last, let user = state.uses[last].last {
+            let times =
+                matches.count == 1 ? "Interaction \(last + 1) matches" : "Interactions \(numbers(matches)) match"
+            return
+                "\(name) has no answer left for this request. \(times), and \(matches.count == 1 ? "was" : "were") replayed before, "
+                + "the last to request \(user). Set allowsRepeats to replay it again, or \(wayOut)"
+        }
+        guard let nearest = nearest(to: facts, ordinal, state) else {
+            return "\(name) has no answer for this request: it is empty. To record, \(wayOut)"
+        }
+        let use = state.uses[nearest.index].isEmpty ? "" : ", which was replayed before"
+        let lines = nearest.lines.map { "\n  \($0)" }.joined()
+        return "\(name) has no answer for this request. Nearest is interaction \(nearest.index + 1), "
+            + "\(label(of: nearest.index))\(use):\(lines)\nIf the request is as it should be, \(wayOut)"
+    }
+
+    private var wayOut: String {
+        "record what is missing with mode .newEpisodes, record all anew with .all, or let the request pass with the option passing."
+    }
+
+    private func numbers(_ indices: [Int]) -> String {
+        indices.prefix(5).map { "\($0 + 1)" }.joined(separator: ", ") + (indices.count > 5 ? " and more" : "")
+    }
+
+    /// The interaction that differs least, and in what.
+    private func nearest(to facts: CassetteFacts, _ ordinal: Int?, _ state: State) -> (index: Int, lines: [String])? {
+        var best: (index: Int, lines: [String], score: Int)?
+        for (index, recorded) in tape.facts.enumerated() {
+            var lines: [String] = []
+            var score = state.uses[index].isEmpty ? 0 : 1
+            for matcher in options.matching {
+                let differences = matcher.differences(recorded, facts)
+                lines += differences
+                // Many small differences are one large.
+                score += 2 * matcher.weight * min(differences.count, 4)
+            }
+            if tape.interactions[index].principal != ordinal {
+                lines.append("the user: recorded \(user(tape.interactions[index].principal)), now \(user(ordinal))")
+                score += 2
+            }
+            if score < best?.score ?? .max { best = (index, lines, score) }
+        }
+        return best.map { ($0.index, $0.lines) }
+    }
+
+    private func user(_ ordinal: Int?) -> String {
+        ordinal.map { "user \($0) of the recording" } ?? "nobody"
+    }
+}

@@ -1,0 +1,51 @@
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Cassette {
+    /// Writes the file, if something in it changed.
+    func save(_ state: State) throws(CassetteError) {
+        // A test that sent nothing has nothing to say about the file either.
+        let drops = options.dropsUnused && tape.interactions.indices.contains { !state.isUsed($0) }
+        guard state.recordedCount > 0 || (drops && mode != .all) else { return }
+        let data = try CassetteFile.encode(entries(of: state))
+        if data != tape.content?.bytes { try file.write(data) }
+    }
+
+    /// What the file is to have.
+    func entries(of state: State) -> [HAR.Entry] {
+        let old = tape.content?.har.log.entries ?? []
+        let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
+        guard mode != .all else {
+            if new.isEmpty { return old }
+            var spare = Set(old.indices)
+            return new.compactMap { recording in
+                guard let entry = entry(of: recording) else { return nil }
+                let candidates = tape.index[options.key(of: recording.facts, for: recording.principal)] ?? []
+                let same = candidates.first { index in
+                    spare.contains(index) && options.matches(tape.facts[index], recording.facts)
+                        && Interaction(entry, isForeign: false).adds(nothingTo: tape.interactions[index], options)
+                }
+                return spare.remove(same ?? -1).map { old[$0] } ?? entry
+            }
+        }
+        let kept: [HAR.Entry] = old.indices.compactMap { index in
+            if let replacement = state.replacements[index] { return entry(of: replacement) }
+            let isDropped = options.dropsUnused && mayWrite && !state.isUsed(index)
+            return isDropped ? nil : old[index]
+        }
+        return kept + new.compactMap { entry(of: $0) }
+    }
+
+    /// What is written of a recording; nil for one that a hook discards.
+    private func entry(of recording: Recording) -> HAR.Entry? {
+        guard let beforeSave = options.beforeSave else { return recording.entry }
+        var interaction = Interaction(recording.entry, isForeign: false)
+        beforeSave(&interaction)
+        return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
+    }
+}

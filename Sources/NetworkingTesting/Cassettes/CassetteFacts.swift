@@ -1,0 +1,63 @@
+import HTTPTypes
+import Networking
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is compared of a request, taken apart once.
+struct CassetteFacts: Sendable {
+    let request: Cassette.Interaction.Request
+    let scheme: String
+    let host: String
+    let port: String
+    let path: String
+    /// The values of each name, decoded and in order.
+    let query: [String: [String]]
+
+    init(_ request: Cassette.Interaction.Request) {
+        self.request = request
+        var rest = request.url[...]
+        if let slashes = rest.utf8.firstRange(of: "://".utf8) {
+            scheme = rest[..<slashes.lowerBound].lowercased()
+            rest = rest[slashes.upperBound...]
+        } else {
+            scheme = ""
+        }
+        let end = rest.utf8.firstIndex { [UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")].contains($0) }
+        let authority = rest[..<(end ?? rest.endIndex)]
+        rest = rest[authority.endIndex...]
+        let named = HTTPRequestData(authority: String(authority))
+        host = named.host?.lowercased() ?? ""
+        port = "\(named.port ?? (scheme == "http" ? 80 : 443))"
+        let path = rest.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        self.path = path.isEmpty ? "/" : String(Substring(path))
+        query = Dictionary(grouping: HAR.queryItems(of: request.url)) { $0.name }.mapValues { $0.map(\.value) }
+    }
+
+    func hasSameBody(as other: CassetteFacts) -> Bool {
+        request.body == other.request.body && request.missingBody == other.request.missingBody
+    }
+
+    /// The body as a message shows it.
+    var bodyText: String {
+        if let missing = request.missingBody { return missing }
+        let text = String(validating: request.body, as: UTF8.self)
+        return text.map { Cassette.quoted($0) } ?? "\(request.body.count) bytes, which are no text"
+    }
+}
+
+extension Cassette {
+    /// A number and what is counted.
+    static func counted(_ count: Int, _ noun: String) -> String {
+        "\(count) \(noun)\(count == 1 ? "" : "s")"
+    }
+
+    /// A text as a message shows it: on one line, and not all of a long one.
+    static func quoted(_ text: String) -> String {
+        text.isEmpty ? "nothing" : "\"\(Redaction.cut(Redaction.singleLine(text), to: 200))\""
+    }
+}

@@ -1,0 +1,130 @@
+import Networking
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The file of a cassette: an HTTP archive, with a mark that says that it is ours.
+struct CassetteFile {
+    /// The number of the format that is written.
+    static let format: Int64 = 1
+    /// A cassette is read whole.
+    private static let longest = 1 << 30
+
+    let path: String
+
+    /// What is in the file.
+    struct Content {
+        let har: HAR
+        let bytes: Data
+
+        /// Whether a cassette has written it.
+        var isOurs: Bool {
+            har.log.cassette != nil
+        }
+    }
+
+    /// Names the file in a message.
+    var name: String {
+        Redaction.singleLine(path)
+    }
+
+    /// Reads the file; nil where there is none.
+    func read() throws(CassetteError) -> Content? {
+        let bytes: Data
+        do {
+            bytes = try PrivateFile.read(path, upTo: Self.longest + 1)
+        } catch {
+            if error.isAbsence { return nil }
+            throw CassetteError(reason: "The cassette could not be read. \(error.reason)")
+        }
+        guard bytes.count <= Self.longest else {
+            throw CassetteError(
+                reason: "The cassette \(name) has more than \(Self.longest) bytes. Split it into several."
+            )
+        }
+        // Some tools begin their files with a mark of the byte order.
+        let json = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Data(bytes.dropFirst(3)) : bytes
+        let har: HAR
+        do {
+            har = try JSONDecoder().decode(HAR.self, from: json)
+        } catch {
+            throw CassetteError(reason: fault(of: json))
+        }
+        guard har.log.skippedEntries == 0 else {
+            throw CassetteError(
+                reason:
+                    "The cassette \(name) has \(har.log.skippedEntries) entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or record it anew "
+                    + "after removing the file."
+            )
+        }
+        return Content(har: har, bytes: bytes)
+    }
+
+    private func fault(of json: Data) -> String {
+        let wayOut = "Restore it from version control, or remove it and record it anew."
+        if json.isEmpty {
+            return "The cassette \(name) is empty. \(wayOut)"
+        }
+        let source = Array(json)
+        guard let place = JSONRedactor.fault(in: source) else {
+            return
+                "\(name) is no cassette: an object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
+        }
+        let before = source[..<place]
+        let line = before.count { $0 == UInt8(ascii: "\n") } + 1
+        let column = place - (before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0) + 1
+        return "The cassette \(name) is damaged: line \(line), column \(column) is no JSON. \(wayOut)"
+    }
+
+    /// Refuses a file of a format that is not known.
+    func check(_ content: Content) throws(CassetteError) {
+        guard let cassette = content.har.log.cassette, cassette.format != Self.format else { return }
+        throw CassetteError(
+            reason: cassette.format > Self.format
+                ? "The cassette \(name) is of format \(cassette.format), and this version of swift-networking knows format \(Self.format). "
+                    + "Update the package, or record the cassette anew with mode .all."
+                : "The cassette \(name) is of format \(cassette.format), which is no longer read. Record it anew with mode .all."
+        )
+    }
+
+    /// Refuses to write over what somebody else has written.
+    func checkIsOurs(_ content: Content) throws(CassetteError) {
+        guard !content.isOurs else { return }
+        let creator = Redaction.cut(Redaction.singleLine(content.har.log.creator.name), to: 100)
+        throw CassetteError(
+            reason:
+                "\(name) is an HTTP archive\(creator.isEmpty ? "" : " of \(creator)"), and no cassette to be written over. "
+                + "Replay it with mode .none, or name another file."
+        )
+    }
+
+    /// The file as it is written: one entry after the other, fields in order, so that a change of one shows as such.
+    static func encode(_ entries: [HAR.Entry]) throws(CassetteError) -> Data {
+        var har = HAR(
+            log: HAR.Log(creator: HAR.Creator(name: "swift-networking", version: "1.0"), pages: [], entries: entries)
+        )
+        har.log.cassette = HAR.Cassette(format: format)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            return try encoder.encode(har) + Data("\n".utf8)
+        } catch {
+            throw CassetteError(reason: "The cassette could not be written as JSON.")
+        }
+    }
+
+    /// Puts the file in place of the one that is there, in one step.
+    func write(_ data: Data) throws(CassetteError) {
+        do {
+            try PrivateFile.replace(path, with: data, isDurable: false)
+        } catch {
+            // Of the file that was meant, and not of the one that would have taken its name.
+            let fault = error.isAbsence ? "Its folder is gone." : FileFault(path: path, code: error.code).reason
+            throw CassetteError(reason: "The cassette \(name) could not be written. \(fault)")
+        }
+    }
+}

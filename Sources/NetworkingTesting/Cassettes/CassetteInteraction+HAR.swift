@@ -1,0 +1,176 @@
+import HTTPTypes
+import Networking
+import NetworkingHAR
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Cassette.Interaction {
+    /// What an entry of an archive tells.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - isForeign: Whether somebody else has written it, who keeps bodies decoded beside fields that say how they were encoded.
+    init(_ entry: HAR.Entry, isForeign: Bool) {
+        request = Request(entry.request)
+        response = Response(entry.response, isForeign: isForeign)
+        // What has no date was made a long time ago.
+        date = HAR.date(of: entry.startedDateTime) ?? Date(timeIntervalSince1970: 0)
+        duration = .milliseconds(Int64(max(0, entry.time).rounded()))
+        principal = (entry.tape?.principal).flatMap { Int(exactly: $0) }
+        response.isPartial = entry.tape?.isPartial ?? false
+    }
+
+    /// The interaction as an archive has it.
+    ///
+    /// - Parameter redaction: What is hidden; nil where all that should be is hidden by now.
+    /// - Returns: The entry.
+    func entry(hiding redaction: Redaction?) -> HAR.Entry {
+        var timings = HAR.Timings()
+        timings.wait = duration / .milliseconds(1)
+        var entry = HAR.Entry(
+            startedDateTime: HAR.timestamp(date),
+            time: timings.wait,
+            request: request.har(hiding: redaction),
+            response: response.har(hiding: redaction),
+            timings: timings
+        )
+        if let redaction {
+            entry.hide(redaction)
+            if entry.response.content.text == nil, !response.body.isEmpty,
+                let stream = redaction.eventStream(response.body, contentType: response.headerFields[.contentType])
+            {
+                (entry.response.content.text, entry.response.content.encoding) = HAR.encoded(stream)
+                entry.response.content.comment = nil
+            }
+            entry.tellNewLength(insteadOf: response.body.count)
+        }
+        if principal != nil || response.isPartial {
+            entry.tape = HAR.Tape(principal: principal.map { Int64($0) }, isPartial: response.isPartial)
+        }
+        return entry
+    }
+}
+
+extension HAR.Entry {
+    /// Keeps a body and the field that tells its length in step, when something in the body was hidden.
+    fileprivate mutating func tellNewLength(insteadOf count: Int) {
+        guard let data = response.content.data, data.count != count else { return }
+        response.content.size = Int64(data.count)
+        response.bodySize = response.bodySize == -1 ? -1 : Int64(data.count)
+        for index in response.headers.indices where response.headers[index].name.lowercased() == "content-length" {
+            response.headers[index].value = "\(data.count)"
+        }
+    }
+}
+
+extension Cassette.Interaction.Request {
+    init(_ har: HAR.Request) {
+        // What is no method of HTTP matches no request.
+        method = HTTPRequest.Method(har.method) ?? HTTPRequest.Method("UNKNOWN")!
+        url = har.url
+        headerFields = HTTPFields(har.headers)
+        body = har.postData?.data ?? Data()
+        if let postData = har.postData, postData.data == nil, postData.params != nil || postData.comment != nil {
+            missingBody = postData.comment ?? "the archive has its parts alone"
+        }
+    }
+
+    /// The request with what is hidden replaced, as a recording has it.
+    func hidden(by redaction: Redaction) -> Cassette.Interaction.Request {
+        var har = har(hiding: redaction)
+        har.hide(redaction)
+        return Cassette.Interaction.Request(har)
+    }
+
+    fileprivate func har(hiding redaction: Redaction?) -> HAR.Request {
+        var har = HAR.Request(method: method.rawValue, url: url)
+        har.headers = headerFields.har(hiding: redaction)
+        har.cookies = headerFields[values: .cookie].flatMap { HAR.Cookie.cookies(of: $0) }
+        har.queryString = HAR.queryItems(of: url)
+        har.bodySize = Int64(body.count)
+        guard !body.isEmpty || missingBody != nil else { return har }
+        var postData = HAR.PostData()
+        postData.mimeType = headerFields[.contentType] ?? ""
+        if let missingBody {
+            postData.comment = missingBody
+            har.bodySize = -1
+        } else {
+            (postData.text, postData.encoding) = HAR.encoded(body)
+        }
+        har.postData = postData
+        return har
+    }
+}
+
+extension Cassette.Interaction.Response {
+    init(_ har: HAR.Response, isForeign: Bool) {
+        status = HTTPResponse.Status(
+            code: (0...999).contains(har.status) ? Int(har.status) : 0,
+            reasonPhrase: har.reason
+        )
+        headerFields = HTTPFields(har.headers)
+        body = har.content.data ?? Data()
+        if har.status < 100 || har.status > 999 {
+            missingBody = "there was no response"
+        } else if let text = har.content.text {
+            if har.content.data == nil { missingBody = "its base64, of \(text.utf8.count) characters, is damaged" }
+        } else if let comment = har.content.comment {
+            missingBody = comment
+        } else if har.content.size > 0 {
+            missingBody = "the archive tells its length alone, \(har.content.size) bytes"
+        }
+        guard isForeign, !body.isEmpty else { return }
+        // Browsers keep bodies decoded, and the fields as they came.
+        headerFields[.contentEncoding] = nil
+        headerFields[.transferEncoding] = nil
+        if headerFields.contains(.contentLength) { headerFields[.contentLength] = "\(body.count)" }
+    }
+
+    fileprivate func har(hiding redaction: Redaction?) -> HAR.Response {
+        var har = HAR.Response()
+        har.status = Int64(status.code)
+        har.statusText = status.reasonPhrase
+        har.headers = headerFields.har(hiding: redaction)
+        har.cookies = headerFields[values: .setCookie].compactMap { HAR.Cookie(setCookie: $0) }
+        har.redirectURL = status.kind == .redirection ? headerFields[.location] ?? "" : ""
+        har.content.size = Int64(body.count)
+        har.content.mimeType = headerFields[.contentType] ?? ""
+        if let missingBody {
+            har.content.comment = missingBody
+        } else if !body.isEmpty {
+            (har.content.text, har.content.encoding) = HAR.encoded(body)
+        }
+        har.bodySize = har.content.size
+        return har
+    }
+}
+
+extension HAR.Response {
+    /// A status line need not say more than a number, and a known number says it all.
+    fileprivate var reason: String {
+        HTTPField.isValidValue(statusText) ? statusText : ""
+    }
+}
+
+extension HTTPFields {
+    /// The fields of an archive but those that are none, such as the ones that HTTP/2 writes before the fields.
+    fileprivate init(_ fields: [HAR.Field]) {
+        self.init()
+        for field in fields {
+            guard let name = HTTPField.Name(field.name), HTTPField.isValidValue(field.value) else { continue }
+            append(HTTPField(name: name, value: field.value))
+        }
+    }
+
+    fileprivate func har(hiding redaction: Redaction?) -> [HAR.Field] {
+        map { field in
+            // A field that says so itself is hidden, whatever it is called; a name and a value cannot tell.
+            let isHidden = redaction?.hides(field) ?? false
+            return HAR.Field(name: field.name.rawName, value: isHidden ? Redaction.placeholder : field.value)
+        }
+    }
+}

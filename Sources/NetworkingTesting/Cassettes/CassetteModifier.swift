@@ -1,0 +1,148 @@
+import HTTPTypes
+public import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Records what passes here on a cassette, or replays it from there without sending anything.
+    ///
+    /// ```swift
+    /// let cassette = try Cassette(at: url, mode: .once)
+    /// let network = URLSession.shared
+    ///     .cassette(cassette)
+    ///     .retry()
+    ///     .server(authority: "api.example.com")
+    /// // …
+    /// try cassette.finish()
+    /// ```
+    ///
+    /// It belongs right at the transport, so that all other modifiers do their work in a replay too; redirects are followed here, each an
+    /// interaction. Outside of `authenticated`, the token requests are not on the cassette, and neither are those of two users mixed up.
+    ///
+    /// A body that goes to a sink reaches it as it comes, and a copy of it, up to ``Cassette/Options/maximumBodyBytes``, is recorded. A
+    /// caller that is cancelled gets `CancellationError`: nothing of it is recorded, and what it would have been replayed is there for
+    /// another.
+    ///
+    /// - Parameter cassette: The cassette; several stacks may share it.
+    /// - Returns: A component that throws what upstream does, and ``Networking/NetworkingError/Kind/unimplemented`` for a request that the
+    ///   cassette neither has nor records, with the nearest that it has.
+    public func cassette(_ cassette: Cassette) -> some NetworkingComponent {
+        modified(CassetteModifier(cassette: cassette))
+    }
+}
+
+struct CassetteModifier: NetworkingModifier, CustomStringConvertible {
+    let cassette: Cassette
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard !passes(request) else { return try await upstream.send(request) }
+        let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
+        return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
+            guard !passes(hop) else { return try await upstream.send(hop) }
+            return try await exchange(hop, over: upstream)
+        }
+    }
+
+    private func passes(_ request: HTTPRequestData) -> Bool {
+        cassette.options.passing?(request) ?? false
+    }
+
+    private func exchange(
+        _ request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        try Task.checkCancellation()
+        let captured = try await cassette.options.captured(request, records: cassette.mayWrite)
+        let redaction = cassette.options.redaction.hidingSecrets(of: request)
+        let facts = cassette.options.facts(of: captured.hidden(by: redaction))
+        let principal = upstream.principal(for: request)
+        switch cassette.plan(for: facts, of: request, for: principal) {
+        case .replay(let index):
+            return try await replay(index, to: request, for: principal)
+        case .record(let ticket, let ordinal, let replaced):
+            let tee = request.sink.map { CassetteTee($0, limit: cassette.options.maximumBodyBytes) }
+            let pending = Cassette.PendingRecording(
+                ticket,
+                captured,
+                facts,
+                principal: ordinal,
+                replacing: replaced,
+                redaction,
+                tee
+            )
+            return try await record(pending, request, over: upstream)
+        case .fail(let reason):
+            throw NetworkingError(.unimplemented, request: request, reason: reason)
+        }
+    }
+
+    var description: String {
+        "cassette(.\(cassette.mode.rawValue))"
+    }
+}
+
+// MARK: Replaying
+
+extension CassetteModifier {
+    private func replay(
+        _ index: Int,
+        to request: HTTPRequestData,
+        for principal: Principal?
+    ) async throws -> HTTPResponseData {
+        var interaction = cassette.tape.interactions[index]
+        cassette.options.beforeReplay?(&interaction)
+        let delay: Duration =
+            switch cassette.options.timing {
+            case .immediate: .zero
+            case .recorded: interaction.duration
+            case .fixed(let duration): duration
+            }
+        let transport = ReplayTransport(
+            response: interaction.response,
+            delay: delay,
+            principal: principal
+        ) { [cassette] reason in
+            "\(cassette.name) cannot replay interaction \(index + 1)\(reason). Record it anew with mode .all."
+        }
+        do {
+            return try await transport.send(request)
+        } catch {
+            if error is CancellationError, !transport.hasAnswered { cassette.giveBack(index, of: request) }
+            throw error
+        }
+    }
+}
+
+// MARK: Recording
+
+extension CassetteModifier {
+    private func record(
+        _ pending: Cassette.PendingRecording,
+        _ request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        var sent = request
+        if let tee = pending.tee {
+            sent.sink = tee
+            cassette.watch(pending)
+        }
+        do {
+            var response = try await upstream.send(sent)
+            if pending.tee != nil { response.sentRequest.sink = request.sink }
+            cassette.keep(response, of: pending)
+            // It arrived, so that it is on the cassette; whoever is cancelled now does not get it.
+            try Task.checkCancellation()
+            return response
+        } catch {
+            let isLeft = error is CancellationError && pending.tee?.isReaderPaced == true
+            if !isLeft || !cassette.keepPart(of: pending) {
+                cassette.abandon(pending, request)
+            }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What hooks see and change; and the laws of modifiers.
+@Suite(.timeLimit(.minutes(5)))
+struct CassetteHookTests {
+    @Test func afterCaptureChangesWhatIsKeptAndNotWhatTheCallerGets() async throws {
+        let options = Cassette.Options.with { options in
+            options.afterCapture = { interaction in
+                #expect(interaction.request.headerFields[.authorization] == "Bearer secret")
+                interaction.isDiscarded = interaction.request.url.hasSuffix("/discarded")
+                interaction.response.body = Data("kept".utf8)
+                interaction.response.headerFields[.server] = nil
+            }
+        }
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { _ in .ok(Data("sent".utf8), headerFields: [.server: "x"]) }
+            try await withCassette(at: folder.cassette, mode: .once, options: options) { cassette in
+                let network = transport.cassette(cassette).server(authority: "api.example")
+                    .server(headerField: .authorization, "Bearer secret")
+                try await network.get("a", gives: "sent")
+                try await network.get("discarded", gives: "sent")
+            }
+            try await folder.replay { network in
+                let response = try await network.get("a", gives: "kept")
+                #expect(response.headerFields[.server] == nil)
+            }
+            #expect(!folder.text.contains("discarded"))
+        }
+    }
+
+    @Test func beforeSaveSeesWhatIsHiddenAndHasTheLastWord() async throws {
+        let options = Cassette.Options.with { options in
+            options.beforeSave = { interaction in
+                #expect(interaction.response.body == Data(#"{"token":"<redacted>"}"#.utf8))
+                interaction.response.body = Data(#"{"token":"a fake one"}"#.utf8)
+                interaction.date = Date(timeIntervalSince1970: 0)
+            }
+        }
+        try await withCassetteFolder { folder in
+            let answer = MockResponse.json(["token": "real"])
+            try await folder.record(from: MockTransport([answer]), options) { network in
+                try await network.get("a", gives: #"{"token":"real"}"#)
+            }
+            #expect(folder.text.contains("1970-01-01T00:00:00.000Z"))
+            let first = folder.text
+            try await folder.record(from: MockTransport([answer]), mode: .all, options) { try await $0.get("a") }
+            #expect(folder.text == first)
+            // What was set there stays, also when the file is written again.
+            try await folder.record(from: MockTransport([.ok()]), mode: .newEpisodes) { network in
+                try await network.get("a", gives: #"{"token":"a fake one"}"#)
+                try await network.get("b")
+            }
+            #expect(folder.text.contains("a fake one"))
+        }
+    }
+
+    @Test func beforeReplayChangesWhatTheCallerGets() async throws {
+        let options = Cassette.Options.with { options in
+            options.beforeReplay = { $0.response.headerFields[.date] = "now" }
+        }
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.ok()]), options) { network in
+                let response = try await network.get("a")
+                #expect(response.headerFields[.date] == nil)
+            }
+            let before = folder.text
+            try await folder.replay(mode: .newEpisodes, options) { network in
+                let response = try await network.get("a")
+                #expect(response.headerFields[.date] == "now")
+            }
+            #expect(folder.text == before)
+        }
+    }
+
+    // MARK: Laws
+
+    @Test func recordingKeepsTheLaws() async throws {
+        try await withCassetteFolder { folder in
+            try await withCassette(at: folder.cassette, mode: .all) { cassette in
+                try await checkLaws { AnyNetworkingComponent($0.cassette(cassette)) }
+            }
+        }
+    }
+
+    @Test func passingKeepsTheLaws() async throws {
+        try await withCassetteFolder { folder in
+            let options = Cassette.Options.with { $0.passing = { _ in true } }
+            try await withCassette(at: folder.cassette, mode: .all, options: options) { cassette in
+                try await checkLaws { AnyNetworkingComponent($0.cassette(cassette)) }
+            }
+        }
+    }
+
+    /// A replay sends nothing, so that it breaks the laws that say what becomes of what is sent, and no other.
+    @Test func replayKeepsTheLawsButThoseAboutUpstream() async throws {
+        try await withCassetteFolder { folder in
+            try await withCassette(at: folder.cassette, mode: .once) { cassette in
+                let transport = MockTransport([.ok(Data("for the sink".utf8))])
+                _ = try await transport.cassette(cassette).data(.lawful)
+            }
+            let options = Cassette.Options.with { $0.allowsRepeats = true }
+            try await withCassette(at: folder.cassette, mode: .none, options: options) { cassette in
+                let violations = await #expect(throws: LawViolations.self) {
+                    try await checkLaws { AnyNetworkingComponent($0.cassette(cassette)) }
+                }
+                #expect(
+                    violations?.sentences == [
+                        "A request that is answered with 200 is sent 0 times, not once.",
+                        "An error of the upstream is swallowed.",
+                        "A cancelled caller gets a response.",
+                    ]
+                )
+            }
+        }
+    }
+
+    @Test func outlineNamesTheMode() async throws {
+        try await withCassetteFolder { folder in
+            let cassette = try Cassette(at: folder.cassette, mode: .once)
+            #expect("\(MockTransport().cassette(cassette).outline)".contains("cassette(.once)"))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What tells requests apart, and what is said of those that match nothing.
+@Suite(.timeLimit(.minutes(5)))
+struct CassetteMatcherTests {
+    /// In what a request differs from one that was recorded, as the error says; nil where it matches.
+    private func difference(
+        _ matching: [Cassette.Matcher],
+        recorded: HTTPRequestData,
+        now: HTTPRequestData
+    ) async throws -> String? {
+        try await withCassetteFolder { folder in
+            let options = Cassette.Options.with { $0.matching = matching }
+            try await folder.record(from: MockTransport([.ok()]), options) { _ = try await $0.data(recorded) }
+            let reason = await CassetteFolder.reason { try await folder.replay(options) { _ = try await $0.data(now) } }
+            guard let reason else { return nil }
+            let lines = reason.split(separator: "\n").filter { $0.hasPrefix("  ") }
+            return lines.map { $0.dropFirst(2) }.joined(separator: "; ")
+        }
+    }
+
+    @Test func queryIsComparedByNames() async throws {
+        func query(_ recorded: String, _ now: String) async throws -> String? {
+            try await difference(.standard, recorded: .init(path: "a?\(recorded)"), now: .init(path: "a?\(now)"))
+        }
+        #expect(try await query("a=1&b=2", "b=2&a=1") == nil)
+        #expect(try await query("a=%41", "a=A") == nil)
+        #expect(try await query("a=1&a=2", "a=2&a=1") == "the query item \"a\": recorded \"1, 2\", now \"2, 1\"")
+        #expect(try await query("a=1", "a=1&a=1") == "the query item \"a\": recorded \"1\", now \"1, 1\"")
+        #expect(try await query("a=1&b=2", "b=2") == "the query item \"a\": recorded \"1\", now missing")
+        #expect(
+            try await query("a", "b") == "the query item \"a\": recorded nothing, now missing; "
+                + "the query item \"b\": not recorded, now nothing"
+        )
+    }
+
+    @Test func hostIsComparedWithoutCaseAndThePortIsTheSchemes() async throws {
+        let url = { (text: String) in HTTPRequestData(url: URL(string: text)!) }
+        #expect(
+            try await difference(.standard, recorded: url("https://A.example/"), now: url("https://a.example:443"))
+                == nil
+        )
+        #expect(
+            try await difference(.standard, recorded: url("https://a.example/"), now: url("https://[::1]:8/"))
+                == "the host: recorded \"a.example\", now \"::1\"; the port: recorded \"443\", now \"8\""
+        )
+        #expect(
+            try await difference([.path], recorded: url("https://a.example/A?b"), now: url("http://b.example/A")) == nil
+        )
+    }
+
+    @Test func fieldsAreComparedByTheirValues() async throws {
+        let matching = [Cassette.Matcher].standard + [.headerFields(.accept, .acceptLanguage)]
+        func request(_ fields: HeaderFields) -> HTTPRequestData { .init(path: "a", headerFields: fields) }
+        #expect(
+            try await difference(
+                matching,
+                recorded: request([.accept: "a", .range: "x"]),
+                now: request([.accept: "a"])
+            )
+                == nil
+        )
+        #expect(
+            try await difference(matching, recorded: request([.accept: "a"]), now: request([.acceptLanguage: "b"]))
+                == "the field Accept: recorded \"a\", now nothing; the field Accept-Language: recorded nothing, now \"b\""
+        )
+    }
+
+    @Test func jsonIsComparedByWhatItSays() async throws {
+        func compare(_ matcher: Cassette.Matcher, _ recorded: String, _ now: String) async throws -> String? {
+            func request(_ text: String) -> HTTPRequestData {
+                .init(method: .post, path: "a", body: .data(Data(text.utf8), contentType: "application/json"))
+            }
+            return try await difference(.standard + [matcher], recorded: request(recorded), now: request(now))
+        }
+        #expect(try await compare(.jsonBody, #"{"a":1,"b":[1,2]}"#, #"{ "b": [1, 2], "a": 1 }"#) == nil)
+        #expect(
+            try await compare(.jsonBody, #"{"a":1,"b":[1,{"c":"x"}],"d":true}"#, #"{"a":1.5,"b":[1,{"c":"y"},null]}"#)
+                == """
+                the body at $.a: recorded 1, now 1.5; the body at $.b[1].c: recorded "x", now "y"; \
+                the body at $.b[2]: recorded nothing, now null; the body at $.d: recorded true, now nothing
+                """
+        )
+        #expect(
+            try await compare(.body, #"{"a":1}"#, #"{"a": 1}"#)
+                == #"the body: recorded "{"a":1}", now "{"a": 1}""#
+        )
+        #expect(try await compare(.body, #"{"a":1}"#, #"{"a":2}"#) == "the body at $.a: recorded 1, now 2")
+    }
+
+    @Test func bytesAreCompared() async throws {
+        func request(_ bytes: [UInt8]) -> HTTPRequestData { .init(method: .post, path: "a", body: .data(Data(bytes))) }
+        let matching = [Cassette.Matcher].standard + [.jsonBody]
+        #expect(try await difference(matching, recorded: request([255, 0]), now: request([255, 0])) == nil)
+        #expect(
+            try await difference(matching, recorded: request([255, 0]), now: request([255, 1]))
+                == "the body: recorded 2 bytes, which are no text, now 2 bytes, which are no text"
+        )
+        #expect(
+            try await difference(matching, recorded: request([65]), now: .init(method: .post, path: "a"))
+                == "the body: recorded \"A\", now nothing"
+        )
+    }
+
+    @Test func comparisonOfOnesOwnDecides() async throws {
+        let first = Cassette.Matcher.custom("the first letter") { $0.url.last == $1.url.last }
+        #expect(try await difference([first], recorded: .init(path: "ax"), now: .init(path: "bx")) == nil)
+        #expect(
+            try await difference([first], recorded: .init(path: "ax"), now: .init(path: "ay"))
+                == "the first letter: they do not match"
+        )
+    }
+
+    @Test func requestsMayBeNormalizedBeforeTheyAreCompared() async throws {
+        let options = Cassette.Options.with { options in
+            options.normalize = { request in request.url = String(request.url.prefix { $0 != "?" }) }
+        }
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("x")]), options) { try await $0.get("a?now=1") }
+            #expect(folder.text.contains("now=1"))
+            try await folder.replay(options) { try await $0.get("a?now=2", gives: "x") }
+        }
+    }
+
+    @Test func nearestIsTheOneThatDiffersLeast() async throws {
+        try await withCassetteFolder { folder in
+            let paths = ["users/1", "users/2?page=1&size=10", "posts?page=1"]
+            try await folder.record(from: MockTransport { _ in .ok() }) { network in
+                for path in paths { try await network.get(path) }
+            }
+            let cassette = try Cassette(at: folder.cassette, mode: .none)
+            let network = MockTransport().cassette(cassette).server(authority: "api.example")
+            for (path, nearest) in [("users/2?page=2&size=10", 2), ("users/1?page=1", 1), ("posts", 3)] {
+                let reason = await CassetteFolder.reason { try await network.get(path) }
+                #expect(reason?.contains("Nearest is interaction \(nearest),") == true, "\(reason ?? "")")
+            }
+        }
+    }
+
+    @Test func emptyCassetteSaysThatItIs() async throws {
+        try await withCassetteFolder { folder in
+            try folder.write(#"{"log": {"_cassette": {"format": 1}, "entries": []}}"#)
+            let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
+            #expect(
+                reason?.contains("(mode .none, 0 interactions) has no answer for this request: it is empty.") == true
+            )
+        }
+    }
+}

@@ -1,0 +1,287 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+/// Bodies that go to sinks: recorded on their way, and replayed into others.
+@Suite(.timeLimit(.minutes(5)))
+struct CassetteSinkTests {
+    /// Brings a body in portions, as a network does.
+    private struct Portions: NetworkingTransport {
+        var portions: [String]
+        var type = "application/octet-stream"
+        var status = HTTPResponse.Status.ok
+        var failure: (any Error)?
+        /// Whether it never ends, unless it is cancelled.
+        var isEndless = false
+        /// Told that the end was brought, after which it hangs.
+        var hangsAfterTheEnd: Suspension<Void>?
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            let head = HTTPResponse(status: status, headerFields: [.contentType: type])
+            var body = ResponseBody.delivered(byteCount: 0)
+            switch try await request.bodyDestination(for: head) {
+            case .memory: body = .collected(Data(portions.joined().utf8))
+            case .nowhere: break
+            case .sink(let sink):
+                for portion in portions { try await sink.receive(Data(portion.utf8)) }
+                if isEndless {
+                    do {
+                        try await Suspension<Void>().value()
+                    } catch {
+                        sink.fail(error)
+                        throw error
+                    }
+                }
+                if let failure {
+                    sink.fail(failure)
+                    throw failure
+                }
+                try await sink.finish()
+                if let hangsAfterTheEnd {
+                    hangsAfterTheEnd.resume()
+                    try await Suspension<Void>().value()
+                }
+                body = .delivered(byteCount: Int64(portions.joined().utf8.count))
+            }
+            var response = HTTPResponseData(request: request, http: head, body: body)
+            response.wasOfferedToSink = request.sink != nil
+            return response
+        }
+    }
+
+    private func request(to sink: some ResponseSink) -> HTTPRequestData {
+        var request = HTTPRequestData(path: "a")
+        request.sink = sink
+        return request
+    }
+
+    @Test func sinkGetsTheBodyBothTimes() async throws {
+        try await withCassetteFolder { folder in
+            let (first, second) = (CollectingSink(), CollectingSink())
+            try await folder.record(from: Portions(portions: ["one", "two"])) { network in
+                let response = try await network.data(request(to: first))
+                #expect(response.body == .delivered(byteCount: 6))
+                #expect(response.sentRequest.sink is CollectingSink)
+            }
+            #expect(first.chunks == [Data("one".utf8), Data("two".utf8)])
+
+            try await folder.replay { network in
+                let response = try await network.data(request(to: second))
+                #expect(response.body == .delivered(byteCount: 6))
+                // One without a sink gets the same.
+            }
+            #expect(second.data == first.data)
+            #expect(second.finished == 1)
+            #expect(second.heads == first.heads)
+        }
+    }
+
+    @Test func sinkThatWantsNothingIsServed() async throws {
+        try await withCassetteFolder { folder in
+            let sink = CollectingSink { _ in .refuse }
+            try await folder.record(from: Portions(portions: ["one"])) { _ = try await $0.data(request(to: sink)) }
+            try await folder.replay { _ = try await $0.data(request(to: sink)) }
+            #expect(sink.heads.count == 2)
+
+            let reason = await CassetteFolder.reason {
+                try await folder.replay { _ = try await $0.data(request(to: CollectingSink())) }
+            }
+            #expect(reason?.contains("not kept: the request's sink did not want it") == true)
+        }
+    }
+
+    @Test func sinkThatLeavesTheBodyToTheTransportIsServed() async throws {
+        try await withCassetteFolder { folder in
+            let transport = Portions(portions: ["not here"], status: .notFound)
+            for (isReplay, sink) in [(false, CollectingSink()), (true, CollectingSink())] {
+                let send = { (network: AnyNetworkingComponent) in
+                    let response = try await network.data(request(to: sink))
+                    #expect(response.data == Data("not here".utf8))
+                }
+                if isReplay {
+                    try await folder.replay { try await send($0) }
+                } else {
+                    try await folder.record(from: transport) { try await send($0) }
+                }
+                #expect(sink.heads.map(\.status) == [.notFound])
+                #expect(sink.chunks.isEmpty)
+            }
+        }
+    }
+
+    @Test func largeBodiesComeInPortions() async throws {
+        try await withCassetteFolder { folder in
+            let text = String(repeating: "0123456789", count: 20_000)
+            let sink = CollectingSink()
+            try await folder.record(from: Portions(portions: [text])) { try await $0.get("a", gives: text) }
+            try await folder.replay { _ = try await $0.data(request(to: sink)) }
+            #expect(sink.chunks.map(\.count) == [65_536, 65_536, 65_536, 3_392])
+            #expect(sink.data == Data(text.utf8))
+        }
+    }
+
+    @Test func eventsAreReplayed() async throws {
+        func events(_ network: AnyNetworkingComponent) async throws -> [String] {
+            var texts: [String] = []
+            let stream = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
+            for try await event in stream { texts.append(event.data) }
+            return texts
+        }
+        try await withCassetteFolder { folder in
+            let portions = ["id: 1\nda", "ta: one\n\ndata: t", "wo\n\ndata: [DONE]\n\n"]
+            try await folder.record(from: Portions(portions: portions, type: "text/event-stream")) { network in
+                let texts = try await events(network)
+                #expect(texts == ["one", "two"])
+            }
+            try await folder.replay { network in
+                let texts = try await events(network)
+                #expect(texts == ["one", "two"])
+            }
+        }
+    }
+
+    /// As of a model that answers: who has read enough leaves, and the server might have gone on for ever.
+    @Test func streamIsRecordedAsFarAsItWasRead() async throws {
+        try await withCassetteFolder { folder in
+            let portions = ["data: one\n\n", "data: two\n\n"]
+            let endless = Portions(portions: portions, type: "text/event-stream", isEndless: true)
+            try await folder.record(from: endless) { network in
+                var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
+                #expect(try await events.next()?.data == "one")
+                #expect(try await events.next()?.data == "two")
+            }
+            let reason = await CassetteFolder.reason {
+                try await folder.replay { network in
+                    var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
+                    #expect(try await events.next()?.data == "one")
+                    #expect(try await events.next()?.data == "two")
+                    // Enough for most.
+                    _ = try await events.next()
+                }
+            }
+            #expect(
+                reason == """
+                    The cassette \(folder.cassette.path) (mode .none, 1 interaction) cannot replay interaction 1 beyond the place where \
+                    its reader left when it was recorded. Record it anew with mode .all.
+                    """
+            )
+            #expect(folder.text.contains("\"isPartial\" : true"))
+        }
+    }
+
+    /// Its reader has seen the last event before its sender has returned.
+    @Test func streamThatHasJustEndedIsRecordedWhole() async throws {
+        func read(_ network: AnyNetworkingComponent) async throws -> [String] {
+            var texts: [String] = []
+            let events = try await network.events(HTTPRequestData(path: "a"), until: "[DONE]")
+            for try await event in events { texts.append(event.data) }
+            return texts
+        }
+        try await withCassetteFolder { folder in
+            let ended = Suspension<Void>()
+            let transport = Portions(
+                portions: ["data: one\n\ndata: [DONE]\n\n"],
+                type: "text/event-stream",
+                hangsAfterTheEnd: ended
+            )
+            try await folder.record(from: transport) { network in
+                let texts = try await read(network)
+                #expect(texts == ["one"])
+                try await ended.value()
+            }
+            try await folder.replay { network in
+                let texts = try await read(network)
+                #expect(texts == ["one"])
+            }
+            #expect(!folder.text.contains("isPartial"))
+        }
+    }
+
+    @Test func downloadsAreReplayed() async throws {
+        try await withCassetteFolder { folder in
+            let file = folder.url.appending(path: "file.txt")
+            for isReplay in [false, true] {
+                let send = { (network: AnyNetworkingComponent) in
+                    _ = try await network.download(HTTPRequestData(path: "a"), to: file)
+                }
+                if isReplay {
+                    try await folder.replay { try await send($0) }
+                } else {
+                    try await folder.record(from: Portions(portions: ["a ", "file"])) { try await send($0) }
+                }
+                #expect(try String(contentsOf: file, encoding: .utf8) == "a file")
+                try FileManager.default.removeItem(at: file)
+            }
+        }
+    }
+
+    @Test func bodyThatIsTooLongIsNotRecordedAndTold() async throws {
+        let options = Cassette.Options.with { $0.maximumBodyBytes = 5 }
+        try await withCassetteFolder { folder in
+            let sink = CollectingSink()
+            let reason = await CassetteFolder.reason {
+                try await folder.record(from: Portions(portions: ["one", "two"]), options) { network in
+                    _ = try await network.data(request(to: sink))
+                    try await network.get("b", gives: "onetwo")
+                }
+            }
+            #expect(
+                reason == """
+                    GET https://api.example/a was not recorded: its body of 6 bytes is longer than maximumBodyBytes, 5, allows.
+                    GET https://api.example/b was not recorded: its body of 6 bytes is longer than maximumBodyBytes, 5, allows.
+                    """
+            )
+            #expect(sink.data == Data("onetwo".utf8))
+            #expect(folder.names.isEmpty)
+        }
+    }
+
+    @Test func whatFailsIsNotRecorded() async throws {
+        struct Failure: Error {}
+        try await withCassetteFolder { folder in
+            let sink = CollectingSink()
+            try await folder.record(from: Portions(portions: ["one"], failure: Failure())) { network in
+                await #expect(throws: Failure.self) { try await network.data(request(to: sink)) }
+            }
+            #expect(sink.failures.count == 1)
+            #expect(folder.names.isEmpty)
+        }
+    }
+
+    @Test func sinkThatFailsEndsTheReplay() async throws {
+        struct Full: Error {}
+        final class FullSink: ResponseSink {
+            let failures = Mutex(0)
+            func receive(_ chunk: Data) async throws { throw Full() }
+            func fail(_ error: any Error) { failures.withLock { $0 += 1 } }
+        }
+        try await withCassetteFolder { folder in
+            try await folder.record(from: Portions(portions: ["one"])) { try await $0.get("a") }
+            let sink = FullSink()
+            try await folder.replay { network in
+                await #expect(throws: Full.self) { try await network.data(request(to: sink)) }
+            }
+            #expect(sink.failures.withLock { $0 } == 1)
+        }
+    }
+
+    @Test func replayKeepsTheLimitOfMemoryAndTellsProgress() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: Portions(portions: ["onetwo"])) { network in
+                for _ in 0..<2 { try await network.get("a") }
+            }
+            let counts = Mutex<[Int64]>([])
+            try await folder.replay { network in
+                var request = HTTPRequestData(path: "a")
+                request.progressHandler = { progress in counts.withLock { $0.append(progress.received.count) } }
+                _ = try await network.data(request)
+                request.maximumResponseBytes = 5
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+                #expect(error?.kind == .tooLarge)
+            }
+            #expect(counts.withLock { $0 }.prefix(2) == [0, 6])
+        }
+    }
+}

@@ -1,0 +1,409 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What is recorded is what is replayed, in each mode.
+@Suite(.timeLimit(.minutes(5)))
+struct CassetteTests {
+    // MARK: Round trips
+
+    static let answers: [MockResponse] = [
+        .ok(Data("héllo\r\nworld\u{FEFF}".utf8), headerFields: [.contentType: "text/plain; charset=utf-8"]),
+        .ok(Data([0, 1, 2, 255, 254, 0]), headerFields: [.contentType: "application/octet-stream"]),
+        .ok(Data((0...255).map { UInt8($0) }), headerFields: [.contentType: "image/png"]),
+        .ok(Data(#"{"b": 1.50, "a": [ ], "c": "\u00e9\/"}"#.utf8), headerFields: [.contentType: "application/json"]),
+        .ok(),
+        .status(.noContent),
+        .status(.notModified, headerFields: [.eTag: "\"1\""]),
+        .status(.notFound),
+        MockResponse(status: .internalServerError, data: Data("oops".utf8)),
+        MockResponse(status: .init(code: 299, reasonPhrase: "Odd One")),
+    ]
+
+    @Test(arguments: answers.indices) func responsesComeBackAsTheyWere(_ index: Int) async throws {
+        try await withCassetteFolder { folder in
+            let request = HTTPRequestData(path: "thing")
+            var recorded: HTTPResponseData?
+            try await folder.record(from: MockTransport([Self.answers[index]])) { network in
+                recorded = try await network.data(request)
+            }
+
+            try await folder.replay { network in
+                let replayed = try await network.data(request)
+                #expect(replayed.http == recorded?.http)
+                #expect(replayed.body == recorded?.body)
+                #expect(replayed.request.id == request.id)
+                #expect(replayed.url?.absoluteString == "https://api.example/thing")
+            }
+        }
+    }
+
+    @Test func repeatedFieldsAndTheirOrderStay() async throws {
+        let options = Cassette.Options.with { $0.redaction = .standard.showingHeaderFields("Set-Cookie", "*cookie") }
+        let set = HTTPField.Name("Set-Cookie")!
+        var fields: HTTPFields = [:]
+        for field in [(set, "a=1; Path=/"), (.vary, "Accept"), (set, "b=2; HttpOnly"), (.vary, "Origin")] {
+            fields.append(HTTPField(name: field.0, value: field.1))
+        }
+        let answer = MockResponse.ok(headerFields: fields)
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([answer]), options) { try await $0.get("a") }
+
+            try await folder.replay(options) { network in
+                let response = try await network.data(.init(path: "a"))
+                #expect(response.headerFields.map { "\($0)" } == fields.map { "\($0)" })
+                #expect(response.headerFields[values: set] == ["a=1; Path=/", "b=2; HttpOnly"])
+            }
+        }
+    }
+
+    @Test func methodsAndBodiesAreKept() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID()).txt")
+        try Data("from a file".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let bodies: [RequestBody?] = [
+            nil, .json(["a": 1]), .data(Data([0, 255])), .form(["a": "b c"]), .file(file), .data(Data()),
+            .multipart([.text("Holiday", name: "title"), .data(Data("x".utf8), name: "photo", fileName: "a.txt")]),
+            .stream {
+                AsyncStream<Data> {
+                    $0.yield(Data("streamed".utf8))
+                    $0.finish()
+                }
+            },
+        ]
+        let options = Cassette.Options.with { $0.matching += [.body] }
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { request in .ok(request.body?.data ?? Data("none".utf8)) }
+            try await folder.record(from: transport, options) { network in
+                for body in bodies {
+                    _ = try await network.data(HTTPRequestData(method: .post, path: "a", body: body))
+                }
+            }
+
+            // The boundary of the parts is another one each time.
+            let parts = RequestBody.multipart([
+                .text("Holiday", name: "title"), .data(Data("x".utf8), name: "photo", fileName: "a.txt"),
+            ])
+            try await folder.replay(options) { network in
+                for body in bodies.dropLast(2) + [parts] + bodies.suffix(1) {
+                    let response = try await network.data(HTTPRequestData(method: .post, path: "a", body: body))
+                    #expect(response.status == .ok)
+                }
+            }
+            #expect(folder.text.contains("cassette-boundary"))
+        }
+    }
+
+    @Test func headHasNoBody() async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport([.ok(Data(count: 12), headerFields: [.contentLength: "12"])])
+            try await folder.record(from: transport) { _ = try await $0.data(.init(method: .head, path: "a")) }
+
+            try await folder.replay { network in
+                let response = try await network.data(.init(method: .head, path: "a"))
+                #expect(response.body == .collected(Data()))
+                #expect(response.headerFields[.contentLength] == "12")
+            }
+        }
+    }
+
+    @Test func redirectsAreInteractionsOfTheirOwn() async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport()
+            transport.on(.get, "/old") { _ in .redirect(to: "https://other.example/new?a=1") }
+            transport.on(.get, "/new") { _ in .text("there") }
+            try await folder.record(from: transport) { network in
+                try await network.get("old", gives: "there")
+            }
+
+            try await folder.replay { network in
+                let response = try await network.data(.init(path: "old"))
+                #expect(response.data == Data("there".utf8))
+                #expect(response.url?.absoluteString == "https://other.example/new?a=1")
+                #expect(response.redirects.map(\.response.status) == [.found])
+            }
+            // One that does not follow gets the first of them.
+            let options = Cassette.Options.with { $0.allowsUnused = true }
+            try await folder.replay(options) { network in
+                var request = HTTPRequestData(path: "old")
+                request.redirects = .never
+                let response = try await network.data(request)
+                #expect(response.status == .found)
+            }
+        }
+    }
+
+    // MARK: Modes
+
+    @Test func onceRecordsFirstAndReplaysAfterwards() async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport([.text("first"), .text("second")])
+            for _ in 0..<3 {
+                try await folder.record(from: transport, mode: .once) { network in
+                    try await network.get("a", gives: "first")
+                }
+            }
+            #expect(transport.requests.count == 1)
+
+            let reason = await CassetteFolder.reason {
+                try await folder.record(from: transport, mode: .once) { network in
+                    try await network.get("a")
+                    try await network.get("b")
+                }
+            }
+            #expect(
+                reason == """
+                    The cassette \(folder.cassette.path) (mode .once, 1 interaction) has no answer for this request. Nearest is \
+                    interaction 1, GET https://api.example/a, which was replayed before:
+                      the path: recorded "/a", now "/b"
+                    If the request is as it should be, record what is missing with mode .newEpisodes, record all anew with .all, or \
+                    let the request pass with the option passing.
+                    """
+            )
+            #expect(transport.requests.count == 1)
+        }
+    }
+
+    @Test func newEpisodesRecordsWhatIsMissing() async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { request in .text(request.path ?? "") }
+            try await folder.record(from: transport, mode: .newEpisodes) { try await $0.get("a") }
+            let first = folder.text
+            try await folder.record(from: transport, mode: .newEpisodes) { network in
+                try await network.get("b", gives: "/b")
+                try await network.get("a", gives: "/a")
+            }
+            #expect(transport.requests.map(\.path) == ["/a", "/b"])
+            // What was there stays as it was, and what is new comes after it.
+            #expect(folder.text.hasPrefix(first.prefix(first.utf8.count / 2)))
+
+            try await folder.replay { network in
+                try await network.get("a")
+                try await network.get("b")
+            }
+        }
+    }
+
+    @Test func allRecordsAnew() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("one"), .text("gone")])) { network in
+                try await network.get("a")
+                try await network.get("b")
+            }
+            try await folder.record(from: MockTransport([.text("two")]), mode: .all) { network in
+                try await network.get("a", gives: "two")
+            }
+
+            try await folder.replay { try await $0.get("a", gives: "two") }
+            #expect(!folder.text.contains("/b"))
+        }
+    }
+
+    @Test func noneNeverSends() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.ok()])) { try await $0.get("a") }
+            let transport = MockTransport { _ in .ok() }
+            let cassette = try Cassette(at: folder.cassette, mode: .none)
+            let network = transport.cassette(cassette)
+
+            let reason = await CassetteFolder.reason {
+                _ = try await network.data(
+                    HTTPRequestData(method: .post, url: URL(string: "http://api.example:81/a?x=1&y=")!)
+                )
+            }
+
+            #expect(reason?.contains("the method: recorded \"GET\", now \"POST\"") == true)
+            #expect(reason?.contains("the scheme: recorded \"https\", now \"http\"") == true)
+            #expect(reason?.contains("the port: recorded \"443\", now \"81\"") == true)
+            #expect(reason?.contains("the query item \"x\": not recorded, now \"1\"") == true)
+            #expect(transport.requests.isEmpty)
+            #expect(folder.names == ["test.har"])
+        }
+    }
+
+    @Test func whatPassesIsNeitherRecordedNorReplayed() async throws {
+        let options = Cassette.Options.with { $0.passing = { $0.path == "/live" } }
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { request in .text("\(request.path ?? "")") }
+            for mode in [Cassette.Mode.once, .none] {
+                try await folder.record(from: transport, mode: mode, options) { network in
+                    try await network.get("a")
+                    try await network.get("live")
+                }
+            }
+            #expect(transport.requests.map(\.path) == ["/a", "/live", "/live"])
+            #expect(!folder.text.contains("live"))
+        }
+    }
+
+    // MARK: Order and repeats
+
+    @Test func eachIsReplayedOnceInOrder() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
+                try await network.get("a")
+                try await network.get("a")
+            }
+            var label = ""
+            let reason = await CassetteFolder.reason {
+                try await folder.replay { network in
+                    try await network.get("a", gives: "1")
+                    let second = HTTPRequestData(path: "a")
+                    label = "\(second.id)"
+                    let response = try await network.data(second)
+                    #expect(response.data == Data("2".utf8))
+                    try await network.get("a")
+                }
+            }
+            #expect(
+                reason?
+                    .hasSuffix(
+                        "has no answer left for this request. Interactions 1, 2 match, and were replayed before, the last to request "
+                            + "\(label). Set allowsRepeats to replay it again, or record what is missing with mode .newEpisodes, "
+                            + "record all anew with .all, or let the request pass with the option passing."
+                    ) == true
+            )
+
+            try await folder.replay(.with { $0.allowsRepeats = true }) { network in
+                for text in ["1", "2", "2", "2"] {
+                    try await network.get("a", gives: text)
+                }
+            }
+        }
+    }
+
+    @Test func orderCanBeStrict() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
+                try await network.get("a")
+                try await network.get("b")
+            }
+            try await folder.replay { network in
+                try await network.get("b", gives: "2")
+                try await network.get("a", gives: "1")
+            }
+            let reason = await CassetteFolder.reason {
+                try await folder.replay(.with { $0.playsInOrder = true }) { try await $0.get("b") }
+            }
+            #expect(
+                reason?
+                    .hasSuffix(
+                        "plays in order, and interaction 2 is not the next: that is 1, GET https://api.example/a. "
+                            + "Send that first, or turn playsInOrder off."
+                    ) == true
+            )
+        }
+    }
+
+    @Test func unusedInteractionsAreAnErrorUnlessTheyMayBe() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport { _ in .ok() }) { network in
+                for path in ["a", "b", "c"] { try await network.get(path) }
+            }
+            let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("b") } }
+            #expect(
+                reason == """
+                    Nobody asked for 2 interactions of the cassette \(folder.cassette.path). Send what is missing, or remove them with \
+                    the option dropsUnused:
+                      GET https://api.example/a: 200
+                      GET https://api.example/c: 200
+                    """
+            )
+            try await folder.replay(.with { $0.allowsUnused = true }) { try await $0.get("b") }
+
+            let cassette = try Cassette(at: folder.cassette, mode: .none)
+            #expect(throws: CassetteError.self) { try cassette.verifyAllUsed() }
+            #expect(cassette.unused.count == 3)
+
+            let drops = Cassette.Options.with { $0.dropsUnused = true }
+            try await folder.replay(mode: .once, drops) { try await $0.get("b") }
+            try await folder.replay { try await $0.get("b") }
+            #expect(!folder.text.contains("/a\""))
+        }
+    }
+
+    // MARK: Principals
+
+    @Test func usersAreToldApartAndNotNamed() async throws {
+        struct User: NetworkingModifier {
+            let id: String?
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                id.map { Principal(id: $0) }
+            }
+        }
+        try await withCassetteFolder { folder in
+            let transport = MockTransport([.text("emily's"), .text("nobody's"), .text("bob's")])
+            func send(_ ids: [(String?, String)], mode: Cassette.Mode) async throws {
+                try await withCassette(at: folder.cassette, mode: mode) { cassette in
+                    for (id, text) in ids {
+                        let network = transport.modified(User(id: id)).cassette(cassette)
+                        let response = try await network.data(.lawful)
+                        #expect(response.data == Data(text.utf8))
+                    }
+                }
+            }
+            try await send([("emily", "emily's"), (nil, "nobody's"), ("bob", "bob's")], mode: .once)
+            // Other people, in the same order.
+            try await send([(nil, "nobody's"), ("carol", "emily's"), ("dave", "bob's")], mode: .none)
+            #expect(!folder.text.contains("emily\""))
+            #expect(folder.text.contains("\"principal\" : 2"))
+        }
+    }
+
+    // MARK: Concurrency
+
+    @Test func thousandsReplayAtOnce() async throws {
+        try await withCassetteFolder { folder in
+            let transport = MockTransport { request in .text(request.query.i ?? "") }
+            try await folder.record(from: transport) { network in
+                try await withThrowingTaskGroup { group in
+                    for index in 0..<1_000 {
+                        group.addTask { try await network.get("a?i=\(index % 500)") }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            try await folder.replay { network in
+                try await withThrowingTaskGroup { group in
+                    for index in 0..<1_000 {
+                        group.addTask {
+                            let response = try await network.data(.init(path: "a?i=\(index % 500)"))
+                            #expect(response.data == Data("\(index % 500)".utf8))
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
+    /// Whatever comes first: a file is whole, and a call has its response, its cancellation or a reason.
+    @Test(arguments: 0..<5) func callsCancellationsAndTheEndMayCoincide(_ round: Int) async throws {
+        try await withCassetteFolder { folder in
+            let cassette = try Cassette(at: folder.cassette, mode: .newEpisodes)
+            let network = MockTransport { request in .text(request.query.i ?? "") }.cassette(cassette)
+                .server(authority: "api.example")
+            await withTaskGroup { group in
+                for index in 0..<200 {
+                    group.addTask {
+                        let call = Task { try await network.get("a?i=\(index)", gives: "\(index)") }
+                        if index % 3 == 0 { call.cancel() }
+                        switch await call.result {
+                        case .success: break
+                        case .failure(is CancellationError): break
+                        case .failure(let error as NetworkingError): #expect(error.kind == .unimplemented)
+                        case .failure(let error): Issue.record("\(error)")
+                        }
+                    }
+                    if index == round * 50 { group.addTask { _ = try? cassette.finish() } }
+                }
+            }
+            try? cassette.finish()
+            guard !folder.text.isEmpty else { return }
+            let urls = try Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url)
+            #expect(Set(urls).count == urls.count)
+            #expect(folder.names == ["test.har"])
+        }
+    }
+}
