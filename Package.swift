@@ -223,6 +223,7 @@ let package = Package(
                 "Networking",
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .executableTarget(
