@@ -156,6 +156,7 @@ let package = Package(
                 "Networking",
                 "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .target(
@@ -212,6 +213,7 @@ let package = Package(
                 "Networking",
                 "NetworkingTesting",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .executableTarget(
@@ -225,7 +227,6 @@ let package = Package(
                 "Networking",
                 "NetworkingSQLite",
                 "NetworkingTesting",
-                "SQLiteWriter",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
@@ -272,9 +273,11 @@ let package = Package(
                 "NetworkingAsyncHTTPClient",
                 "NetworkingInspector",
                 "NetworkingOAuth",
+                "NetworkingSQLite",
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "NetworkingTestServer",
+                "SQLiteWriter",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(
                     name: "AsyncHTTPClient",

@@ -151,7 +151,7 @@ struct DeadlineTests {
     }
 
     @Test func expiryIsAnEvent() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }

@@ -1,4 +1,5 @@
 import Networking
+import NetworkingTesting
 
 /// A transport whose requests wait until the test answers them, and that ends at once when its caller is cancelled.
 final class HeldTransport: NetworkingTransport {

@@ -38,7 +38,7 @@ struct AuthenticatedTests {
     ) async
         -> [Task<HTTPResponseData, any Error>]
     {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let calls = (0..<count).map { _ in Task { try await network.me { $0.addObserver(events) } } }
         while events.names.count(where: { $0 == "waiting" }) < count {
             await Task.yield()
@@ -121,7 +121,7 @@ struct AuthenticatedTests {
     // MARK: Where they may go
 
     @Test func otherAuthoritiesGetNothing() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         try await network.data(
             HTTPRequestData(url: URL(string: "https://elsewhere.example/me")!).with { $0.addObserver(events) }
         )
@@ -204,7 +204,7 @@ struct AuthenticatedTests {
     }
 
     @Test func aKeyInTheQueryIsHiddenWhereTheServerRepeatsIt() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let transport = MockTransport { request in
             request.path == "/me" ? .redirect(to: "/me/?appid=secret-1") : .ok()
         }

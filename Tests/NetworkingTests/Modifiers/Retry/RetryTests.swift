@@ -240,7 +240,7 @@ struct RetryTests {
 
     @Test(arguments: [(RetryMode.off, 1, 0), (.withoutWaiting, 4, 0), (.enabled, 4, 3)])
     func theEnvironmentCanSwitchThemOff(mode: RetryMode, sent: Int, waits: Int) async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport, .constant(.seconds(1))).environment(\.retries, mode)
         try await network.data(.lawful.with { $0.addObserver(events) })
@@ -515,7 +515,7 @@ struct RetryTests {
     // MARK: Telling
 
     @Test func tellsWhatItDoes() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         try await network(transport, .immediate(maximumRetries: 1)).data(.lawful.with { $0.addObserver(events) })
         let told = events.names.filter { $0.hasPrefix("retr") }

@@ -135,7 +135,7 @@ struct TimeoutTests {
     }
 
     @Test func bodyThatIsStillArrivingIsCovered() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = Trickling().timeout(.seconds(10)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }
@@ -174,7 +174,7 @@ struct TimeoutTests {
     }
 
     /// A clock of the standard library keeps all alarms in one heap.
-    @Test func thousandsOfTimeoutsShareAClock() async throws {
+    @Test func hundredsOfTimeoutsShareAClock() async throws {
         let recorder = RequestRecorder()
         let network = MockTransport { _ in
             try await Suspension<Void>().value()
@@ -185,14 +185,14 @@ struct TimeoutTests {
         .environment(\.clock, NetworkClock(clock))
 
         try await withThrowingTaskGroup { group in
-            for _ in 0..<1_000 {
+            for _ in 0..<200 {
                 group.addTask {
                     let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
                     #expect(error?.kind == .timeout)
                 }
             }
             // What arrived has read the clock: an alarm that is set after the advance is of a passed moment.
-            try await recorder.waitForRequests(1_000)
+            try await recorder.waitForRequests(200)
             clock.advance(by: .seconds(10))
             try await group.waitForAll()
         }

@@ -196,7 +196,7 @@ struct TracedTests {
 
     @Test func oneThatIsTracedIsNotTracedAgain() async throws {
         let transport = MockTransport { _ in .ok() }
-        let log = CapturedLog()
+        let log = LogRecorder()
         let network = transport.traced(sampling: 0).logged().traced().environment(\.logger, log.logger())
         let response = try await network.data(.lawful)
         let trace = try #require(try traces(transport.requests).first)
@@ -213,7 +213,7 @@ struct TracedTests {
     }
 
     @Test func linesInsideHaveTheTracesID() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let transport = MockTransport { _ in .ok() }
         try await transport.traced().logged().environment(\.logger, log.logger()).data(.lawful)
         #expect(log.lines.allSatisfy { $0.metadata["trace-id"] == nil })

@@ -1,5 +1,6 @@
 #if SQLite && (os(Linux) || os(macOS))
 import Foundation
+import NetworkingTesting
 import Networking
 import Testing
 

@@ -1,7 +1,11 @@
-import Foundation
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
 
 /// A directory of a test's own, which goes with its scope.
-func withTemporaryDirectory<Result>(
+package func withTemporaryDirectory<Result>(
     _ body: nonisolated(nonsending) (URL) async throws -> Result
 ) async throws -> Result {
     let directory = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")

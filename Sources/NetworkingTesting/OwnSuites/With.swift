@@ -1,12 +1,10 @@
-#if Telemetry
-import Networking
+package import Networking
 
 extension HTTPRequestData {
     /// A copy with changes, so that a test has a constant.
-    func with(_ change: (inout HTTPRequestData) -> Void) -> HTTPRequestData {
+    package func with(_ change: (inout HTTPRequestData) -> Void) -> HTTPRequestData {
         var request = self
         change(&request)
         return request
     }
 }
-#endif
