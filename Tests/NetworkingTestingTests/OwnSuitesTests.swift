@@ -70,6 +70,10 @@ private struct Hopping: NetworkingComponent {
     // It does something, or the compiler would leave out the hop.
     @concurrent
     private func elsewhere() async -> ObjectIdentifier {
-        ObjectIdentifier(Thread.current)
+        currentThread()
     }
+}
+
+private func currentThread() -> ObjectIdentifier {
+    ObjectIdentifier(Thread.current)
 }

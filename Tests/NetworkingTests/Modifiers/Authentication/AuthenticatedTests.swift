@@ -78,6 +78,24 @@ struct AuthenticatedTests {
         #expect(transport.requests.count == 10)
     }
 
+    @Test func aDelegateWithoutCredentialsFailsAllWhoWait() async throws {
+        struct Broken: Error {}
+        let network = Self.stack(transport, TokenStore(delegate: server), clock)
+        server.failRefreshes(with: Broken())
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        server.letRefreshesGoOn()
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .unauthorized)
+            #expect(error?.underlying is Broken)
+        }
+        #expect(server.authorizations == 1)
+        #expect(transport.requests.isEmpty)
+        server.failRefreshes(with: nil)
+        #expect(try await network.me().status == .ok)
+    }
+
     @Test func aRequestMayGoWithout() async throws {
         let network = transport.authenticated(with: store) { $0.path?.hasPrefix("/public") == true }
             .server(authority: "api.example.com")

@@ -167,18 +167,19 @@ struct InstrumentedTests {
     }
 
     @Test func whoSharesAnExchangeWaitsForIt() async throws {
-        let transport = HeldTransport()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let flights = Flights()
         let events = EventRecorder()
         let network = transport.deduplicated(sharing: flights).observed(by: events).instrument(instrument)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
         clock.advance(by: .seconds(1))
         let second = Task { try await network.data(.lawful) }
         await untilOneWaits(events)
         clock.advance(by: .seconds(2))
-        transport.answer()
+        answer.answer()
         let (creator, follower) = try await (first.value.metrics, second.value.metrics)
         #expect(parts(creator) == ["first byte": .seconds(3)])
         #expect(parts(follower) == ["wait (sharing)": .seconds(2)])
@@ -190,7 +191,8 @@ struct InstrumentedTests {
 
     /// What others wait for goes on, and is no part of the call any more.
     @Test func whoLeavesASharedExchangeIsNotToldMore() async throws {
-        let transport = HeldTransport()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let flights = Flights()
         let ended = Ended()
         let events = EventRecorder()
@@ -198,14 +200,14 @@ struct InstrumentedTests {
             .instrument { ended.add($0) }
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
         let second = Task { try await network.data(.lawful) }
         await untilOneWaits(events)
         clock.advance(by: .seconds(1))
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(2))
-        transport.answer()
+        answer.answer()
         _ = try await second.value
         let metrics = ended.metrics
         #expect(metrics.map(\.outcome) == [.cancelled, .response(200)])

@@ -99,10 +99,10 @@ struct LoggedTests {
     }
 
     @Test func cancellationIsNoWarning() async throws {
-        let transport = HeldTransport()
+        let transport = MockTransport { _ in .never }
         let network = transport.logged(using: log.logger())
         let call = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
 
         call.cancel()
 
@@ -389,7 +389,7 @@ struct LoggedTests {
     @Test(arguments: [true, false])
     func expiredTimesShowAtDebug(isTimeout: Bool) async throws {
         let clock = ManualClock()
-        let transport = HeldTransport()
+        let transport = MockTransport { _ in .never }
         let limited =
             isTimeout
             ? AnyNetworkingComponent(transport.timeout(.seconds(3)))

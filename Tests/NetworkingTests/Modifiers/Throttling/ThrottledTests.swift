@@ -238,21 +238,10 @@ struct ThrottledTests {
                 seen.note("\(slots.inFlight)")
             }
         }
-        struct Streaming: NetworkingTransport {
-            func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-                let head = HTTPResponse(status: .ok)
-                guard case .sink(let sink) = try await request.bodyDestination(for: head) else {
-                    return HTTPResponseData(request: request)
-                }
-                try await sink.receive(Data("x".utf8))
-                try await sink.finish()
-                return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 1))
-            }
-        }
         let slots = Slots(max: 1)
         let seen = Journal()
         let request = request("stream").with { $0.sink = Reader(slots: slots, seen: seen) }
-        _ = try await Streaming().throttled(by: slots).data(request)
+        _ = try await MockTransport([.pieces(["x"])]).throttled(by: slots).data(request)
         #expect(seen.entries.first == "0")
         #expect(slots.inFlight == 0)
     }
@@ -261,11 +250,12 @@ struct ThrottledTests {
 
     @Test func tenThousandDrain() async throws {
         let slots = Slots(max: 6)
-        let gate = Suspension<Void>()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         // Six hold all slots until everybody waits.
         let holders = (0..<6)
             .map { _ in
-                Task { try await HeldOnce(gate: gate).throttled(by: slots).data(.lawful) }
+                Task { try await transport.throttled(by: slots).data(.lawful) }
             }
         while slots.inFlight < 6 {
             await Task.yield()
@@ -285,7 +275,7 @@ struct ThrottledTests {
                     return true
                 }
             }
-            gate.resume()
+            answer.answer()
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         for holder in holders {
@@ -324,17 +314,6 @@ struct ThrottledTests {
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, queue: -1) }
         await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, maximumWait: .seconds(-1)) }
-    }
-}
-
-private struct HeldOnce: NetworkingTransport {
-    let gate: Suspension<Void>
-
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        while gate.isPending {
-            await Task.yield()
-        }
-        return HTTPResponseData(request: request)
     }
 }
 
