@@ -31,24 +31,18 @@ struct AncestorTableTests {
             }
     }
 
-    /// The tests of this package as `Suite.test`.
-    private static func tests() throws -> Set<String> {
+    /// The files of this package's suites, by the suites' names; several targets may have one of a name.
+    private static func suites() throws -> [String: [URL]] {
         let files = FileManager.default.enumerator(
             at: root.appending(path: "Tests"),
             includingPropertiesForKeys: nil,
             options: .skipsHiddenFiles
         )
-        var tests: Set<String> = []
+        var suites: [String: [URL]] = [:]
         for case let file as URL in try #require(files) where file.lastPathComponent.hasSuffix("Tests.swift") {
-            let suite = file.deletingPathExtension().lastPathComponent
-            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
-                guard let name = line.firstMatch(of: /^\s+(?:@Test |private |@MainActor )*func (\w+)\(/) else {
-                    continue
-                }
-                tests.insert("\(suite).\(name.1)")
-            }
+            suites[file.deletingPathExtension().lastPathComponent, default: []].append(file)
         }
-        return tests
+        return suites
     }
 
     @Test func eachTestOfTheAncestorHasARow() throws {
@@ -61,17 +55,26 @@ struct AncestorTableTests {
     }
 
     @Test func eachTestThatIsNamedExists() throws {
-        let tests = try Self.tests()
+        let suites = try Self.suites()
+        var sources: [String: String] = [:]
         for row in try Self.sections().flatMap(\.rows) {
             for name in row.here {
-                #expect(tests.contains(name), "\(row.name) names \(name), which is no test of this package.")
+                let parts = name.split(separator: ".").map(String.init)
+                let (suite, test) = try (#require(parts.first), #require(parts.last))
+                if sources[suite] == nil {
+                    sources[suite] = try (suites[suite] ?? []).map { try String(contentsOf: $0, encoding: .utf8) }
+                        .joined()
+                }
+                let exists = sources[suite]?.contains("func \(test)(") == true
+                #expect(exists, "\(row.name) names \(name), which is no test of this package.")
             }
         }
     }
 
     @Test func whatHasNoTestHereSaysWhy() throws {
         for row in try Self.sections().flatMap(\.rows) where row.here.isEmpty {
-            #expect(!row.remark.isEmpty, "\(row.name) has neither a test here nor a reason.")
+            let isExplained = !row.remark.isEmpty
+            #expect(isExplained, "\(row.name) has neither a test here nor a reason.")
         }
     }
 }
