@@ -237,7 +237,6 @@ let package = Package(
                 "Networking",
                 "NetworkingSQLite",
                 "NetworkingTesting",
-                "SQLiteWriter",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
@@ -284,9 +283,11 @@ let package = Package(
                 "NetworkingAsyncHTTPClient",
                 "NetworkingInspector",
                 "NetworkingOAuth",
+                "NetworkingSQLite",
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "NetworkingTestServer",
+                "SQLiteWriter",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(
                     name: "AsyncHTTPClient",

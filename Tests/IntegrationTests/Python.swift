@@ -1,5 +1,6 @@
 #if os(Linux) || os(macOS)
 import Foundation
+import NetworkingTesting
 import Testing
 
 /// Programs in Python, where there is one: other people's implementations to compare with.

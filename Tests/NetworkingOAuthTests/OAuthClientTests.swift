@@ -257,9 +257,9 @@ struct OAuthClientTests {
     }
 
     @Test func aPageThatWasClosedDoesNotComeBackByItself() async throws {
-        let count = LockedCounter()
+        let pages = Journal()
         let agent = ScriptedAgent { _ in
-            count.increment()
+            pages.note("shown")
             throw OAuthError.denied
         }
         let client = OAuthClient(ScriptedProvider.system(), grant: .authorizationCode(agent))
@@ -268,9 +268,9 @@ struct OAuthClientTests {
             let error = await #expect(throws: NetworkingError.self) { try await get(network) }
             #expect(oauthError(error)?.isDenied == true)
         }
-        #expect(count.value == 1)
+        #expect(pages.entries.count == 1)
         await #expect(throws: OAuthError.self) { try await network.oauth(client).signIn() }
-        #expect(count.value == 2)
+        #expect(pages.entries.count == 2)
     }
 
     @Test func aPageIsToldWhatIsWantedThisTime() async throws {
@@ -279,9 +279,9 @@ struct OAuthClientTests {
             URLQueryItem(name: "prompt", value: "none"), URLQueryItem(name: "ui", value: "de"),
         ]
         let client = OAuthClient(system)
-        let lines = LockedLines()
+        let lines = Journal()
         let agent = ScriptedAgent { [provider] authorization in
-            lines.add(authorization.url.query() ?? "")
+            lines.note(authorization.url.query() ?? "")
             return provider.approve(authorization.url)
         }
         try await provider.network(client, over: transport, clock).oauth(client)
@@ -466,12 +466,12 @@ private final class StackBox: Sendable {
 
 /// The names of events.
 private final class EventNames: NetworkEventObserver {
-    private let lines = LockedLines()
+    private let lines = Journal()
 
     var text: String { lines.text }
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        lines.add("\(event)")
+        lines.note("\(event)")
     }
 }
 
@@ -483,13 +483,13 @@ private final class Pages: Sendable {
     }
 
     private let shown = AsyncStream.makeStream(of: Page.self)
-    private let counter = LockedCounter()
+    private let journal = Journal()
 
-    var count: Int { counter.value }
+    var count: Int { journal.entries.count }
 
     func show(_ authorization: OAuthAuthorization) async throws -> URL {
         let page = Page(authorization: authorization, answer: Suspension())
-        counter.increment()
+        journal.note("shown")
         shown.continuation.yield(page)
         return try await page.answer.value()
     }

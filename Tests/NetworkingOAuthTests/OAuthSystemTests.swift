@@ -115,12 +115,12 @@ struct OAuthSystemTests {
 
 /// The pages that were opened.
 private final class PageLog: Sendable {
-    private let lines = LockedLines()
+    private let lines = Journal()
 
     var text: String { lines.text }
 
     func add(_ url: URL) {
-        lines.add(url.absoluteString)
+        lines.note(url.absoluteString)
     }
 }
 #endif

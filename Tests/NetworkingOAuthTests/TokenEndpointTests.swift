@@ -205,11 +205,11 @@ struct TokenEndpointTests {
 
     /// A provider that quotes what it got, in a stack that logs everything.
     @Test func noSecretIsInAnErrorOrALog() async throws {
-        let log = LogCapture()
+        let log = LogRecorder()
         provider.set(\.suffix, "-verysecret")
         let system = ScriptedProvider.system(.body(secret: "client-verysecret"))
         let client = OAuthClient(system)
-        let network = provider.network(client, over: transport).logged(using: log.logger, detail: .body())
+        let network = provider.network(client, over: transport).logged(using: log.logger(.trace), detail: .body())
         let quoting = ScriptedProvider.refusal(
             "invalid_grant",
             "code-1-verysecret of client-verysecret, or client%2Dverysecret, is wrong"

@@ -14,13 +14,23 @@ import Testing
 struct DamageTests {
     private static let names = (0..<30).map { "\($0)" }
 
+    // Made once for all tests, and copied: thirty transactions each time would be most of what they do. Detached, since
+    // nobody's cancellation and nobody's time limit is that of all.
+    private static let filled = Task.detached {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let store = SQLiteCacheStore(file: file)
+            for name in names {
+                try await store.store(.sample(name, length: 1000), for: .named(name))
+            }
+            await store.close()
+            return try Data(contentsOf: file)
+        }
+    }
+
     /// A file with an entry for each name, that nobody has open.
     private func fill(_ file: URL) async throws {
-        let store = SQLiteCacheStore(file: file)
-        for name in Self.names {
-            try await store.store(.sample(name, length: 1000), for: .named(name))
-        }
-        await store.close()
+        try await Self.filled.value.write(to: file)
     }
 
     /// How many of the entries are there; none is another than was stored.

@@ -1,5 +1,6 @@
 #if SQLite
 import Foundation
+import NetworkingTesting
 import GRDB
 import HTTPTypes
 import Networking

@@ -17,7 +17,7 @@ struct SecretsTests {
     private let tracer = W3CTracer()
     private let metrics = TestMetrics()
     private let instrument = SessionInstrument()
-    private let texts = CollectedTexts()
+    private let texts = Journal()
     private let clock = ManualClock()
 
     /// No word of the test's own has one of these in it.
@@ -57,7 +57,7 @@ struct SecretsTests {
             .deadline(.seconds(30))
             .logged(using: logger, detail: .body(limit: 10_000, prettyPrinted: true))
             .observed(by: Printer(texts: texts))
-            .instrument(instrument) { [texts] call in texts.add(everyPrint(of: call) + call.waterfall()) }
+            .instrument(instrument) { [texts] call in texts.note(everyPrint(of: call) + call.waterfall()) }
             .traced()
             .telemetry(tracer: tracer, metrics: metrics, options: options)
             .server(headerField: .init("X-Api-Key")!, "hdr-5e1f")
@@ -77,7 +77,7 @@ struct SecretsTests {
 
     /// Everything that came out.
     private var output: String {
-        var output = texts.all
+        var output = texts.entries
         output += tracer.spans.map(\.everything)
         for recorder in metrics.recorders { output.append("\(recorder.label) \(recorder.dimensions)") }
         for counter in metrics.counters { output.append("\(counter.label) \(counter.dimensions)") }
@@ -101,15 +101,15 @@ struct SecretsTests {
     }
 
     private func send(_ request: HTTPRequestData, over network: some NetworkingComponent) async {
-        texts.add(everyPrint(of: request) + request.curl() + network.resolved(request).curl())
+        texts.note(everyPrint(of: request) + request.curl() + network.resolved(request).curl())
         do {
             let response = try await network.data(request)
-            texts.add(everyPrint(of: response) + everyPrint(of: response.sentRequest) + response.sentRequest.curl())
-            texts.add(everyPrint(of: response.redirects))
+            texts.note(everyPrint(of: response) + everyPrint(of: response.sentRequest) + response.sentRequest.curl())
+            texts.note(everyPrint(of: response.redirects))
         } catch {
-            texts.add(everyPrint(of: error))
+            texts.note(everyPrint(of: error))
             if let error = error as? NetworkingError {
-                texts.add("\(error.reason) \(error.localizedDescription) \(error.request.curl())")
+                texts.note("\(error.reason) \(error.localizedDescription) \(error.request.curl())")
             }
         }
     }
@@ -175,24 +175,24 @@ struct SecretsTests {
 
 /// Prints all that it hears, as somebody might.
 private struct Printer: NetworkEventObserver {
-    let texts: CollectedTexts
+    let texts: Journal
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        texts.add(everyPrint(of: event) + everyPrint(of: request))
+        texts.note(everyPrint(of: event) + everyPrint(of: request))
     }
 }
 
 private struct TextLogHandler: LogHandler {
-    let texts: CollectedTexts
+    let texts: Journal
     var logLevel = Logger.Level.trace
     var metadata: Logger.Metadata = [:]
 
-    init(texts: CollectedTexts) {
+    init(texts: Journal) {
         self.texts = texts
     }
 
     func log(event: LogEvent) {
-        texts.add("\(event.message) \(event.metadata ?? [:])")
+        texts.note("\(event.message) \(event.metadata ?? [:])")
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -201,10 +201,4 @@ private struct TextLogHandler: LogHandler {
     }
 }
 
-/// Everything that a value gives away when it is printed, one way or the other.
-private func everyPrint(of value: some Any) -> String {
-    var dumped = ""
-    dump(value, to: &dumped)
-    return "\(value)\n\(String(reflecting: value))\n\([value])\n\(Optional(value) as Any)\n\(dumped)"
-}
 #endif

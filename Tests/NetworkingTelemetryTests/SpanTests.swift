@@ -382,24 +382,24 @@ struct SpanTests {
 
     /// Tells in which span it runs.
     private struct SpanProbe: NetworkingComponent {
-        let seen: CollectedTexts
+        let seen: Journal
 
         func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            seen.add(InstrumentationContext.current?.inMemorySpanContext?.spanID ?? "none")
+            seen.note(InstrumentationContext.current?.inMemorySpanContext?.spanID ?? "none")
             return HTTPResponseData(request: request)
         }
     }
 
     @Test func theCallsSpanIsTheCurrentOneUpstream() async throws {
-        let seen = CollectedTexts()
+        let seen = Journal()
         try await SpanProbe(seen: seen).telemetry(tracer: tracer).data(.lawful)
-        #expect(seen.all == tracer.calls.map(\.spanID))
+        #expect(seen.entries == tracer.calls.map(\.spanID))
     }
 
     @Test func whatIsSharedRunsInNobodysSpan() async throws {
-        let seen = CollectedTexts()
+        let seen = Journal()
         try await SpanProbe(seen: seen).deduplicated().telemetry(tracer: tracer).data(.lawful)
-        #expect(seen.all == ["none"])
+        #expect(seen.entries == ["none"])
     }
 
     // MARK: The stack

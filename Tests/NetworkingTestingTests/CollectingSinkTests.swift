@@ -42,6 +42,22 @@ struct CollectingSinkTests {
         #expect(sink.heads == [head])
     }
 
+    @Test(arguments: [CollectingSink.Step.offer, .receive, .finish])
+    func failsWhereItIsToldTo(step: CollectingSink.Step) async throws {
+        let sink = CollectingSink(failingAt: step)
+        let request = HTTPRequestData.lawful.with { $0.sink = sink }
+
+        let failure = await #expect(throws: CollectingSink.Failure.self) {
+            try await MockTransport { _ in .text("body") }.data(request)
+        }
+
+        #expect(failure == CollectingSink.Failure(step: step))
+        // What comes before that step still happens, and what comes after does not.
+        #expect(sink.heads.count == 1)
+        #expect(sink.data == (step == .finish ? Data("body".utf8) : Data()))
+        #expect(sink.finished == 0)
+    }
+
     @Test func answersAsItIsTold() async throws {
         let sink = CollectingSink { head in head.status == .ok ? .refuse : .take }
 

@@ -61,7 +61,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("redirected") { $0.redirected() },
         LawfulModifier("checkedStatusCode") { $0.checkedStatusCode() },
         LawfulModifier("environment") { $0.environment(\.random, .seeded(1)) },
-        LawfulModifier("logged") { $0.logged(using: CapturedLog().logger(.trace), detail: .body()) },
+        LawfulModifier("logged") { $0.logged(using: LogRecorder().logger(.trace), detail: .body()) },
         LawfulModifier("traced") { $0.traced() },
         LawfulModifier("logged, silent") { $0.logged(using: .silent, detail: .off) },
         LawfulModifier("recorded") { $0.recorded(by: RequestRecorder()) },
@@ -78,7 +78,7 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("server(mutate:)") { $0.server(mutate: \.maximumResponseBytes) { $0 / 2 } },
         LawfulModifier("server(mutateRequest:)") { $0.server { $0.query.language = "en" } },
         LawfulModifier("instrument") { $0.instrument() },
-        LawfulModifier("observed") { $0.observed(by: CapturedEvents()) },
+        LawfulModifier("observed") { $0.observed(by: EventRecorder()) },
         LawfulModifier("cached") { $0.cached() },
         LawfulModifier("authenticated") {
             let authorities = ["laws.example", "api.example.com"]

@@ -52,13 +52,6 @@ struct MainActorTests {
 
         #expect(try await CountingActor().jobs(during: stack.environment(\.clock, .immediate())) == 0)
     }
-
-    /// What the two tests above rely on: the count sees a hop.
-    @Test func countSeesAHop() async throws {
-        let jobs = try await CountingActor().jobs(during: Hopping())
-
-        #expect(jobs == 1)
-    }
 }
 
 // MARK: - Parts
@@ -87,48 +80,5 @@ private final class IsolationProbe: NetworkingComponent {
 
     private func note(_ actor: (any Actor)?) {
         state.withLock { $0 = Sighting(actor: actor, thread: currentThread()) }
-    }
-}
-
-private struct Hopping: NetworkingComponent {
-    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        _ = await elsewhere()
-        return HTTPResponseData(request: request)
-    }
-
-    // It does something, or the compiler would leave out the hop.
-    @concurrent
-    private func elsewhere() async -> ObjectIdentifier {
-        currentThread()
-    }
-}
-
-private actor CountingActor {
-    private let executor = CountingExecutor()
-
-    nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
-    }
-
-    /// How many jobs of this actor a call through a stack costs, besides the one that makes it.
-    func jobs(during network: some NetworkingComponent) async throws -> Int {
-        let before = executor.count
-        try await network.data(HTTPRequestData(authority: "api.example.com"))
-        return executor.count - before
-    }
-}
-
-private final class CountingExecutor: SerialExecutor {
-    private let queue = DispatchQueue(label: "counting executor")
-    private let jobs = Atomic(0)
-
-    var count: Int {
-        jobs.load(ordering: .relaxed)
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        jobs.add(1, ordering: .relaxed)
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 }

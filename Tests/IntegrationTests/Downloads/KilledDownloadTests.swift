@@ -1,5 +1,6 @@
 #if URLSession && AsyncHTTPClient && TestServer && os(Linux)
 import Foundation
+import NetworkingTesting
 import HTTPTypes
 import Networking
 import NetworkingTestServer

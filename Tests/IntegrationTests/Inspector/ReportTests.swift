@@ -1,5 +1,6 @@
 #if os(Linux) || os(macOS)
 import Foundation
+import NetworkingTesting
 import HTTPTypes
 import Networking
 import NetworkingInspector

@@ -5,16 +5,6 @@ import Networking
 
 @testable import NetworkingSQLite
 
-/// A directory of a test's own, which goes with its scope.
-func withTemporaryDirectory<Result>(
-    _ body: nonisolated(nonsending) (URL) async throws -> Result
-) async throws -> Result {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "networking-tests-\(UUID())")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
-    return try await body(directory)
-}
-
 extension CachedEntry {
     /// This with some of it replaced.
     func with(

@@ -158,7 +158,7 @@ struct BackgroundDepartureTests {
         #expect(refusal { try .init(withBody, id: "a", to: destination, over: network) } == .invalidRequest)
         #expect(refusal { try .init(withBody, id: "a", sending: place, over: network) } == .invalidRequest)
         var withSink = HTTPRequestData()
-        withSink.sink = FailingSink(.offer)
+        withSink.sink = CollectingSink(failingAt: .offer)
         #expect(refusal { try .init(withSink, id: "a", to: destination, over: network) } == .invalidRequest)
         let remote = DownloadDestination.file(URL(string: "https://films.example/a")!)
         let plain = HTTPRequestData()

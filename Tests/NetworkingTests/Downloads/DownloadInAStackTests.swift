@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Networking
+import NetworkingTesting
 import Testing
 
 /// What becomes of what is kept when the rest of the stack, or another download, comes in between.

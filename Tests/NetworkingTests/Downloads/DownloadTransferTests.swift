@@ -16,14 +16,14 @@ struct DownloadTransferTests {
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40), .hangs(after: 20))
             let transfer = origin.transfer(downloading: request, to: place)
             #expect(!transfer.isPaused)
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             let kept = await transfer.pause()
             #expect(kept?.byteCount == 40 && kept?.expectedByteCount == 100 && transfer.isPaused)
             // It has let go of all that it had.
             #expect(await transfer.pause() == kept)
             transfer.resume()
             #expect(!transfer.isPaused)
-            await origin.waitUntilSent(60)
+            try await origin.waitUntilSent(60)
             #expect(await transfer.pause()?.byteCount == 60)
             transfer.resume()
             let file = try await transfer.value
@@ -39,7 +39,7 @@ struct DownloadTransferTests {
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             do {
                 let transfer = origin.transfer(downloading: request, to: place)
-                await origin.waitUntilSent(40)
+                try await origin.waitUntilSent(40)
                 await transfer.pause()
                 // The handle goes, as with the process.
             }
@@ -56,7 +56,7 @@ struct DownloadTransferTests {
                 let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 10 + round))
                 let transfer = origin.transfer(downloading: request, to: place)
                 if !round.isMultiple(of: 3) {
-                    await origin.waitUntilSent(10 + round)
+                    try await origin.waitUntilSent(10 + round)
                 }
                 async let pause = transfer.pause()
                 transfer.resume()
@@ -65,7 +65,7 @@ struct DownloadTransferTests {
                 transfer.resume()
                 if round.isMultiple(of: 3) {
                     // The pause may have been over before there was anything to end.
-                    await origin.waitUntilSent(10 + round)
+                    try await origin.waitUntilSent(10 + round)
                     await transfer.pause()
                     transfer.resume()
                 }
@@ -92,7 +92,7 @@ struct DownloadTransferTests {
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let transfer = origin.transfer(downloading: request, to: place)
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             let pause = Task {
                 while !Task.isCancelled { await Task.yield() }
                 await transfer.pause()
@@ -111,7 +111,7 @@ struct DownloadTransferTests {
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let transfer = origin.modified(Mistaking()).transfer(downloading: request, to: place)
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             #expect(await transfer.pause()?.byteCount == 40)
             transfer.resume()
             _ = try await transfer.value
@@ -146,7 +146,7 @@ struct DownloadTransferTests {
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let transfer = origin.transfer(downloading: request, to: directory.appending(path: "film"))
             let progress = transfer.progress
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             await transfer.pause()
             transfer.resume()
             var counts: [Int64] = []
@@ -172,7 +172,7 @@ struct DownloadTransferTests {
                 transfers.append(
                     origin.transfer(downloading: request, to: directory.appending(path: "\(number)"), in: group)
                 )
-                await origin.waitUntilSent(sum)
+                try await origin.waitUntilSent(sum)
             }
             // The sink has taken it; what it reports comes right after.
             while group.progress.received.count < 90 { await Task.yield() }
@@ -210,7 +210,7 @@ struct DownloadTransferTests {
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let task = Task { try await origin.download(request, to: place) }
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             try expectKept(40, of: place)

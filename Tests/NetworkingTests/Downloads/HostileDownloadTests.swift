@@ -371,7 +371,7 @@ struct HostileDownloadTests {
                     try await network.download(request.with { $0.deadline = .seconds(30) }, to: place)
                 }
             }
-            await origin.waitUntilSent(50)
+            try await origin.waitUntilSent(50)
             // 20 of the 30 seconds are over.
             try await clock.waitForSleepers(1)
             clock.advance(by: .seconds(10))
@@ -409,7 +409,7 @@ struct HostileDownloadTests {
             let place = directory.appending(path: "film")
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
             let first = origin.transfer(downloading: request, to: place)
-            await origin.waitUntilSent(40)
+            try await origin.waitUntilSent(40)
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .storage && error?.reason.contains("under way") == true)
             #expect(origin.requests.count == 1)
@@ -517,7 +517,7 @@ struct HostileDownloadTests {
             let origin = FileOrigin(Self.bytes, [.eTag: "\"1\""], .answers(head, Self.bytes))
             let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
             #expect(error?.kind == .storage && error?.reason.contains("space left") == true)
-            #expect(origin.sent == 0)
+            #expect(!origin.hasSent)
             let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
             #expect(names == [])
         }

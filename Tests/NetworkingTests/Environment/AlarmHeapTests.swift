@@ -206,19 +206,19 @@ struct AlarmHeapTests {
             .map { second in
                 heap.set(at: .seconds(second)) { [journal] in journal.note("\(second)") }
             }
-        for index in 0..<20_000 {
+        for index in 0..<5_000 {
             heap.set(at: .seconds(100 + index)) { [journal] in journal.note("called off") }.cancel()
         }
         kept[4].cancel()
 
-        try await clock.advance(by: .seconds(30_000), afterSleepers: 1)
+        try await clock.advance(by: .seconds(10_000), afterSleepers: 1)
         try await settle(after: 9)
 
         #expect(journal.entries == ["1", "2", "3", "4", "6", "7", "8", "9", "10"])
     }
 
     @Test func thousandsOfTasksSetAndCallOff() async throws {
-        let count = 4_000
+        let count = 1_000
         await withDiscardingTaskGroup { group in
             for number in 0..<count {
                 group.addTask { [journal] in

@@ -95,7 +95,7 @@ struct HandoffTests {
 
     /// Both sides at full speed, and one of them gone at some moment.
     @Test func nobodyWaitsForWhoHasGone() async throws {
-        for round in 0..<500 {
+        for round in 0..<150 {
             let handoff = Handoff<Int>()
             let giving = Task {
                 for element in 0..<50 {

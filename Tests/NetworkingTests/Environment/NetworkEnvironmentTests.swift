@@ -145,8 +145,8 @@ struct NetworkEnvironmentTests {
     }
 
     @Test func loggerIsTheTaskLocalOneUnlessOneIsSet() async throws {
-        let taskLocal = CapturedLog()
-        let set = CapturedLog()
+        let taskLocal = LogRecorder()
+        let set = LogRecorder()
         let network = MockTransport { _ in .ok() }.logged()
 
         try await withLogger(taskLocal.logger()) { _ in

@@ -1,3 +1,4 @@
+import NetworkingTesting
 import Testing
 
 @testable import Networking

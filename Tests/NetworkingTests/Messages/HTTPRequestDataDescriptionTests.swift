@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Networking
+import NetworkingTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

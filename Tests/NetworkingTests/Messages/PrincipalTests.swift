@@ -1,4 +1,5 @@
 import Networking
+import NetworkingTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

@@ -5,12 +5,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct DeadlineTests {
     private let clock = ManualClock()
-    private let transport = HeldTransport()
+    private let transport = MockTransport { _ in .never }
 
     @Test func timeThatIsUpFailsTheCallAndCancelsIt() async throws {
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
 
         try await clock.advance(by: .seconds(30), afterSleepers: 1)
 
@@ -18,7 +18,7 @@ struct DeadlineTests {
         #expect(error?.kind == .deadline)
         #expect(error?.isTimeout == true)
         #expect(error?.request == .lawful)
-        #expect(transport.journal.entries == ["sent", "cancelled"])
+        #expect((transport.requests.count, transport.cancelled) == (1, 1))
     }
 
     @Test func spansWaitsAndAttempts() async throws {
@@ -141,17 +141,17 @@ struct DeadlineTests {
     @Test func cancelledCallerGetsCancellationError() async throws {
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
 
         call.cancel()
 
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(transport.journal.entries == ["sent", "cancelled"])
+        #expect((transport.requests.count, transport.cancelled) == (1, 1))
         #expect(clock.sleepers == 0)
     }
 
     @Test func expiryIsAnEvent() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = transport.deadline(.seconds(30)).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(request) }
@@ -175,7 +175,7 @@ struct DeadlineTests {
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .deadline)
-        #expect(transport.journal.entries.isEmpty)
+        #expect(transport.requests.isEmpty)
     }
 
     /// The clock that a stack sets lies inside of what `data(_:timeout:)` adds around it.

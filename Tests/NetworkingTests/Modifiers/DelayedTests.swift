@@ -23,7 +23,7 @@ struct DelayedTests {
 
     /// The ancestor measured before it waited, and reported nothing for three seconds.
     @Test func threeSecondsAreThreeSeconds() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).logged(using: log.logger())
             .environment(\.clock, .immediate())
 
@@ -40,7 +40,7 @@ struct DelayedTests {
     }
 
     @Test func zeroWaitsForNobody() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = MockTransport { _ in .ok() }.delayed(by: .zero).environment(\.clock, .manual(clock))
 
@@ -64,7 +64,7 @@ struct DelayedTests {
     }
 
     @Test func waitIsAnEvent() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).environment(\.clock, .immediate())
 

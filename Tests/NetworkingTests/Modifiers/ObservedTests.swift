@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ObservedTests {
     @Test func aListenerHearsFromItsPlaceOn() async throws {
-        let (outer, inner) = (CapturedEvents(), CapturedEvents())
+        let (outer, inner) = (EventRecorder(), EventRecorder())
         let network = MockTransport { _ in .ok() }.observed(by: inner).delayed(by: .seconds(1)).observed(by: outer)
             .environment(\.clock, .immediate())
         try await network.data(.lawful)
@@ -27,7 +27,7 @@ struct ObservedTests {
     }
 
     @Test func failuresAndCancellationsAreHeard() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let clock = ManualClock()
         let network = MockTransport().delayed(by: .seconds(1)).observed(by: events).environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }

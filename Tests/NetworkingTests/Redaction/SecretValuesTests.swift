@@ -104,7 +104,7 @@ struct SecretValuesTests {
     }
 
     @Test func noLogHasItWhereverItStands() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let secret = secret
         let transport = MockTransport([
             .redirect(to: "https://laws.example/next/tok%2F1%202"),

@@ -12,7 +12,7 @@ struct RedirectPolicyTests {
     // MARK: Downgrades
 
     @Test func aWayToPlainHTTPIsNotFollowed() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "http://example.com/b")])
         let response = try await transport.data(request.with { $0.addObserver(events) })
         #expect(response.status == .found)
@@ -98,7 +98,7 @@ struct RedirectPolicyTests {
     }
 
     @Test func aClosureCanStop() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "/c"), .redirect(to: "https://other.example/")])
         let request = request.with {
             $0.redirects = .follow.deciding { $0.next.authority == "example.com" ? .follow : .stop }

@@ -140,10 +140,10 @@ struct BeginTests {
         #expect(sink.data.count == 5)
     }
 
-    @Test(arguments: [FailingSink.Step.offer, .receive, .finish])
-    func theErrorOfASinkIsTheErrorOfTheCall(step: FailingSink.Step) async {
-        let sink = FailingSink(step)
-        await #expect(throws: FailingSink.Failure.self) {
+    @Test(arguments: [CollectingSink.Step.offer, .receive, .finish])
+    func theErrorOfASinkIsTheErrorOfTheCall(step: CollectingSink.Step) async {
+        let sink = CollectingSink(failingAt: step)
+        await #expect(throws: CollectingSink.Failure.self) {
             try await MockTransport { _ in .text("12345") }.data(request(sink))
         }
         #expect(sink.failures.count == (step == .offer ? 0 : 1))

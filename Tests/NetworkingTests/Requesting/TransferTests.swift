@@ -26,7 +26,8 @@ struct TransferTests {
     }
 
     @Test func progressIsFollowedToTheEnd() async throws {
-        let transport = Door()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let transfer = transport.server(authority: "example.com")
             .transfer(uploading: .data(Data(count: 10)), to: photos)
         var readers: [Task<Int, Never>] = []
@@ -43,7 +44,7 @@ struct TransferTests {
             )
         }
         try await transport.waitForRequests(1)
-        transport.release()
+        answer.answer()
         _ = try await transfer.value
         for reader in readers {
             _ = await reader.value
@@ -64,7 +65,7 @@ struct TransferTests {
     }
 
     @Test func cancelEndsTheExchange() async throws {
-        let transport = Door()
+        let transport = MockTransport { _ in .never }
         let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
         try await transport.waitForRequests(1)
         transfer.cancel()
@@ -73,7 +74,7 @@ struct TransferTests {
     }
 
     @Test func lettingGoEndsTheExchange() async throws {
-        let transport = Door()
+        let transport = MockTransport { _ in .never }
         var transfer: Transfer<HTTPResponseData>? = transport.server(authority: "example.com")
             .transfer(uploading: .data(Data()), to: photos)
         try await transport.waitForRequests(1)
@@ -85,21 +86,23 @@ struct TransferTests {
     }
 
     @Test func whoStopsWaitingDoesNotEndIt() async throws {
-        let transport = Door()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let transfer = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos)
         let waiter = Task { try await transfer.value }
         try await transport.waitForRequests(1)
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(transport.active == 1)
-        transport.release()
+        answer.answer()
         #expect(try await transfer.value.status == .ok)
     }
 
     // MARK: Groups
 
     @Test func aGroupHoldsOnToItsTransfersUntilTheyAreOver() async throws {
-        let transport = Door()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let network = transport.server(authority: "example.com")
         let group = TransferGroup()
         for _ in 0..<3 {
@@ -108,7 +111,7 @@ struct TransferTests {
         try await transport.waitForRequests(3)
         #expect(group.count == 3)
         #expect(group.progress.sent.expected == 30)
-        transport.release()
+        answer.answer()
         while group.count > 0 {
             await Task.yield()
         }
@@ -116,7 +119,8 @@ struct TransferTests {
 
     /// Those that wait their turn have bytes to send, too.
     @Test func aGroupCountsWhatHasNotBegun() async throws {
-        let transport = Door()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let network = transport.throttled(max: 1).server(authority: "example.com")
         let group = TransferGroup()
         let transfers = (0..<4).map { _ in network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group) }
@@ -127,7 +131,7 @@ struct TransferTests {
             break
         }
         #expect(first?.sent.expected == 10)
-        transport.release()
+        answer.answer()
         for transfer in transfers {
             _ = try await transfer.value
         }
@@ -143,7 +147,7 @@ struct TransferTests {
     }
 
     @Test func aGroupEndsAll() async throws {
-        let transport = Door()
+        let transport = MockTransport { _ in .never }
         let network = transport.server(authority: "example.com")
         let group = TransferGroup()
         let transfers = (0..<20).map { _ in network.transfer(uploading: .data(Data()), to: photos, in: group) }
@@ -159,7 +163,7 @@ struct TransferTests {
     }
 
     @Test func aGroupThatGoesEndsItsTransfers() async throws {
-        let transport = Door()
+        let transport = MockTransport { _ in .never }
         var group: TransferGroup? = TransferGroup()
         if let group {
             transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos, in: group)
@@ -182,44 +186,5 @@ struct TransferTests {
             await Task.yield()
         }
         #expect(group.progress.sent == BytesSent(count: 50, expected: 50))
-    }
-}
-
-/// A transport that answers once it is told to.
-private final class Door: NetworkingTransport {
-    private let state = Mutex<(isOpen: Bool, held: [Suspension<Void>])>((false, []))
-    private let recorder = RequestRecorder()
-
-    var active: Int {
-        recorder.active
-    }
-
-    func waitForRequests(_ count: Int) async throws {
-        try await recorder.waitForRequests(count)
-    }
-
-    func release() {
-        let held = state.withLock { state in
-            state.isOpen = true
-            defer { state.held = [] }
-            return state.held
-        }
-        for wait in held {
-            wait.resume()
-        }
-    }
-
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await MockTransport { [self] _ in
-            let wait = state.withLock { state -> Suspension<Void>? in
-                guard !state.isOpen else { return nil }
-                let wait = Suspension<Void>()
-                state.held.append(wait)
-                return wait
-            }
-            try await wait?.value()
-            return .ok()
-        }
-        .recorded(by: recorder).send(request)
     }
 }

@@ -7,8 +7,6 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct EventStreamTests {
-    private typealias Script = StreamingTransport.Script
-
     /// All events, and what ended them.
     private func read(
         _ network: some NetworkingComponent,
@@ -29,9 +27,9 @@ struct EventStreamTests {
     }
 
     @Test func bringsEventsAsTheyCome() async throws {
-        let transport = StreamingTransport(
+        let transport = MockTransport([
             .events(.text("id: 7\nevent: greeting\nda"), .text("ta: hello\n"), .text("\ndata: again\n\n"), .hang)
-        )
+        ])
         var events = try await transport.events(.lawful).makeAsyncIterator()
         #expect(try await events.next() == ServerSentEvent(type: "greeting", data: "hello", id: "7"))
         #expect(try await events.next() == ServerSentEvent(data: "again", id: "7"))
@@ -41,9 +39,9 @@ struct EventStreamTests {
     }
 
     @Test func theLastIDIsThatOfWhatWasBrought() async throws {
-        let transport = StreamingTransport(
+        let transport = MockTransport([
             .events(.text("id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: end\n\nid: 4\n\n"))
-        )
+        ])
         var events = try await transport.events(.lawful, until: "end").makeAsyncIterator()
         for id in ["1", "2"] {
             #expect(try await events.next()?.id == id)
@@ -58,14 +56,14 @@ struct EventStreamTests {
     /// A server that ends each connection at once would be asked without a pause.
     @Test func connectionsThatBringNothingAreMadeLessAndLessOften() async throws {
         let clock = ManualClock()
-        let nothing = Script.events(.text("retry: 0\n\n"))
-        let transport = StreamingTransport(
+        let nothing = MockResponse.events(.text("retry: 0\n\n"))
+        let transport = MockTransport([
             nothing,
             nothing,
             nothing,
             .events(.text("data: one\n\n")),
-            Script(status: .noContent)
-        )
+            .status(.noContent),
+        ])
         var environment = NetworkEnvironment()
         environment.clock = .manual(clock)
         environment.random = RandomSource { .max }
@@ -86,12 +84,12 @@ struct EventStreamTests {
 
     @Test func connectsAgainWhenAConnectionEnds() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let transport = StreamingTransport(
+        let transport = MockTransport([
             .events(.text("id: 1\ndata: one\n\ndata: hal")),
-            .events(.text("data: two\n\nid: 2\n\n"), .fail(lost)),
+            .events(.text("data: two\n\nid: 2\n\n"), .failure(lost)),
             .events(.text("data: three\n\n")),
-            Script(status: .noContent)
-        )
+            .status(.noContent),
+        ])
         let (data, error) = await read(transport)
         #expect(data == ["one", "two", "three"])
         #expect(error == nil)
@@ -109,7 +107,7 @@ struct EventStreamTests {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
-        let transport = StreamingTransport(.events(.text("\(line ?? "")data: one\n\n")), Script(status: .noContent))
+        let transport = MockTransport([.events(.text("\(line ?? "")data: one\n\n")), .status(.noContent)])
         let call = Task {
             try await withEnvironment(environment) {
                 var count = 0
@@ -133,7 +131,7 @@ struct EventStreamTests {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
-        let transport = StreamingTransport(.events(.text("data: one\n\n")))
+        let transport = MockTransport([.events(.text("data: one\n\n"))])
         let call = Task {
             try await withEnvironment(environment) {
                 for try await _ in try await transport.events(.lawful) {}
@@ -148,29 +146,29 @@ struct EventStreamTests {
 
     @Test func thatNoConnectionCouldBeMadeIsForTheStacksRetryToMend() async throws {
         let down = NetworkingError(.connection, request: .lawful)
-        var refused = Script()
-        refused.failure = down
-        let scripts = [Script.events(.text("data: one\n\n")), refused, refused, .events(.text("data: two\n\n"))]
-        let transport = StreamingTransport(scripts[0], scripts[1], scripts[2], scripts[3], Script(status: .noContent))
+        let one = MockResponse.events(.text("data: one\n\n"))
+        let transport = MockTransport([
+            one, .failure(down), .failure(down), .events(.text("data: two\n\n")), .status(.noContent),
+        ])
         let (data, error) = await read(transport.retry(.immediate()))
         #expect(data == ["one", "two"])
         #expect(error == nil)
 
-        let bare = StreamingTransport(scripts[0], scripts[1])
+        let bare = MockTransport([one, .failure(down)])
         let (some, failure) = await read(bare)
         #expect(some == ["one"])
         #expect((failure as? NetworkingError)?.kind == .connection)
     }
 
     @Test func whatMayNotBeSentTwiceHasOneConnection() async throws {
-        let transport = StreamingTransport(.events(.text("data: one\n\n")), .events(.text("data: two\n\n")))
+        let transport = MockTransport([.events(.text("data: one\n\n")), .events(.text("data: two\n\n"))])
         let (data, error) = await read(transport, .lawful.with { $0.method = .post })
         #expect(data == ["one"])
         #expect(error == nil)
         #expect(transport.requests.count == 1)
 
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let breaking = StreamingTransport(.events(.text("data: one\n\n"), .fail(lost)))
+        let breaking = MockTransport([.events(.text("data: one\n\n"), .failure(lost))])
         let (some, failure) = await read(breaking, .lawful.with { $0.method = .post })
         #expect(some == ["one"])
         #expect((failure as? NetworkingError)?.kind == .connectionLost)
@@ -179,52 +177,55 @@ struct EventStreamTests {
     // MARK: The end
 
     @Test func aTerminatorEndsIt() async throws {
-        let transport = StreamingTransport(.events(.text("data: one\n\ndata: [DONE]\n\ndata: more\n\n"), .hang))
+        let transport = MockTransport([.events(.text("data: one\n\ndata: [DONE]\n\ndata: more\n\n"), .hang)])
         let (data, error) = await read(transport, until: "[DONE]")
         #expect(data == ["one"])
         #expect(error == nil)
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
     }
 
     @Test func aNoContentAtOnceIsNoEvents() async throws {
-        let (data, error) = await read(StreamingTransport(Script(status: .noContent)))
+        let (data, error) = await read(MockTransport([.status(.noContent)]))
         #expect(data.isEmpty)
         #expect(error == nil)
     }
 
     @Test(arguments: ["text/html", "application/json; charset=utf-8", "text/event-streams", nil])
     func whatIsNoEventStreamIsAnError(type: String?) async throws {
-        let transport = StreamingTransport(Script(.text("<html>"), .hang, type: type))
+        let transport = MockTransport([
+            .pieces([.text("<html>"), .hang], headerFields: type.map { [.contentType: $0] } ?? [:])
+        ])
         let error = await #expect(throws: NetworkingError.self) { try await transport.events(.lawful) }
         #expect(error?.kind == .invalidResponse)
         #expect(error?.reason.contains("text/event-stream is due") == true)
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
     }
 
     @Test func aStatusThatIsNoSuccessEndsIt() async throws {
-        let transport = StreamingTransport(.events(.text("data: one\n\n")), Script(.text("gone"), status: .gone))
+        let transport = MockTransport([.events(.text("data: one\n\n")), .pieces([.text("gone")], status: .gone)])
         let (data, error) = await read(transport)
         #expect(data == ["one"])
         #expect((error as? NetworkingError)?.response?.status == .gone)
     }
 
     @Test func anEventWithoutEndIsAnError() async throws {
-        var script = Script.events()
-        script.steps = (0..<1_000).map { _ in .text(String(repeating: "data: x\n", count: 100)) }
-        let transport = StreamingTransport(script)
+        let portion = MockResponse.Piece.text(String(repeating: "data: x\n", count: 100))
+        let transport = MockTransport([
+            .pieces(Array(repeating: portion, count: 1_000), headerFields: [.contentType: "text/event-stream"])
+        ])
         let error = await #expect(throws: NetworkingError.self) {
             for try await _ in try await transport.events(.lawful, maximumEventBytes: 10_000) {}
         }
         #expect(error?.kind == .tooLarge)
         #expect(error?.reason.contains("event of more than 10000 bytes") == true)
-        #expect(transport.delivered < 1_000)
+        #expect(transport.deliveredPortions < 1_000)
     }
 
     @Test func givingUpEndsTheTransfer() async throws {
-        let transport = StreamingTransport(.events(.text("data: one\n\ndata: two\n\n"), .hang))
+        let transport = MockTransport([.events(.text("data: one\n\ndata: two\n\n"), .hang)])
         let events = try await transport.events(.lawful)
         for try await event in events where event.data == "one" { break }
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
         #expect(events.response.status == .ok)
     }
 
@@ -237,7 +238,7 @@ struct EventStreamTests {
             (.skip, [1, 2], nil), (.report { _ in heard.withLock { $0 += 1 } }, [1, 2], nil), (.fail, [1], .decoding),
         ]
         for (policy, expected, kind) in failures {
-            let transport = StreamingTransport(.events(.text(stream), .hang))
+            let transport = MockTransport([.events(.text(stream), .hang)])
             var numbers: [Int] = []
             var failure: NetworkingError?
             do {
@@ -250,7 +251,7 @@ struct EventStreamTests {
             }
             #expect(numbers == expected)
             #expect(failure?.kind == kind)
-            await transport.waitForEnds(1)
+            try await transport.waitForEnds()
         }
         #expect(heard.withLock { $0 } == 1)
     }

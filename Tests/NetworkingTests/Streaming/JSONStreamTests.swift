@@ -40,9 +40,8 @@ struct JSONStreamTests {
         onDecodingFailure failures: DecodingFailures = .fail,
         limit: Int = 1 << 20
     ) async throws -> [JSON] {
-        var script = StreamingTransport.Script(type: type)
-        script.steps = chunks.map { .chunk($0) }
-        let stream = try await StreamingTransport(script)
+        let fields: HTTPFields = type.map { [.contentType: $0] } ?? [:]
+        let stream = try await MockTransport([.pieces(chunks.map { .data($0) }, headerFields: fields)])
             .values(
                 .lawful,
                 as: JSON.self,

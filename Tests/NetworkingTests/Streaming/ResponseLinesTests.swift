@@ -7,10 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ResponseLinesTests {
     private func lines(_ chunks: [Data], maximumLineBytes: Int = 1 << 20) async throws -> [String] {
-        var script = StreamingTransport.Script()
-        script.steps = chunks.map { .chunk($0) }
         var lines: [String] = []
-        for try await line in try await StreamingTransport(script)
+        for try await line in try await MockTransport([.pieces(chunks.map { .data($0) })])
             .lines(.lawful, maximumLineBytes: maximumLineBytes)
         {
             lines.append(line)
@@ -52,7 +50,7 @@ struct ResponseLinesTests {
     @Test func whatComesBeforeALineThatIsTooLongIsBrought() async throws {
         for end in ["", "\n", "\ngood3\n"] {
             let text = "good1\ngood2\n\(String(repeating: "x", count: 200))\(end)"
-            let transport = StreamingTransport(.init(.text(text)))
+            let transport = MockTransport([.pieces([.text(text)])])
             var lines = try await transport.lines(.lawful, maximumLineBytes: 100).makeAsyncIterator()
             #expect(try await lines.next() == "good1")
             #expect(try await lines.next() == "good2")
@@ -62,7 +60,8 @@ struct ResponseLinesTests {
     }
 
     @Test func tellsItsResponse() async throws {
-        let lines = try await StreamingTransport(.init(.text("x"), type: "text/plain")).lines(.lawful)
+        let lines = try await MockTransport([.pieces([.text("x")], headerFields: [.contentType: "text/plain"])])
+            .lines(.lawful)
         #expect(lines.response.headerFields[.contentType] == "text/plain")
     }
 }

@@ -16,7 +16,7 @@ struct ResponseStreamTests {
     }
 
     @Test func bringsTheHeadFirst() async throws {
-        let transport = StreamingTransport(.init(.hang, type: "text/plain"))
+        let transport = MockTransport([.pieces([.hang], headerFields: [.contentType: "text/plain"])])
         let stream = try await transport.stream(.lawful)
         #expect(stream.response.status == .ok)
         #expect(stream.response.headerFields[.contentType] == "text/plain")
@@ -25,7 +25,7 @@ struct ResponseStreamTests {
     }
 
     @Test func bringsThePortionsAsTheyCome() async throws {
-        let transport = StreamingTransport(.init(.text("one "), .text("two "), .text("three")))
+        let transport = MockTransport([.pieces([.text("one "), .text("two "), .text("three")])])
         var chunks: [String] = []
         for try await chunk in try await transport.stream(.lawful) {
             chunks.append(String(decoding: chunk, as: UTF8.self))
@@ -42,17 +42,15 @@ struct ResponseStreamTests {
 
     /// One portion waits for the reader, and one is held by who brings it.
     @Test func holdsTheServerBack() async throws {
-        var script = StreamingTransport.Script()
-        script.steps = (0..<100).map { .text("\($0)") }
-        let transport = StreamingTransport(script)
+        let transport = MockTransport([.pieces((0..<100).map { .text("\($0)") })])
         var chunks = try await transport.stream(.lawful).makeAsyncIterator()
         for _ in 0..<1_000 {
             await Task.yield()
         }
-        #expect(transport.delivered <= 1)
+        #expect(transport.deliveredPortions <= 1)
         for number in 0..<100 {
             #expect(try await chunks.next() == Data("\(number)".utf8))
-            #expect(transport.delivered <= number + 2)
+            #expect(transport.deliveredPortions <= number + 2)
         }
         #expect(try await chunks.next() == nil)
         #expect(try await chunks.next() == nil)
@@ -60,21 +58,21 @@ struct ResponseStreamTests {
 
     @Test(arguments: [(HTTPResponse.Status.notFound, NetworkingError.Kind.status), (.unauthorized, .unauthorized)])
     func aStatusThatIsNotAcceptedIsAnErrorWithItsBody(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
-        let transport = StreamingTransport(.init(.text("why"), status: status))
+        let transport = MockTransport([.pieces([.text("why")], status: status)])
         let error = await #expect(throws: NetworkingError.self) { try await transport.stream(.lawful) }
         #expect(error?.kind == kind)
         #expect(error?.bodyText == "why")
     }
 
     @Test func aStatusThatIsAcceptedStreams() async throws {
-        let transport = StreamingTransport(.init(.text("page"), status: .notFound))
+        let transport = MockTransport([.pieces([.text("page")], status: .notFound)])
         let stream = try await transport.stream(.lawful.with { $0.acceptedStatuses = [404] })
         #expect(try await text(stream) == "page")
     }
 
     @Test func whatEndsTheBodyEarlyIsThrownByTheIteration() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let transport = StreamingTransport(.init(.text("half"), .fail(lost)))
+        let transport = MockTransport([.pieces([.text("half"), .failure(lost)])])
         var chunks = try await transport.retry().stream(.lawful).makeAsyncIterator()
         #expect(try await chunks.next() == Data("half".utf8))
         let result = await Result { try await chunks.next() }
@@ -84,12 +82,14 @@ struct ResponseStreamTests {
     }
 
     @Test func isTriedAgainUntilBytesHaveCome() async throws {
-        let transport = StreamingTransport(.init(.text("busy"), status: .serviceUnavailable), .init(.text("there")))
+        let transport = MockTransport([
+            .pieces([.text("busy")], status: .serviceUnavailable), .pieces([.text("there")]),
+        ])
         #expect(try await text(transport.retry(.immediate()).stream(.lawful)) == "there")
     }
 
     @Test func isReadOnce() async throws {
-        let transport = StreamingTransport(.init(.text("one"), .text("two")))
+        let transport = MockTransport([.pieces([.text("one"), .text("two")])])
         let stream = try await transport.stream(.lawful)
         var first = stream.makeAsyncIterator()
         var second = stream.makeAsyncIterator()
@@ -102,24 +102,22 @@ struct ResponseStreamTests {
     // MARK: Giving up
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
-        let transport = StreamingTransport(.init(.text("one"), .hang))
+        let transport = MockTransport([.pieces([.text("one"), .hang])])
         let stream = try await transport.stream(.lawful)
         for try await _ in stream { break }
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
         #expect(stream.response.status == .ok)
     }
 
     @Test func lettingGoOfAStreamThatNobodyReadsEndsTheTransfer() async throws {
-        let transport = StreamingTransport(.init(.hang))
+        let transport = MockTransport([.pieces([.hang])])
         _ = try await transport.stream(.lawful)
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
     }
 
     @Test(arguments: [0, 1, 2, 3])
     func aCancelledReaderEndsTheTransfer(portions: Int) async throws {
-        var script = StreamingTransport.Script()
-        script.steps = (0..<portions).map { .text("\($0)") } + [.hang]
-        let transport = StreamingTransport(script)
+        let transport = MockTransport([.pieces((0..<portions).map { .text("\($0)") } + [.hang])])
         let (reading, read) = AsyncStream.makeStream(of: Void.self)
         let call = Task {
             let stream = try await transport.stream(.lawful)
@@ -136,7 +134,7 @@ struct ResponseStreamTests {
         call.cancel()
         let result = await call.result
         #expect(throws: CancellationError.self) { try result.get() }
-        await transport.waitForEnds(1)
+        try await transport.waitForEnds()
     }
 
     @Test func aCallerThatIsCancelledBeforeTheHeadEndsTheTransfer() async throws {
@@ -158,7 +156,7 @@ struct ResponseStreamTests {
     // MARK: In a scope
 
     @Test func aScopeEndsTheTransfer() async throws {
-        let transport = StreamingTransport(.init(.text("one"), .hang), .init(.hang), .init(.text("all")))
+        let transport = MockTransport([.pieces([.text("one"), .hang]), .pieces([.hang]), .pieces([.text("all")])])
         let first = try await transport.stream(.lawful) { response, bytes in
             #expect(response.status == .ok)
             var chunks = bytes.makeAsyncIterator()
@@ -179,16 +177,7 @@ struct ResponseStreamTests {
     // MARK: In a stack
 
     @Test func openStreamsHoldNoSlots() async throws {
-        let scripts = (0..<7).map { _ in StreamingTransport.Script(.text("x"), .hang) }
-        let transport = StreamingTransport(
-            scripts[0],
-            scripts[1],
-            scripts[2],
-            scripts[3],
-            scripts[4],
-            scripts[5],
-            .init(.text("nested"))
-        )
+        let transport = MockTransport(Array(repeating: .pieces(["x", .hang]), count: 6) + [.text("nested")])
         let network = transport.throttled(max: 6)
         var streams: [ResponseStream] = []
         for _ in 0..<6 {
@@ -220,7 +209,7 @@ struct ResponseStreamTests {
             }
         }
         let journal = Journal()
-        let transport = StreamingTransport(.init(.text("one"), .text("two")))
+        let transport = MockTransport([.pieces([.text("one"), .text("two")])])
         #expect(try await text(transport.modified(Watched(journal: journal)).stream(.lawful)) == "onetwo")
         #expect(journal.entries == ["one", "two", "end"])
     }

@@ -25,49 +25,52 @@ final class FileOrigin: NetworkingTransport {
         case fails(NetworkingError.Kind)
     }
 
+    /// What the server has, and what will go wrong with it.
+    private final class Shelf: Sendable {
+        let state: Mutex<State>
+
+        init(_ state: State) {
+            self.state = Mutex(state)
+        }
+    }
+
     fileprivate struct State {
         var file: Data
         var fields: HTTPFields
         var sendsParts = true
         var longestPart = Int.max
         var troubles: [Trouble]
-        var requests: [HTTPRequestData] = []
-        var sent = 0
-        var arrivals: [Gate] = []
     }
 
-    /// Opened when the request has brought so much.
-    fileprivate struct Gate {
-        let sent: Int
-        let continuation: CheckedContinuation<Void, Never>
-    }
-
-    private static let portion = 10
-    private let state: Mutex<State>
+    fileprivate static let portion = 10
+    private let shelf: Shelf
+    private let transport: MockTransport
 
     init(_ file: Data, _ fields: HTTPFields = [.eTag: "\"1\""], _ troubles: Trouble...) {
-        state = Mutex(State(file: file, fields: fields, troubles: troubles))
+        let shelf = Shelf(State(file: file, fields: fields, troubles: troubles))
+        self.shelf = shelf
+        transport = MockTransport { request in shelf.state.withLock { $0.response(to: request) } }
     }
 
     /// Puts another file in the place of the one that it has.
     func change(_ file: Data, _ fields: HTTPFields) {
-        state.withLock { ($0.file, $0.fields) = (file, fields) }
+        shelf.state.withLock { ($0.file, $0.fields) = (file, fields) }
     }
 
     func add(_ troubles: Trouble...) {
-        state.withLock { $0.troubles += troubles }
+        shelf.state.withLock { $0.troubles += troubles }
     }
 
     func ignoreRanges() {
-        state.withLock { $0.sendsParts = false }
+        shelf.state.withLock { $0.sendsParts = false }
     }
 
     func sendAtMost(_ count: Int) {
-        state.withLock { $0.longestPart = count }
+        shelf.state.withLock { $0.longestPart = count }
     }
 
     var requests: [HTTPRequestData] {
-        state.withLock { $0.requests }
+        transport.requests
     }
 
     /// What the requests asked for, nil for the whole.
@@ -75,96 +78,54 @@ final class FileOrigin: NetworkingTransport {
         requests.map { $0.headerFields[.range] }
     }
 
-    /// How many bytes of body have been taken.
-    var sent: Int {
-        state.withLock { $0.sent }
+    /// Whether any byte of body has been taken.
+    var hasSent: Bool {
+        transport.deliveredPortions > 0
     }
 
-    /// Waits until so many bytes of body have been taken, of all requests together.
-    func waitUntilSent(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReached = state.withLock { state in
-                if state.sent < count {
-                    state.arrivals.append(Gate(sent: count, continuation: continuation))
-                }
-                return state.sent >= count
-            }
-            if isReached { continuation.resume() }
-        }
+    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole portions.
+    func waitUntilSent(_ count: Int) async throws {
+        try await transport.waitForPortions((count + Self.portion - 1) / Self.portion)
     }
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let (head, body, trouble) = state.withLock { state in
-            state.requests.append(request.landed)
-            let trouble = state.troubles.isEmpty ? Trouble.none : state.troubles.removeFirst()
-            if case .answers(let head, let body) = trouble { return (head, body, trouble) }
-            let (head, body) = state.answer(to: request)
-            return (head, body, trouble)
-        }
-        if case .fails(let kind) = trouble { throw NetworkingError(kind, request: request) }
-        let destination = try await request.bodyDestination(for: head)
-        var taken = 0
-        var collected = Data()
-        while true {
-            try Task.checkCancellation()
-            if case .breaks(after: taken) = trouble { throw fail(.connectionLost, request, destination) }
-            if case .hangs(after: taken) = trouble { try await Suspension<Void>().value() }
-            var portion = min(Self.portion, body.count - taken)
-            switch trouble {
-            case .breaks(let count), .hangs(let count): portion = min(portion, count - taken)
-            default: break
-            }
-            if portion == 0 { break }
-            let chunk = Data(body.dropFirst(taken).prefix(portion))
-            switch destination {
-            case .sink(let sink):
-                do {
-                    try await sink.receive(chunk)
-                } catch {
-                    sink.fail(error)
-                    throw error
-                }
-            case .memory: collected.append(chunk)
-            case .nowhere: break
-            }
-            taken += portion
-            note(portion)
-        }
-        var response = HTTPResponseData(request: request, http: head, body: .collected(collected))
-        if case .sink(let sink) = destination {
-            try await sink.finish()
-            response.body = .delivered(byteCount: Int64(taken))
-        }
-        response.wasOfferedToSink = true
-        return response
-    }
-
-    private func fail(
-        _ kind: NetworkingError.Kind,
-        _ request: HTTPRequestData,
-        _ destination: HTTPRequestData.BodyDestination
-    ) -> NetworkingError {
-        let error = NetworkingError(kind, request: request)
-        if case .sink(let sink) = destination {
-            sink.fail(error)
-        }
-        return error
-    }
-
-    private func note(_ count: Int) {
-        let reached = state.withLock { state in
-            state.sent += count
-            let sent = state.sent
-            defer { state.arrivals.removeAll { $0.sent <= sent } }
-            return state.arrivals.filter { $0.sent <= sent }
-        }
-        for gate in reached {
-            gate.continuation.resume()
-        }
+        try await transport.exchange(request)
     }
 }
 
 extension FileOrigin.State {
+    /// The answer to the next request, with the trouble that is due.
+    fileprivate mutating func response(to request: HTTPRequestData) -> MockResponse {
+        let trouble = troubles.isEmpty ? FileOrigin.Trouble.none : troubles.removeFirst()
+        switch trouble {
+        case .none: return response(answer(to: request))
+        case .answers(let head, let body): return response((head, body))
+        case .fails(let kind): return .failure(NetworkingError(kind, request: request))
+        case .hangs(let count): return response(answer(to: request), upTo: count, .hang)
+        case .breaks(let count):
+            return response(
+                answer(to: request),
+                upTo: count,
+                .failure(NetworkingError(.connectionLost, request: request))
+            )
+        }
+    }
+
+    private func response(
+        _ answer: (head: HTTPResponse, body: Data),
+        upTo count: Int = .max,
+        _ end: MockResponse.Piece? = nil
+    ) -> MockResponse {
+        let body = answer.body.prefix(count)
+        let portions = stride(from: 0, to: body.count, by: FileOrigin.portion)
+            .map { MockResponse.Piece.data(Data(body.dropFirst($0).prefix(FileOrigin.portion))) }
+        return .pieces(
+            portions + (end.map { [$0] } ?? []),
+            status: answer.head.status,
+            headerFields: answer.head.headerFields
+        )
+    }
+
     fileprivate func answer(to request: HTTPRequestData) -> (HTTPResponse, Data) {
         var head = HTTPResponse(status: .ok, headerFields: fields)
         let condition = request.headerFields[.ifRange]

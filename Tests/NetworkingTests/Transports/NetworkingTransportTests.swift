@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkingTransportTests {
     @Test func exchangeTellsWhatHappensInOrder() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport([.redirect(to: "/next"), .text("there")])
 
         try await transport.data(.lawful.with { $0.addObserver(events) })
@@ -34,7 +34,7 @@ struct NetworkingTransportTests {
     }
 
     @Test func observerOfAModifierHearsOfThatSendAloneAndOnlyUpstream() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let network = MockTransport { _ in .ok() }
             .modified(Observing(observer: events))
             .delayed(by: .seconds(1))
@@ -78,7 +78,7 @@ private struct Naming: NetworkEventObserver {
 }
 
 private struct Observing: NetworkingModifier {
-    let observer: CapturedEvents
+    let observer: EventRecorder
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var request = request

@@ -38,7 +38,7 @@ struct AuthenticatedTests {
     ) async
         -> [Task<HTTPResponseData, any Error>]
     {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let calls = (0..<count).map { _ in Task { try await network.me { $0.addObserver(events) } } }
         while events.names.count(where: { $0 == "waiting" }) < count {
             await Task.yield()
@@ -76,6 +76,24 @@ struct AuthenticatedTests {
         }
         #expect(server.authorizations == 1)
         #expect(transport.requests.count == 10)
+    }
+
+    @Test func aDelegateWithoutCredentialsFailsAllWhoWait() async throws {
+        struct Broken: Error {}
+        let network = Self.stack(transport, TokenStore(delegate: server), clock)
+        server.failRefreshes(with: Broken())
+        server.holdRefreshes()
+        let calls = await begin(10, over: network)
+        server.letRefreshesGoOn()
+        for call in calls {
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .unauthorized)
+            #expect(error?.underlying is Broken)
+        }
+        #expect(server.authorizations == 1)
+        #expect(transport.requests.isEmpty)
+        server.failRefreshes(with: nil)
+        #expect(try await network.me().status == .ok)
     }
 
     @Test func aRequestMayGoWithout() async throws {
@@ -121,7 +139,7 @@ struct AuthenticatedTests {
     // MARK: Where they may go
 
     @Test func otherAuthoritiesGetNothing() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         try await network.data(
             HTTPRequestData(url: URL(string: "https://elsewhere.example/me")!).with { $0.addObserver(events) }
         )
@@ -204,7 +222,7 @@ struct AuthenticatedTests {
     }
 
     @Test func aKeyInTheQueryIsHiddenWhereTheServerRepeatsIt() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let transport = MockTransport { request in
             request.path == "/me" ? .redirect(to: "/me/?appid=secret-1") : .ok()
         }

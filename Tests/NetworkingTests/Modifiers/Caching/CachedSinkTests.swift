@@ -11,30 +11,20 @@ struct CachedSinkTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore(entryCostLimit: 1_000)
 
-    private func network(_ scripts: StreamingTransport.Script...) -> (AnyNetworkingComponent, StreamingTransport) {
-        let transport = StreamingTransport()
-        for script in scripts {
-            var script = script
-            if script.head.headerFields[.cacheControl] == nil {
-                script.head.headerFields[.cacheControl] = "max-age=100"
-            }
-            transport.add(script)
-        }
+    private func network(_ answers: MockResponse...) -> (AnyNetworkingComponent, MockTransport) {
+        let transport = MockTransport(answers)
         return (
             AnyNetworkingComponent(transport.cached(in: store).environment(\.clock, .manual(clock))),
             transport
         )
     }
 
-    private func script(
-        _ steps: StreamingTransport.Step...,
+    private func answer(
+        _ pieces: MockResponse.Piece...,
         status: HTTPResponse.Status = .ok,
-        fields: HTTPFields = [:]
-    ) -> StreamingTransport.Script {
-        var script = StreamingTransport.Script(status: status)
-        script.steps = steps
-        script.head.headerFields = fields
-        return script
+        fields: HTTPFields = [.cacheControl: "max-age=100"]
+    ) -> MockResponse {
+        .pieces(pieces, status: status, headerFields: fields)
     }
 
     private func send(_ network: some NetworkingComponent, to sink: any ResponseSink) async throws -> HTTPResponseData {
@@ -42,7 +32,7 @@ struct CachedSinkTests {
     }
 
     @Test func aBodyIsCopiedOnItsWay() async throws {
-        let (network, transport) = network(script(.text("one "), .text("two")))
+        let (network, transport) = network(answer(.text("one "), .text("two")))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
         #expect(response.body == .delivered(byteCount: 7))
@@ -58,7 +48,7 @@ struct CachedSinkTests {
 
     @Test func whatIsCutOffIsNotKept() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
-        let (network, transport) = network(script(.text("one "), .fail(lost)), script(.text("whole")))
+        let (network, transport) = network(answer(.text("one "), .failure(lost)), answer(.text("whole")))
         await #expect(throws: NetworkingError.self) { try await send(network, to: CollectingSink()) }
         #expect(store.count == 0)
         #expect(try await network.data(.lawful).data == Data("whole".utf8))
@@ -66,7 +56,7 @@ struct CachedSinkTests {
     }
 
     @Test func whatIsTooLongGoesPast() async throws {
-        let (network, _) = network(script(.chunk(Data(count: 900)), .chunk(Data(count: 900))))
+        let (network, _) = network(answer(.data(Data(count: 900)), .data(Data(count: 900))))
         let sink = CollectingSink()
         let response = try await send(network, to: sink)
         #expect(sink.data.count == 1_800)
@@ -75,7 +65,7 @@ struct CachedSinkTests {
     }
 
     @Test func whatASinkDoesNotTakeIsNotKept() async throws {
-        let (network, _) = network(script(.text("body")))
+        let (network, _) = network(answer(.text("body")))
         let response = try await send(network, to: CollectingSink { _ in .refuse })
         #expect(response.status == .ok)
         #expect(store.count == 0)
@@ -84,9 +74,9 @@ struct CachedSinkTests {
     /// Only what answers the caller reaches its sink, and that once.
     @Test func aSinkSeesNoConfirmationAndNoFailureThatIsStoodInFor() async throws {
         let (network, transport) = network(
-            script(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
-            script(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
-            script(.text("sorry"), status: .serviceUnavailable)
+            answer(.text("body"), fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            answer(status: .notModified, fields: [.eTag: "\"a\"", .cacheControl: "max-age=1, stale-if-error=100"]),
+            answer(.text("sorry"), status: .serviceUnavailable)
         )
         _ = try await network.data(.lawful)
         for hit in ["fwd=stale; fwd-status=304", "fwd=stale; fwd-status=503"] {
@@ -104,8 +94,8 @@ struct CachedSinkTests {
     @Test func nothingStandsInForABodyThatHasBegun() async throws {
         let lost = NetworkingError(.connectionLost, request: .lawful)
         let (network, _) = network(
-            script(.text("old"), fields: [.cacheControl: "max-age=1"]),
-            script(.text("ne"), .fail(lost), fields: [.cacheControl: "max-age=1"])
+            answer(.text("old"), fields: [.cacheControl: "max-age=1"]),
+            answer(.text("ne"), .failure(lost), fields: [.cacheControl: "max-age=1"])
         )
         _ = try await network.data(.lawful)
         clock.advance(by: .seconds(2))

@@ -424,7 +424,7 @@ struct DeduplicatedTests {
     }
 
     @Test func aFollowerIsToldThatItShares() async throws {
-        let events = [CapturedEvents(), CapturedEvents()]
+        let events = [EventRecorder(), EventRecorder()]
         let first = await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
         let second = await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
         transport.answer()

@@ -79,10 +79,10 @@ struct RequestInterceptorTests {
     }
 
     @Test func theyAreNotAskedAboutACancellation() async throws {
-        let transport = HeldTransport()
+        let transport = MockTransport { _ in .never }
         let network = transport.intercepted(by: Deciding(name: "x", journal: journal) { _ in .retry })
         let call = Task { try await network.data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(journal.entries.isEmpty)

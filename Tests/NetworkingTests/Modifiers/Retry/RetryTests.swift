@@ -240,7 +240,7 @@ struct RetryTests {
 
     @Test(arguments: [(RetryMode.off, 1, 0), (.withoutWaiting, 4, 0), (.enabled, 4, 3)])
     func theEnvironmentCanSwitchThemOff(mode: RetryMode, sent: Int, waits: Int) async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         let network = network(transport, .constant(.seconds(1))).environment(\.retries, mode)
         try await network.data(.lawful.with { $0.addObserver(events) })
@@ -299,12 +299,12 @@ struct RetryTests {
     }
 
     @Test func aCancelledAttemptIsNotTriedAgain() async throws {
-        let transport = HeldTransport()
+        let transport = MockTransport { _ in .never }
         let call = Task { try await transport.retry().data(.lawful) }
-        try await transport.arrived()
+        try await transport.waitForRequests()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(transport.journal.entries == ["sent", "cancelled"])
+        #expect((transport.requests.count, transport.cancelled) == (1, 1))
     }
 
     // MARK: Retry-After
@@ -372,7 +372,7 @@ struct RetryTests {
     // MARK: Time limits
 
     @Test func anAttemptThatTimesOutIsTriedAgainAndADeadlineIsNot() async throws {
-        let transport = StuckTransport()
+        let transport = MockTransport { _ in .never }
         let network = transport.timeout(.seconds(10)).retry(.immediate(maximumRetries: 9)).deadline(.seconds(25))
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(.lawful) }
@@ -384,14 +384,17 @@ struct RetryTests {
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .deadline)
-        #expect(transport.requests == 3)
+        #expect(transport.requests.count == 3)
     }
 
     // MARK: Bodies, sinks and progress
 
+    /// Half a body of which the whole was announced.
+    private static let cutOff = MockResponse.pieces(["half"], headerFields: [.contentLength: "8"])
+
     @Test func aSinkThatTookABodyIsNotFilledTwice() async {
         let sink = CollectingSink { _ in .take }
-        let transport = CutOffTransport()
+        let transport = MockTransport { _ in Self.cutOff }
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
         let error = await #expect(throws: NetworkingError.self) { try await network(transport).data(request) }
         #expect(error?.kind == .truncated)
@@ -401,7 +404,7 @@ struct RetryTests {
 
     @Test func oneThatCanStartOverIs() async throws {
         let sink = RestartingSink()
-        let transport = CutOffTransport(failures: 2)
+        let transport = MockTransport([Self.cutOff, Self.cutOff, .pieces(["whole"])])
         let request = HTTPRequestData.lawful.with { $0.sink = sink }
         let response = try await network(transport).data(request)
         #expect(response.body == .delivered(byteCount: 5))
@@ -515,7 +518,7 @@ struct RetryTests {
     // MARK: Telling
 
     @Test func tellsWhatItDoes() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let transport = MockTransport { _ in .status(.serviceUnavailable) }
         try await network(transport, .immediate(maximumRetries: 1)).data(.lawful.with { $0.addObserver(events) })
         let told = events.names.filter { $0.hasPrefix("retr") }
@@ -542,70 +545,6 @@ struct RetryTests {
 }
 
 // MARK: - Transports
-
-/// Never answers; ends when it is cancelled.
-private final class StuckTransport: NetworkingTransport {
-    private let state = Mutex((count: 0, waiters: [(count: Int, wait: Suspension<Void>)]()))
-
-    var requests: Int {
-        state.withLock { $0.count }
-    }
-
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let due = state.withLock { state in
-            state.count += 1
-            return state.waiters.filter { $0.count <= state.count }
-        }
-        for waiter in due {
-            waiter.wait.resume()
-        }
-        try await Suspension<Void>().value()
-        return HTTPResponseData(request: request)
-    }
-
-    func waitForRequests(_ count: Int) async throws {
-        let wait = Suspension<Void>()
-        let isThere = state.withLock { state in
-            if state.count >= count { return true }
-            state.waiters.append((count, wait))
-            return false
-        }
-        if !isThere {
-            try await wait.value()
-        }
-    }
-}
-
-/// Brings half a body, a number of times, and then the whole one.
-private final class CutOffTransport: NetworkingTransport {
-    private let failures: Mutex<Int>
-
-    init(failures: Int = .max) {
-        self.failures = Mutex(failures)
-    }
-
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let head = HTTPResponse(status: .ok)
-        guard case .sink(let sink) = try await request.bodyDestination(for: head) else {
-            return HTTPResponseData(request: request)
-        }
-        let isCutOff = failures.withLock { failures in
-            failures -= 1
-            return failures >= 0
-        }
-        guard isCutOff else {
-            try await sink.receive(Data("whole".utf8))
-            try await sink.finish()
-            var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 5))
-            response.wasOfferedToSink = true
-            return response
-        }
-        try await sink.receive(Data("half".utf8))
-        let error = NetworkingError(.truncated, request: request)
-        sink.fail(error)
-        throw error
-    }
-}
 
 private final class RestartingSink: ResponseSink {
     let canRestart = true

@@ -201,7 +201,7 @@ struct ServerHeaderFieldsTests {
     }
 
     @Test func withheldCredentialsAreAnEventOfTheSendAndNotOfALook() async throws {
-        let events = CapturedEvents()
+        let events = EventRecorder()
         let network = transport.server(headerField: .authorization, "secret").server(authority: "api.example.com")
         let request = HTTPRequestData(authority: "cdn.example").with { $0.addObserver(events) }
 
@@ -217,7 +217,7 @@ struct ServerHeaderFieldsTests {
     }
 
     @Test func withheldCredentialsAreLoggedForWhoWondersAboutA401() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let network = transport.logged(using: log.logger(.debug))
             .server(headerField: .authorization, "secret")
             .server(authority: "api.example.com")

@@ -196,7 +196,7 @@ struct TracedTests {
 
     @Test func oneThatIsTracedIsNotTracedAgain() async throws {
         let transport = MockTransport { _ in .ok() }
-        let log = CapturedLog()
+        let log = LogRecorder()
         let network = transport.traced(sampling: 0).logged().traced().environment(\.logger, log.logger())
         let response = try await network.data(.lawful)
         let trace = try #require(try traces(transport.requests).first)
@@ -213,7 +213,7 @@ struct TracedTests {
     }
 
     @Test func linesInsideHaveTheTracesID() async throws {
-        let log = CapturedLog()
+        let log = LogRecorder()
         let transport = MockTransport { _ in .ok() }
         try await transport.traced().logged().environment(\.logger, log.logger()).data(.lawful)
         #expect(log.lines.allSatisfy { $0.metadata["trace-id"] == nil })
@@ -290,7 +290,8 @@ struct TracedTests {
     @Test(arguments: [true, false])
     func aSharedExchangeHasOneTrace(isOutside: Bool) async throws {
         let flights = Flights()
-        let transport = HeldTransport()
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
         let base = transport
         let network =
             isOutside
@@ -302,7 +303,7 @@ struct TracedTests {
             try await network.data(.lawful.with { $0.headerFields[Self.traceParent] = Self.valid })
         }
         while flights.waiting < 2 { await Task.yield() }
-        transport.answer()
+        answer.answer()
         let sent = try await [first.value, second.value].map(\.sentRequest)
         #expect(Set(try traces(sent)).count == 1)
         #expect(sent[0].traceID?.description != "0af7651916cd43dd8448eb211c80319c")

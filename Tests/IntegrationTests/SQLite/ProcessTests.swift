@@ -1,0 +1,61 @@
+#if SQLite && (os(Linux) || os(macOS))
+import Foundation
+import NetworkingTesting
+import Networking
+import Testing
+
+@testable import NetworkingSQLite
+@testable import SQLiteWriter
+
+/// Several processes on one file, and such as end in the middle of a write.
+@Suite(.timeLimit(.minutes(5)))
+struct ProcessTests {
+    @Test func whatWasAcknowledgedSurvivesFiftyKills() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            var acknowledged: [Int] = []
+            for round in 0..<50 {
+                // Some end while they open the file.
+                let count = round * 7 % 23
+                let writer = try Writer(file, first: round * 1000, count: 0)
+                let (status, new) = try await writer.killed(after: count)
+                #expect(status == SIGKILL && new.count >= count)
+                acknowledged += new
+                let store = SQLiteCacheStore(file: file, costLimit: 1 << 30) { Issue.record($0) }
+                try await expectWhole(new, in: store)
+                // The one in the middle of which it ended may be there, but only as a whole.
+                let next = round * 1000 + new.count
+                let last = try await store.entries(for: SQLiteWriter.key(next))
+                #expect(last.isEmpty || last == [SQLiteWriter.entry(next)])
+            }
+            try await expectWhole(acknowledged, in: SQLiteCacheStore(file: file, costLimit: 1 << 30))
+        }
+    }
+
+    @Test func processesWriteAtOnce() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let store = SQLiteCacheStore(file: file, costLimit: 1 << 30)
+            // They make the file at the same time, too.
+            let writers = try [0, 1000].map { try Writer(file, first: $0, count: 200) }
+            for number in 2000..<2200 {
+                try await store.store(SQLiteWriter.entry(number), for: SQLiteWriter.key(number))
+            }
+            for (writer, first) in zip(writers, [0, 1000]) {
+                let (status, acknowledged) = try await writer.end()
+                #expect(status == 0 && acknowledged == Array(first..<first + 200))
+                try await expectWhole(acknowledged, in: store)
+            }
+            try await expectWhole(Array(2000..<2200), in: store)
+            #expect(try await store.count == 600)
+        }
+    }
+
+    private func expectWhole(_ numbers: [Int], in store: SQLiteCacheStore) async throws {
+        for number in numbers {
+            let found = try await store.entries(for: SQLiteWriter.key(number))
+            #expect(found == [SQLiteWriter.entry(number)], "\(number)")
+        }
+    }
+}
+#endif

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+/// `Documentation/AncestorTests.md` names tests of this package; what it says stays true.
+@Suite(.timeLimit(.minutes(5)))
+struct AncestorTableTests {
+    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+
+    /// A row of the table.
+    private struct Row {
+        let name: String
+        let here: [String]
+        let remark: String
+
+        init?(_ line: Substring) {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard line.hasPrefix("| "), cells.count >= 2, cells[0].contains(".") else { return nil }
+            name = cells[0]
+            here = cells[1].matches(of: /`([^`]+)`/).map { String($0.1) }
+            remark = cells.count > 2 ? cells[2] : ""
+        }
+    }
+
+    /// The rows of each section, by its heading.
+    private static func sections() throws -> [(heading: String, rows: [Row])] {
+        let text = try String(contentsOf: root.appending(path: "Documentation/AncestorTests.md"), encoding: .utf8)
+        return text.components(separatedBy: "\n## ").dropFirst()
+            .map { section in
+                let lines = section.split(separator: "\n")
+                return (String(lines.first ?? ""), lines.compactMap(Row.init))
+            }
+    }
+
+    /// The files of this package's suites, by the suites' names; several targets may have one of a name.
+    private static func suites() throws -> [String: [URL]] {
+        let files = FileManager.default.enumerator(
+            at: root.appending(path: "Tests"),
+            includingPropertiesForKeys: nil,
+            options: .skipsHiddenFiles
+        )
+        var suites: [String: [URL]] = [:]
+        for case let file as URL in try #require(files) where file.lastPathComponent.hasSuffix("Tests.swift") {
+            suites[file.deletingPathExtension().lastPathComponent, default: []].append(file)
+        }
+        return suites
+    }
+
+    @Test func eachTestOfTheAncestorHasARow() throws {
+        let sections = try Self.sections()
+        #expect(sections.map(\.heading) == ["HelpersTests: 6", "NetworkingTests: 94", "OAuthTests: 18"])
+        #expect(sections.map(\.rows.count) == [6, 94, 18])
+        for rows in sections.map(\.rows) {
+            #expect(Set(rows.map(\.name)).count == rows.count)
+        }
+    }
+
+    @Test func eachTestThatIsNamedExists() throws {
+        let suites = try Self.suites()
+        var sources: [String: String] = [:]
+        for row in try Self.sections().flatMap(\.rows) {
+            for name in row.here {
+                let parts = name.split(separator: ".").map(String.init)
+                let (suite, test) = try (#require(parts.first), #require(parts.last))
+                if sources[suite] == nil {
+                    sources[suite] = try (suites[suite] ?? []).map { try String(contentsOf: $0, encoding: .utf8) }
+                        .joined()
+                }
+                let exists = sources[suite]?.contains("func \(test)(") == true
+                #expect(exists, "\(row.name) names \(name), which is no test of this package.")
+            }
+        }
+    }
+
+    @Test func whatHasNoTestHereSaysWhy() throws {
+        for row in try Self.sections().flatMap(\.rows) where row.here.isEmpty {
+            let isExplained = !row.remark.isEmpty
+            #expect(isExplained, "\(row.name) has neither a test here nor a reason.")
+        }
+    }
+}

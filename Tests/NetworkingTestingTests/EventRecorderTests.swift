@@ -1,0 +1,36 @@
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct EventRecorderTests {
+    private let events = EventRecorder()
+
+    @Test func remembersWhatHappensUpstream() async throws {
+        let network = MockTransport([.status(.serviceUnavailable), .ok()]).observed(by: events).retry()
+            .environment(\.clock, .immediate())
+
+        try await network.data(.lawful)
+
+        #expect(events.names.filter { $0 == "attemptStarted" }.count == 2)
+        // The retry is outside, and what it does is not seen here.
+        #expect(!events.names.contains("retrying"))
+        #expect(events.requests.count == events.events.count)
+        #expect(Set(events.requests.map { "\($0)" }) == ["GET https://laws.example/check"])
+    }
+
+    @Test func namesHaveNoValues() {
+        events.observe(.attemptStarted, of: .lawful)
+        events.observe(.headReceived(HTTPResponse(status: .ok)), of: .lawful)
+
+        #expect(events.names == ["attemptStarted", "headReceived"])
+    }
+
+    @Test func knowsNothingOfOtherStacks() async throws {
+        let network = MockTransport { _ in .ok() }
+        try await network.data(.lawful)
+        try await network.observed(by: EventRecorder()).data(.lawful)
+
+        #expect(events.events.isEmpty)
+    }
+}

@@ -1,0 +1,29 @@
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct JournalTests {
+    private let journal = Journal()
+
+    @Test func keepsTheOrderInWhichItWasTold() {
+        #expect(journal.entries.isEmpty)
+        #expect(journal.text.isEmpty)
+
+        journal.note("one")
+        journal.note("two")
+
+        #expect(journal.entries == ["one", "two"])
+        #expect(journal.text == "one\ntwo")
+    }
+
+    @Test func losesNothingThatIsToldAtOnce() async {
+        await withDiscardingTaskGroup { group in
+            for number in 0..<200 {
+                group.addTask { [journal] in journal.note("\(number)") }
+            }
+        }
+
+        #expect(Set(journal.entries) == Set((0..<200).map(String.init)))
+        #expect(journal.entries.count == 200)
+    }
+}

@@ -1,0 +1,47 @@
+import Logging
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct LogRecorderTests {
+    private let log = LogRecorder()
+
+    @Test func remembersWhatItsLoggersAreToldInOrder() {
+        var logger = log.logger()
+        logger[metadataKey: "user"] = "emily"
+        logger.info("one", metadata: ["number": "1"])
+        log.logger().warning("two")
+
+        #expect(log.messages == ["one", "two"])
+        #expect(log.lines.map(\.level) == [.info, .warning])
+        #expect(log.lines.map(\.metadata) == [["user": "emily", "number": "1"], [:]])
+    }
+
+    @Test func aLoggerLetsThroughWhatItsLevelDoes() {
+        log.logger(.notice).info("not this")
+        log.logger(.notice).error("this")
+        log.logger(.trace).trace("this too")
+
+        #expect(log.messages == ["this", "this too"])
+    }
+
+    /// A secret is found wherever somebody who reads the log would find it.
+    @Test func theTextIsAllThatThereIsToSee() {
+        log.logger().info("a message", metadata: ["field": "of metadata"])
+        var logger = log.logger()
+        logger[metadataKey: "session"] = "of the logger"
+        logger.error("another")
+
+        for part in ["info a message", "field", "of metadata", "error another", "session", "of the logger"] {
+            #expect(log.text.contains(part), "\(part)")
+        }
+    }
+
+    @Test func aStackWritesIntoIt() async throws {
+        try await MockTransport { _ in .ok() }.logged(using: log.logger()).data(.lawful)
+
+        #expect(log.messages.first == "→ GET https://laws.example/check")
+        #expect(log.messages.count == 2)
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What only this package's own suites use.
+@Suite(.timeLimit(.minutes(5)))
+struct OwnSuitesTests {
+    private struct Broken: Error {}
+
+    @Test func aTemporaryDirectoryGoesWithItsScope() async throws {
+        let left = try await withTemporaryDirectory { directory in
+            try Data("x".utf8).write(to: directory.appending(path: "file"))
+            return directory
+        }
+        #expect(!FileManager.default.fileExists(atPath: left.path))
+
+        var failed: URL?
+        await #expect(throws: Broken.self) {
+            try await withTemporaryDirectory { directory in
+                failed = directory
+                throw Broken()
+            }
+        }
+        #expect(try !FileManager.default.fileExists(atPath: #require(failed).path))
+        #expect(failed != left)
+    }
+
+    /// Each of these has shown a secret once, where the others did not.
+    @Test func everyPrintIsEveryWayToPrint() {
+        struct Open {
+            let secret = "hunter2"
+        }
+        struct Described: CustomStringConvertible {
+            let secret = "hunter2"
+            var description: String { "described" }
+        }
+        struct Closed: CustomStringConvertible, CustomReflectable {
+            let secret = "hunter2"
+            var description: String { "closed" }
+            var customMirror: Mirror { Mirror(self, children: []) }
+        }
+        #expect(everyPrint(of: Open()).contains("hunter2"))
+        // Its description hides it, and a dump does not ask for that.
+        #expect(everyPrint(of: Described()).contains("hunter2"))
+        #expect(!everyPrint(of: Closed()).contains("hunter2"))
+        #expect(everyPrint(of: Closed()).contains("closed"))
+    }
+
+    @Test func aCopyWithAChangeLeavesItsOriginal() {
+        let request = HTTPRequestData.lawful
+        let other = request.with { $0.method = .put }
+
+        #expect(other.method == .put)
+        #expect(request.method == .get)
+    }
+
+    @Test func aCountingActorSeesEachHop() async throws {
+        #expect(try await CountingActor().jobs(during: Hopping()) == 1)
+        #expect(try await CountingActor().jobs(during: MockTransport { _ in .ok() }) == 0)
+    }
+}
+
+private struct Hopping: NetworkingComponent {
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        _ = await elsewhere()
+        return HTTPResponseData(request: request)
+    }
+
+    // It does something, or the compiler would leave out the hop.
+    @concurrent
+    private func elsewhere() async -> ObjectIdentifier {
+        currentThread()
+    }
+}
+
+private func currentThread() -> ObjectIdentifier {
+    ObjectIdentifier(Thread.current)
+}
