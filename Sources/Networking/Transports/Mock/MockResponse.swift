@@ -133,7 +133,10 @@ public struct MockResponse: Sendable {
         status: HTTPResponse.Status = .ok,
         contentType: String? = nil
     ) -> MockResponse {
-        precondition(url.isFileURL, "url must name a file; make it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))")
+        precondition(
+            url.isFileURL,
+            "url must name a file; make it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))"
+        )
         let type = contentType ?? .mediaType(forFileName: url.lastPathComponent)
         let head = HTTPResponse(status: status, headerFields: [.contentType: type])
         return MockResponse(outcome: .response(head, .file(url)))

@@ -13,7 +13,8 @@ extension RequestMatcher {
     public static func body(_ data: Data) -> RequestMatcher {
         RequestMatcher("a body of \(data.count) bytes", readsBody: true, test: { $0.body == data }) { reading in
             let (count, expected) = (reading.body.count, data.count)
-            let what = count == expected ? "differs from the \(count) bytes expected" : "has \(count) bytes, not \(expected)"
+            let what =
+                count == expected ? "differs from the \(count) bytes expected" : "has \(count) bytes, not \(expected)"
             return [RequestMiss("The body \(what).")]
         }
     }

@@ -13,7 +13,8 @@ extension RequestMatcher {
         _ check: @escaping @Sendable (HTTPRequestData) -> Bool
     ) -> RequestMatcher {
         RequestMatcher(label, readsBody: true, test: { check($0.request) }) { _ in
-            [RequestMiss("It is not \(label).")]
+            // Nobody knows how far off it is: further than what is known to be near.
+            [RequestMiss("It is not \(label).", weight: 2)]
         }
     }
 

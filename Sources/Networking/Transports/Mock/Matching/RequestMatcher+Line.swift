@@ -115,7 +115,8 @@ extension RequestMatcher {
     private static func authority(_ authority: String, isPlain: Bool) -> RequestMatcher {
         let name = HostName(AuthorityKey(authority, isPlain: isPlain).text)
         let label = Redaction.standard.authority(authority)
-        return RequestMatcher(label, test: { name.matches($0.authority) || name.matches($0.fullAuthority) }) { reading in
+        return RequestMatcher(label, test: { name.matches($0.authority) || name.matches($0.fullAuthority) }) {
+            reading in
             let shown = reading.shown(reading.redaction.authority(reading.authority))
             return [RequestMiss("The authority is \(shown), not \(label).", weight: 2)]
         }
@@ -123,11 +124,17 @@ extension RequestMatcher {
 
     /// Matches the requests that equal one: same method, URL, header fields, body, and options that say that they matter.
     ///
+    /// What it leaves open is as it would be sent: `https`, `/`, and the `Content-Type` of its body.
+    ///
     /// - Parameter request: The request as it arrives: with authority and all that a stack adds.
     /// - Returns: The matcher.
     public static func equal(to request: HTTPRequestData) -> RequestMatcher {
-        RequestMatcher("\(request)", test: { $0.request == request }) { reading in
-            misses(of: &reading, from: request)
+        var expected = request
+        expected.scheme = request.scheme ?? "https"
+        expected.target = request.closedTarget
+        expected.describeBody()
+        return RequestMatcher("\(expected)", test: { [expected] in $0.request == expected }) { [expected] reading in
+            misses(of: &reading, from: expected)
         }
     }
 
