@@ -11,12 +11,18 @@ extension RequestMatcher {
     /// - Parameter data: The bytes.
     /// - Returns: The matcher.
     public static func body(_ data: Data) -> RequestMatcher {
-        RequestMatcher("a body of \(data.count) bytes", readsBody: true, test: { $0.body == data }) { reading in
-            let (count, expected) = (reading.body.count, data.count)
-            let what =
-                count == expected ? "differs from the \(count) bytes expected" : "has \(count) bytes, not \(expected)"
-            return [RequestMiss("The body \(what).")]
-        }
+        RequestMatcher(
+            "a body of \(data.count) bytes",
+            readsBody: true,
+            test: { $0.body == data },
+            explain: { reading in
+                let (count, expected) = (reading.body.count, data.count)
+                let what =
+                    count == expected
+                    ? "differs from the \(count) bytes expected" : "has \(count) bytes, not \(expected)"
+                return [RequestMiss("The body \(what).")]
+            }
+        )
     }
 
     /// Matches the requests with a text as their body.
@@ -25,15 +31,20 @@ extension RequestMatcher {
     /// - Returns: The matcher.
     public static func body(text: String) -> RequestMatcher {
         let data = Data(text.utf8)
-        return RequestMatcher("a text of \(data.count) bytes", readsBody: true, test: { $0.body == data }) { reading in
-            let (shown, expected) = (reading.shown(body: reading.body), reading.shown(body: data))
-            return [
-                RequestMiss(
-                    shown == expected
-                        ? "The body differs in what is not shown of it." : "The body is \(shown), not \(expected)."
-                )
-            ]
-        }
+        return RequestMatcher(
+            "a text of \(data.count) bytes",
+            readsBody: true,
+            test: { $0.body == data },
+            explain: { reading in
+                let (shown, expected) = (reading.shown(body: reading.body), reading.shown(body: data))
+                return [
+                    RequestMiss(
+                        shown == expected
+                            ? "The body differs in what is not shown of it." : "The body is \(shown), not \(expected)."
+                    )
+                ]
+            }
+        )
     }
 
     /// Matches the requests with a text somewhere in their body.
