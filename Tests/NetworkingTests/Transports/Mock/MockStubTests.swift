@@ -143,6 +143,55 @@ struct MockStubTests {
         )
     }
 
+    @Test func noMessageShowsASecret() async throws {
+        let secret = "geheim"
+        let request = HTTPRequestData(
+            method: .post,
+            authority: "a.example",
+            path: "/login?token=\(secret)1",
+            headerFields: [.authorization: "Bearer \(secret)2", .cookie: "a=\(secret)3"],
+            body: .json(["user": "emily", "password": "\(secret)4"])
+        )
+        let stub =
+            RequestMatcher.equal(to: request.with { $0.query.token = "\(secret)5" })
+            && .header(.authorization, "Bearer \(secret)6") && .query("token", "\(secret)7")
+            && .json(["user": "emily", "password": "\(secret)8"]) && .body(text: #"{"password":"\#(secret)9"}"#)
+            && .formField("password", secret)
+        transport.on(stub, .json(["token": secret]))
+
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        let sentences = try #require(unused())
+
+        var printed =
+            "\(error as Any) \(sentences) \(stub) \(MockResponse.text(secret)) \(MockResponse.Piece.text(secret))"
+        dump((error, sentences, stub, transport, MockResponse.json([secret])), to: &printed)
+        #expect(error?.reason.contains("The query item token has another value, which is not shown.") == true)
+        #expect(!printed.contains(secret))
+    }
+
+    #if os(Linux) || os(macOS)
+    @Test func mistakesAreSaidWhereTheyAreMade() async {
+        let path = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.path("/users/:id/posts/:id")
+        }
+        let url = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.url("api.example.com/users")
+        }
+        let json = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.json(text: "{")
+        }
+        let uses = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockUses.exactly(0)
+        }
+
+        let messages = [path, url, json, uses].map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
+        #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
+        #expect(messages[2].contains("the text must be JSON (has 1 bytes)"))
+        #expect(messages[3].contains("count must be greater than zero (is 0)"))
+    }
+    #endif
+
     // MARK: Conversations
 
     @Test func conversationIsHeldInItsOrder() async throws {

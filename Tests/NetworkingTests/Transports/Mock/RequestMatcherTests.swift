@@ -265,6 +265,14 @@ struct RequestMatcherTests {
         #expect(!RequestMatcher.json(text: "[]").matches(post(.data(Data(body.utf8)))))
     }
 
+    @Test func textIsFoundInALargeBody() {
+        let request = post(.data(Data(repeating: 97, count: 10_000_000) + Data("needle".utf8)))
+
+        #expect(RequestMatcher.body(containing: "needle").matches(request))
+        #expect(!RequestMatcher.body(containing: "needles").matches(request))
+        #expect(RequestMatcher.body(containing: "").matches(request))
+    }
+
     @Test func largeBodiesAreComparedQuickly() {
         let rows = (0..<20_000).map { #"{"id":\#($0),"name":"row \#($0)","tags":["a","b"]}"# }.joined(separator: ",")
         let request = post(.data(Data("[\(rows)]".utf8), contentType: "application/json"))

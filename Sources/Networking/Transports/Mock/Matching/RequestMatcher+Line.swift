@@ -134,8 +134,7 @@ extension RequestMatcher {
         return RequestMatcher(
             label,
             test: { name.matches($0.authority) || name.matches($0.fullAuthority) },
-            explain: {
-                reading in
+            explain: { reading in
                 let shown = reading.shown(reading.redaction.authority(reading.authority))
                 return [RequestMiss("The authority is \(shown), not \(label).", weight: 2)]
             }
