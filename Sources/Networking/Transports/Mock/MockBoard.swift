@@ -20,12 +20,6 @@ struct MockBoard: Sendable {
         case somethingElse
     }
 
-    struct Arrival: Sendable {
-        let request: HTTPRequestData
-        /// Nil while that is being found out.
-        var answerer: Answerer?
-    }
-
     private(set) var stubs: [Stub] = []
     /// How often each stub has answered; apart from the stubs, of which copies are looked at outside of the lock.
     private(set) var uses: [Int] = []
@@ -34,7 +28,9 @@ struct MockBoard: Sendable {
     private(set) var met = 0
     var directories: [MockDirectory] = []
     var latency: MockLatency?
-    private(set) var arrivals: [Arrival] = []
+    private(set) var requests: [HTTPRequestData] = []
+    /// Who answered each request; nil while that is being found out.
+    private(set) var answerers: [Answerer?] = []
 
     private(set) var active = 0
     private(set) var ended = 0
@@ -68,7 +64,7 @@ struct MockBoard: Sendable {
     mutating func use(_ stub: Int, for arrival: Int) -> Bool {
         guard uses[stub] < stubs[stub].uses.most ?? .max else { return false }
         uses[stub] += 1
-        arrivals[arrival].answerer = .stub(stub)
+        answerers[arrival] = .stub(stub)
         return true
     }
 
@@ -76,21 +72,22 @@ struct MockBoard: Sendable {
     mutating func meet(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         met += 1
-        arrivals[arrival].answerer = .somethingElse
+        answerers[arrival] = .somethingElse
         return true
     }
 
     mutating func note(_ answerer: Answerer, for arrival: Int) {
-        arrivals[arrival].answerer = answerer
+        answerers[arrival] = answerer
     }
 
     // MARK: Exchanges
 
     /// Notes that a request has arrived, and answers its number.
     mutating func begin(_ request: HTTPRequestData) -> Int {
-        arrivals.append(Arrival(request: request))
+        requests.append(request)
+        answerers.append(nil)
         active += 1
-        return arrivals.count - 1
+        return requests.count - 1
     }
 
     mutating func end(wasCancelled: Bool) {

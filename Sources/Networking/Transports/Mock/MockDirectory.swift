@@ -41,7 +41,10 @@ extension MockTransport {
     ///   - path: The path that the files stand under: `/v1`.
     /// - Precondition: The URL is one of a file.
     public func serve(_ directory: URL, at path: String = "/") {
-        precondition(directory.isFileURL, "directory must be a file's URL (has the scheme \(directory.scheme ?? "none"))")
+        precondition(
+            directory.isFileURL,
+            "directory must be a file's URL (has the scheme \(directory.scheme ?? "none"))"
+        )
         let prefix = PathPattern.segments(of: path).filter { !$0.isEmpty }.map { PercentEncoding.decode($0) }
         board.update { $0.directories.append(MockDirectory(path: directory.path, prefix: prefix)) }
     }
@@ -72,7 +75,8 @@ struct MockDirectory: Sendable {
         let inside = name.isEmpty ? "" : "\(name)/"
         let method = request.method.rawValue.lowercased()
         guard method == "get" || method == "head" else {
-            return name.isEmpty ? ["index.\(method).json"] : ["\(name).\(method).json", "\(inside)index.\(method).json"]
+            return name.isEmpty
+                ? ["index.\(method).json"] : ["\(name).\(method).json", "\(inside)index.\(method).json"]
         }
         return name.isEmpty ? ["index.json"] : [name, "\(name).json", "\(inside)index.json"]
     }

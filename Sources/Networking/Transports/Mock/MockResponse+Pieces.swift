@@ -193,6 +193,25 @@ extension MockResponse {
     }
 }
 
+extension MockResponse.Piece: CustomStringConvertible, CustomReflectable {
+    /// What it does, without its bytes: `3 bytes`, `wait 2.0 seconds`.
+    public var description: String {
+        switch kind {
+        case .data(let data): "\(data.count) bytes"
+        case .step: "0 bytes"
+        case .sleep(let duration): "wait \(duration)"
+        case .gate: "wait for a gate"
+        case .hang: "hang"
+        case .failure(let error): "a failure of type \(type(of: error))"
+        }
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["piece": description])
+    }
+}
+
 extension MockResponse.Piece {
     /// How many bytes it brings; nil for what is no step of a body.
     fileprivate var byteCount: Int? {

@@ -83,7 +83,7 @@ private struct MockPlay {
             throw NetworkingError.tooLarge(request, head: head, limit: request.maximumResponseBytes)
         }
         report(Int64(body.count), of: Int64(body.count))
-        onPortion()
+        if !body.isEmpty { onPortion() }
         return HTTPResponseData(request: request, http: head, body: .collected(body))
     }
 

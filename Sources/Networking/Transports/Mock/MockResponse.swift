@@ -133,7 +133,10 @@ public struct MockResponse: Sendable {
         status: HTTPResponse.Status = .ok,
         contentType: String? = nil
     ) -> MockResponse {
-        precondition(url.isFileURL, "url must name a file; make it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))")
+        precondition(
+            url.isFileURL,
+            "url must name a file; make it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))"
+        )
         let type = contentType ?? .mediaType(forFileName: url.lastPathComponent)
         let head = HTTPResponse(status: status, headerFields: [.contentType: type])
         return MockResponse(outcome: .response(head, .file(url)))
@@ -187,5 +190,24 @@ public struct MockResponse: Sendable {
         var response = self
         response.delay = delay
         return response
+    }
+}
+
+extension MockResponse: CustomStringConvertible, CustomReflectable {
+    /// What it comes to, without header fields and body: `200 OK, 12 bytes`.
+    public var description: String {
+        switch outcome {
+        case .response(let head, .data(let data)): "\(head.status), \(data.count) bytes"
+        case .response(let head, .file(let url)): "\(head.status), the file \(url.lastPathComponent)"
+        case .response(let head, .pieces(let pieces)): "\(head.status), \(pieces.count) pieces"
+        case .failure(let error): "a failure of type \(type(of: error))"
+        case .held: "an answer that is held"
+        case .never: "no answer"
+        }
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["answer": description])
     }
 }

@@ -29,8 +29,8 @@ extension MockBoard {
         var reading = RequestReading(request)
         guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
         let (stub, uses) = (stubs[index], uses[index])
-        let last = arrivals.last { $0.answerer == .stub(index) }
-        let user = last.map { ", the last time \($0.request)" } ?? ""
+        let last = answerers.lastIndex(of: .stub(index))
+        let user = last.map { ", the last time \(requests[$0])" } ?? ""
         return "The stub \(stub.matcher) matches, but it answers \(stub.uses), which it has\(user). "
             + "Give it uses: .exactly(\(uses + 1)) or .any if it is to answer again, or add another stub behind it."
     }

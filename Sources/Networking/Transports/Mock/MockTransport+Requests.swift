@@ -1,7 +1,7 @@
 extension MockTransport {
     /// The requests that arrived, in order.
     public var requests: [HTTPRequestData] {
-        board.read { $0.arrivals }.map(\.request)
+        board.read { $0.requests }
     }
 
     /// The answers of the script and of the conversation that nobody has asked for yet.
@@ -34,7 +34,7 @@ extension MockTransport {
     /// - Parameter count: How many, since the transport was made.
     /// - Throws: `CancellationError` when the caller is cancelled first.
     public func waitForRequests(_ count: Int = 1) async throws {
-        try await board.wait { $0.arrivals.count >= count }
+        try await board.wait { $0.requests.count >= count }
     }
 
     /// Waits until exchanges are over, one way or another.

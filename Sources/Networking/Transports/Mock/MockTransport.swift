@@ -125,9 +125,14 @@ public final class MockTransport: NetworkingTransport {
     }
 }
 
-extension MockTransport: CustomStringConvertible {
+extension MockTransport: CustomStringConvertible, CustomReflectable {
     /// The line of an outline.
     public var description: String {
         "MockTransport"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["requests": requests, "active": active])
     }
 }

@@ -49,10 +49,10 @@ extension MockBoard {
     /// Says which stub has answered what another one would have; empty when none has.
     private func shadow(over index: Int) -> String {
         var shadows: [Int: [HTTPRequestData]] = [:]
-        for arrival in arrivals {
-            guard case .stub(let earlier) = arrival.answerer, earlier < index else { continue }
-            guard stubs[index].matcher.matches(arrival.request) else { continue }
-            shadows[earlier, default: []].append(arrival.request)
+        for (request, answerer) in zip(requests, answerers) {
+            guard case .stub(let earlier) = answerer, earlier < index else { continue }
+            guard stubs[index].matcher.matches(request) else { continue }
+            shadows[earlier, default: []].append(request)
         }
         guard let (earlier, requests) = shadows.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }),
             let first = requests.first
@@ -71,7 +71,7 @@ extension MockBoard {
     }
 
     fileprivate var unansweredRequests: [String] {
-        arrivals.filter { $0.answerer == .nobody }
-            .map { "Nobody answered \($0.request); the error that it got says why." }
+        zip(requests, answerers).filter { $0.1 == .nobody }
+            .map { "Nobody answered \($0.0); the error that it got says why." }
     }
 }

@@ -83,7 +83,9 @@ enum JSONDocument: Sendable {
                     continue
                 }
                 if isHidden(name) {
-                    if !own.says(value, comparison) { sentences.append("\(inner) has another value, which is not shown.") }
+                    if !own.says(value, comparison) {
+                        sentences.append("\(inner) has another value, which is not shown.")
+                    }
                 } else {
                     own.compare(with: value, comparison, at: inner, isHidden, &sentences)
                 }

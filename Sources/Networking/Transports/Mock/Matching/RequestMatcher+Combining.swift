@@ -1,6 +1,10 @@
 extension RequestMatcher {
     /// Matches each request.
-    public static let any = RequestMatcher("any request", test: { _ in true }, explain: { _ in [] })
+    public static let any = RequestMatcher(
+        "any request",
+        test: { _ in true },
+        explain: { _ in [] }
+    )
 
     /// Matches what passes a check of your own.
     ///
@@ -12,9 +16,15 @@ extension RequestMatcher {
         _ label: String,
         _ check: @escaping @Sendable (HTTPRequestData) -> Bool
     ) -> RequestMatcher {
-        RequestMatcher(label, readsBody: true, test: { check($0.request) }) { _ in
-            [RequestMiss("It is not \(label).")]
-        }
+        RequestMatcher(
+            label,
+            readsBody: true,
+            test: { check($0.request) },
+            explain: { _ in
+                // Nobody knows how far off it is: further than what is known to be near.
+                [RequestMiss("It is not \(label).", weight: 2)]
+            }
+        )
     }
 
     /// Matches what all of several match.

@@ -40,7 +40,9 @@ extension RequestMatcher {
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let field = HTTPField(name: name, value: value ?? "")
         let isHidden = Redaction.standard.hides(field)
-        let expected = value.map { isHidden ? Redaction.placeholder : Redaction.standard.value(of: HTTPField(name: name, value: $0)) }
+        let expected = value.map {
+            isHidden ? Redaction.placeholder : Redaction.standard.value(of: HTTPField(name: name, value: $0))
+        }
         return RequestMatcher(
             expected.map { "\(name.rawName): \($0)" } ?? "field \(name.rawName)",
             test: { reading in

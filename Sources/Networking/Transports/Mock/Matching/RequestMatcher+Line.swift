@@ -13,9 +13,13 @@ extension RequestMatcher {
     /// - Returns: The matcher.
     public static func method(_ method: HTTPRequest.Method) -> RequestMatcher {
         let name = method.rawValue
-        return RequestMatcher(name, test: { $0.method == name }) { reading in
-            [RequestMiss("The method is \(reading.shown(reading.method)), not \(name).", weight: 0.6)]
-        }
+        return RequestMatcher(
+            name,
+            test: { $0.method == name },
+            explain: { reading in
+                [RequestMiss("The method is \(reading.shown(reading.method)), not \(name).", weight: 0.6)]
+            }
+        )
     }
 
     /// Matches the requests with a method and a path, whatever their host and query.
@@ -44,15 +48,19 @@ extension RequestMatcher {
     public static func path(_ path: String) -> RequestMatcher {
         let (path, query) = HTTPRequestData.split(path)
         let pattern = PathPattern(path)
-        let matcher = RequestMatcher(pattern.text, test: { pattern.matches(&$0) }) { reading in
-            let shown = reading.shown(reading.path)
-            return [
-                RequestMiss(
-                    "The path is \(shown), not \(pattern.text).",
-                    weight: 1 + 2 * pattern.distance(to: reading.path)
-                )
-            ]
-        }
+        let matcher = RequestMatcher(
+            pattern.text,
+            test: { pattern.matches(&$0) },
+            explain: { reading in
+                let shown = reading.shown(reading.path)
+                return [
+                    RequestMiss(
+                        "The path is \(shown), not \(pattern.text).",
+                        weight: 1 + 2 * pattern.distance(to: reading.path)
+                    )
+                ]
+            }
+        )
         let items = RequestQuery(encoded: query).items
         guard !items.isEmpty else { return matcher }
         return all([matcher] + items.map { .query($0.name, $0.value) })
@@ -83,9 +91,13 @@ extension RequestMatcher {
         precondition(!rest[..<end].isEmpty, "the URL must have a host (is \(Redaction.standard.reference(url)))")
         let path = Self.path(rest[end...].isEmpty ? "/" : String(rest[end...]))
         let authority = Self.authority(String(rest[..<end]), isPlain: scheme == "http")
-        let isScheme = RequestMatcher(scheme, test: { ($0.request.scheme ?? "https") == scheme }) { reading in
-            [RequestMiss("The scheme is \(reading.shown(reading.request.scheme ?? "https")), not \(scheme).")]
-        }
+        let isScheme = RequestMatcher(
+            scheme,
+            test: { ($0.request.scheme ?? "https") == scheme },
+            explain: { reading in
+                [RequestMiss("The scheme is \(reading.shown(reading.request.scheme ?? "https")), not \(scheme).")]
+            }
+        )
         return all([isScheme, authority, path]).labelled("\(scheme)://\(authority)\(path)")
     }
 
@@ -97,9 +109,13 @@ extension RequestMatcher {
     public static func host(_ host: String) -> RequestMatcher {
         precondition(!host.isEmpty, "host must not be empty")
         let name = HostName(host.lowercased())
-        return RequestMatcher("host \(host)", test: { name.matches($0.host) }) { reading in
-            [RequestMiss("The host is \(reading.shown(reading.host)), not \(host).", weight: 2)]
-        }
+        return RequestMatcher(
+            "host \(host)",
+            test: { name.matches($0.host) },
+            explain: { reading in
+                [RequestMiss("The host is \(reading.shown(reading.host)), not \(host).", weight: 2)]
+            }
+        )
     }
 
     /// Matches the requests to an authority: a host, and the port if it is not the scheme's own.
@@ -115,24 +131,35 @@ extension RequestMatcher {
     private static func authority(_ authority: String, isPlain: Bool) -> RequestMatcher {
         let name = HostName(AuthorityKey(authority, isPlain: isPlain).text)
         let label = Redaction.standard.authority(authority)
-        return RequestMatcher(label, test: { name.matches($0.authority) || name.matches($0.fullAuthority) }) { reading in
-            let shown = reading.shown(reading.redaction.authority(reading.authority))
-            return [RequestMiss("The authority is \(shown), not \(label).", weight: 2)]
-        }
+        return RequestMatcher(
+            label,
+            test: { name.matches($0.authority) || name.matches($0.fullAuthority) },
+            explain: { reading in
+                let shown = reading.shown(reading.redaction.authority(reading.authority))
+                return [RequestMiss("The authority is \(shown), not \(label).", weight: 2)]
+            }
+        )
     }
 
     /// Matches the requests that equal one: same method, URL, header fields, body, and options that say that they matter.
     ///
+    /// What it leaves open is as it would be sent: `https`, `/`, and the `Content-Type` of its body.
+    ///
     /// - Parameter request: The request as it arrives: with authority and all that a stack adds.
     /// - Returns: The matcher.
     public static func equal(to request: HTTPRequestData) -> RequestMatcher {
-        RequestMatcher("\(request)", test: { $0.request == request }) { reading in
-            misses(of: &reading, from: request)
-        }
+        let expected = request.asSent
+        return RequestMatcher(
+            "\(expected)",
+            test: { $0.requestAsSent == expected },
+            explain: { reading in
+                misses(of: &reading, from: expected)
+            }
+        )
     }
 
     private static func misses(of reading: inout RequestReading, from other: HTTPRequestData) -> [RequestMiss] {
-        let request = reading.request
+        let request = reading.requestAsSent
         var misses = method(other.method).misses(in: &reading)
         if request.absoluteString ?? request.closedTarget != other.absoluteString ?? other.closedTarget {
             // With no method, since that is told apart.

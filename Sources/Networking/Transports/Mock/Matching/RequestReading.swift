@@ -14,6 +14,9 @@ struct RequestReading {
         self.request = request
     }
 
+    /// The request with what it leaves open as it is sent.
+    lazy var requestAsSent: HTTPRequestData = request.asSent
+
     /// The path as it is sent, without the query.
     lazy var path: String = request.path ?? "/"
 
@@ -66,5 +69,17 @@ struct RequestReading {
     mutating func shown(body: Data, limit: Int = 160) -> String {
         let type = contentType ?? "text/plain"
         return redaction.text(for: body, contentType: type, style: Redaction.BodyStyle(limit: limit))
+    }
+}
+
+extension HTTPRequestData {
+    /// This request with what it leaves open as it is sent.
+    var asSent: HTTPRequestData {
+        var request = self
+        if scheme == nil { request.scheme = "https" }
+        let closedTarget = closedTarget
+        if target != closedTarget { request.target = closedTarget }
+        request.describeBody()
+        return request
     }
 }

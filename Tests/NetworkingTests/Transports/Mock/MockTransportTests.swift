@@ -94,9 +94,9 @@ struct MockTransportTests {
         #expect(error?.kind == .unimplemented)
         #expect(
             error?.description == """
-                GET https://a.example/uesrs: MockTransport has no answer for this request. \
-                It knows GET /users, a login, and its script is used up. \
-                Add an answer with on(_:_:answer:), or to the script.
+                GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used up. \
+                The nearest of its 2 stubs is GET /users: The path is /uesrs, not /users. \
+                Add a stub with on(_:uses:answer:), or correct the request.
                 """
         )
     }
@@ -104,7 +104,7 @@ struct MockTransportTests {
     @Test func transportWithoutAnswersSaysSo() async {
         let error = await #expect(throws: NetworkingError.self) { try await MockTransport().data(.lawful) }
 
-        #expect(error?.reason.contains("It knows nothing") == true)
+        #expect(error?.reason.hasPrefix("MockTransport has no answer at all.") == true)
     }
 
     // MARK: Recording

@@ -1,0 +1,50 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Tests by the thousand go over mocks, so these must not be what takes the time.
+@Suite(.timeLimit(.minutes(5)))
+struct MockSpeedTests {
+    /// A bound far above what it takes, on a machine that does other things too; a debug build tells nothing.
+    private func expect(_ duration: Duration, below bound: Duration, _ location: SourceLocation = #_sourceLocation) {
+        #if DEBUG
+        print("a debug build takes \(duration)")
+        #else
+        print("a release build takes \(duration)")
+        #expect(duration < bound, sourceLocation: location)
+        #endif
+    }
+
+    @Test func tenThousandRequestsPassAStackOfNine() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/users/:id", .json(text: #"{"id":42}"#))
+        let network = transport.timeout(.seconds(10)).throttled(max: 6).retry().deduplicated().checkedStatusCode()
+            .deadline(.seconds(30)).redirected().numbered().server(authority: "api.example.com")
+
+        let duration = try await ContinuousClock()
+            .measure {
+                for id in 0..<10_000 { try await network.data(HTTPRequestData(path: "/users/\(id)")) }
+            }
+
+        #expect(transport.requests.count == 10_000)
+        expect(duration, below: .seconds(5))
+    }
+
+    @Test func hundredStubsAreLookedAtQuickly() async throws {
+        let transport = MockTransport()
+        for index in 0..<100 {
+            transport.on(.request(.get, "/stub\(index)/:id") && .query("page"), uses: .any, .ok())
+        }
+        transport.on(.get, "/last", .ok())
+        let request = HTTPRequestData(authority: "api.example.com", path: "/last?page=2")
+
+        let duration = try await ContinuousClock()
+            .measure {
+                for _ in 0..<1_000 { try await transport.data(request) }
+            }
+
+        #expect(transport.requests.count == 1_000)
+        expect(duration, below: .seconds(2))
+    }
+}

@@ -1,0 +1,346 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Synchronization
+import Testing
+
+/// Which answer a request gets, and what is said of those that get none.
+@Suite(.timeLimit(.minutes(5)))
+struct MockStubTests {
+    private let transport = MockTransport()
+
+    private func get(_ path: String) async throws -> String {
+        let response = try await transport.data(HTTPRequestData(authority: "a.example", path: path))
+        return String(decoding: response.data, as: UTF8.self)
+    }
+
+    private func failure(_ path: String) async -> String? {
+        let error = await #expect(throws: NetworkingError.self) { try await get(path) }
+        #expect(error?.kind == .unimplemented)
+        return error?.description
+    }
+
+    private func unused() -> [String]? {
+        let error = #expect(throws: UnusedMocks.self) { try transport.verifyAllUsed() }
+        #expect(error?.description == error?.sentences.joined(separator: "\n"))
+        return error?.sentences
+    }
+
+    // MARK: Matching
+
+    @Test func pathParametersReachTheAnswerDecoded() async throws {
+        transport.on(.get, "/users/:id/:page") { request in
+            .text("\(request.pathParameters["id"] ?? "-") \(request.pathParameters["page"] ?? "-")")
+        }
+
+        #expect(try await get("/users/emily%20b/2") == "emily b 2")
+        #expect(transport.requests.first?.pathParameters == [:])
+    }
+
+    @Test func parametersOfAMatcherThatMissedDoNotShow() async throws {
+        transport.on(.path("/:wrong") && .query("page"), .text("no"))
+        transport.on(!.path("/:wrong/x") && (.path("/:a/x") || .path("/:b"))) { request in
+            .text(request.pathParameters.map { "\($0.key)=\($0.value)" }.joined())
+        }
+
+        #expect(try await get("/users") == "b=users")
+    }
+
+    @Test func streamedBodyIsInMemoryForTheMatcher() async throws {
+        transport.on(.body(containing: "two"), .text("matched"))
+        let body = RequestBody.stream(contentType: "text/plain") {
+            AsyncStream { continuation in
+                continuation.yield(Data("one ".utf8))
+                continuation.yield(Data("two".utf8))
+                continuation.finish()
+            }
+        }
+        let request = HTTPRequestData(method: .post, authority: "a.example", path: "/", body: body)
+
+        #expect(try await transport.data(request).data == Data("matched".utf8))
+    }
+
+    @Test func matcherMayLookAtTheTransport() async throws {
+        transport.on(.where("the second request") { [transport] _ in transport.requests.count == 2 }, .text("second"))
+        transport.on(.any, .text("any"))
+
+        #expect(try await get("/") == "any")
+        #expect(try await get("/") == "second")
+    }
+
+    // MARK: Uses
+
+    @Test func usedUpStubLetsLaterOnesAnswer() async throws {
+        transport.on(.get, "/", uses: .once, .text("first"))
+        transport.on(.get, "/", uses: .exactly(2)) { _ in .text("then") }
+        transport.on(.get, "/", .text("last"))
+
+        var answers: [String] = []
+        for _ in 0..<5 { answers.append(try await get("/")) }
+
+        #expect(answers == ["first", "then", "then", "last", "last"])
+        try transport.verifyAllUsed()
+    }
+
+    @Test func requestsAtOnceUseEachStubAsOftenAsItMay() async throws {
+        transport.on(.any, uses: .exactly(100), .text("stub"))
+        transport.on(.any, .text("rest"))
+
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<300 { group.addTask { try await get("/") } }
+            return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        }
+
+        #expect(answers == ["stub": 100, "rest": 200])
+    }
+
+    @Test func usesAreInWords() {
+        #expect(
+            "\(MockUses.once), \(MockUses.exactly(2)), \(MockUses.atLeastOnce), \(MockUses.any)"
+                == "once, exactly 2 times, at least once, any number of times"
+        )
+    }
+
+    // MARK: What is said of requests that get no answer
+
+    @Test func nearestStubIsNamedWithWhatIsWrong() async throws {
+        transport.on(.get, "/posts", .ok())
+        transport.on(.request(.get, "/users/:id") && .header(.accept), .ok())
+        transport.on(.post, "/users/:id", .ok())
+
+        #expect(
+            await failure("/users/42?token=geheim") == """
+                GET https://a.example/users/42?token=<redacted>: MockTransport has no stub that matches. \
+                The nearest of its 3 stubs is GET /users/:id and field Accept: There is no header field Accept. \
+                Add a stub with on(_:uses:answer:), or correct the request.
+                """
+        )
+    }
+
+    @Test func usedUpStubIsNamedWithWhatUsedIt() async throws {
+        transport.on(.get, "/users/*", uses: .once, .ok())
+        _ = try await get("/users/1")
+
+        #expect(
+            await failure("/users/2") == """
+                GET https://a.example/users/2: The stub GET /users/* matches, but it answers once, which it has, \
+                the last time GET https://a.example/users/1. \
+                Give it uses: .exactly(2) or .any if it is to answer again, or add another stub behind it.
+                """
+        )
+    }
+
+    @Test func usedUpScriptIsNamed() async throws {
+        transport.enqueue(.text("one"), .text("two"))
+        #expect(try await get("/") == "one")
+        #expect(try await get("/") == "two")
+
+        #expect(
+            await failure("/") == """
+                GET https://a.example/: MockTransport has no answer left: its script of 2 is used up. \
+                Add one to it, or one for several requests with on(_:uses:answer:).
+                """
+        )
+    }
+
+    @Test func noMessageShowsASecret() async throws {
+        let secret = "geheim"
+        let request = HTTPRequestData(
+            method: .post,
+            authority: "a.example",
+            path: "/login?token=\(secret)1",
+            headerFields: [.authorization: "Bearer \(secret)2", .cookie: "a=\(secret)3"],
+            body: .json(["user": "emily", "password": "\(secret)4"])
+        )
+        let stub =
+            RequestMatcher.equal(to: request.with { $0.query.token = "\(secret)5" })
+            && .header(.authorization, "Bearer \(secret)6") && .query("token", "\(secret)7")
+            && .json(["user": "emily", "password": "\(secret)8"]) && .body(text: #"{"password":"\#(secret)9"}"#)
+            && .formField("password", secret)
+        transport.on(stub, .json(["token": secret]))
+
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        let sentences = try #require(unused())
+
+        var printed =
+            "\(error as Any) \(sentences) \(stub) \(MockResponse.text(secret)) \(MockResponse.Piece.text(secret))"
+        dump((error, sentences, stub, transport, MockResponse.json([secret])), to: &printed)
+        #expect(error?.reason.contains("The query item token has another value, which is not shown.") == true)
+        #expect(!printed.contains(secret))
+    }
+
+    #if os(Linux) || os(macOS)
+    @Test func mistakesAreSaidWhereTheyAreMade() async {
+        let path = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.path("/users/:id/posts/:id")
+        }
+        let url = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.url("api.example.com/users")
+        }
+        let json = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.json(text: "{")
+        }
+        let uses = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockUses.exactly(0)
+        }
+
+        let messages = [path, url, json, uses].map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
+        #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
+        #expect(messages[2].contains("the text must be JSON (has 1 bytes)"))
+        #expect(messages[3].contains("count must be greater than zero (is 0)"))
+    }
+    #endif
+
+    // MARK: Conversations
+
+    @Test func conversationIsHeldInItsOrder() async throws {
+        transport.expect(.post, "/login", .text("session"))
+        transport.expect(.request(.get, "/me") && .query("full")) { _ in .text("emily") }
+        transport.expect(.get, "/users/:id") { .text($0.pathParameters["id"] ?? "-") }
+        transport.on(.get, "/health", uses: .any, .text("well"))
+
+        #expect(
+            await failure("/me?full=1") == """
+                GET https://a.example/me?full=1: MockTransport expects POST /login next, as request 1 of 3. \
+                The method is GET, not POST. The path is /me, not /login. \
+                Send what is expected, or answer what may come at any time with on(_:uses:answer:).
+                """
+        )
+        _ = try await transport.data(HTTPRequestData(method: .post, authority: "a.example", path: "/login"))
+        #expect(try await get("/health") == "well")
+        #expect(try await get("/me?full=1") == "emily")
+        #expect(transport.unusedAnswers == 1)
+        #expect(try await get("/users/42") == "42")
+    }
+
+    @Test func requestOutOfOrderFailsAlsoWhereAClosureWouldAnswer() async {
+        let transport = MockTransport { _ in .text("closure") }
+        transport.expect(.get, "/first", .ok())
+
+        await #expect(throws: NetworkingError.self) {
+            try await transport.data(HTTPRequestData(authority: "a.example", path: "/second"))
+        }
+    }
+
+    @Test func requestsAtOnceMeetEachExpectationOnce() async throws {
+        for index in 0..<200 { transport.expect(.any, .text("\(index)")) }
+
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<200 { group.addTask { try await get("/") } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+
+        #expect(answers.count == 200)
+        try transport.verifyAllUsed()
+    }
+
+    // MARK: What was not used
+
+    @Test func unusedStubsAreTold() async throws {
+        transport.on(.get, "/users", .ok())
+        transport.on(.get, "/posts", uses: .exactly(2), .ok())
+        transport.on(.get, "/health", uses: .any, .ok())
+        transport.expect(.any, .ok())
+        transport.expect(.get, "/me", .ok())
+        _ = try await get("/posts")
+        _ = try await get("/something")
+
+        #expect(
+            unused() == [
+                "GET /users has answered no request; it is to answer at least once.",
+                "GET /posts has answered 1 request; it is to answer exactly 2 times.",
+                "Nobody has asked for 1 answer of 2 that were to be given in order; the next is for GET /me.",
+            ]
+        )
+    }
+
+    @Test func stubThatStandsInAnothersWayIsTold() async throws {
+        transport.on(.get, "/users/*", .ok())
+        transport.on(.get, "/users/me", .ok())
+        _ = try await get("/users/1")
+        _ = try await get("/users/me")
+
+        #expect(
+            unused() == [
+                """
+                GET /users/me has answered no request; it is to answer at least once. GET /users/*, which stands before it, \
+                has answered 1 request that it matches too, such as GET https://a.example/users/me: put the narrower one first.
+                """
+            ]
+        )
+    }
+
+    @Test func unansweredRequestsAreToldThoughAnAppSwallowedTheError() async throws {
+        transport.on(.get, "/users", .ok())
+        _ = try await get("/users")
+        _ = try? await get("/uesrs?token=geheim")
+
+        #expect(
+            unused()
+                == ["Nobody answered GET https://a.example/uesrs?token=<redacted>; the error that it got says why."]
+        )
+    }
+
+    @Test func nothingIsToldOfWhatWasUsed() async throws {
+        transport.on(.get, "/users", uses: .once, .ok())
+        transport.enqueue(.ok())
+        _ = try await get("/users")
+        _ = try await get("/other")
+
+        #expect(throws: Never.self) { try transport.verifyAllUsed() }
+    }
+
+    // MARK: Latency
+
+    @Test func answersTakeTheirTimeOnTheEnvironmentsClock() async throws {
+        let clock = ManualClock()
+        transport.on(.any, MockResponse.text("late").delayed(by: .seconds(1)))
+        transport.delay(by: .seconds(2), jitter: .seconds(4))
+        let halves = RandomSource { 1 << 63 }
+        let network = transport.environment(\.clock, .manual(clock)).environment(\.random, halves)
+        let call = Task { try await network.data(HTTPRequestData(authority: "a.example", path: "/")) }
+
+        try await clock.waitForSleepers()
+        let first = try #require(clock.nextDeadline?.offset)
+        #expect(first >= .seconds(2) && first <= .seconds(6))
+        #expect(abs((first - .seconds(4)) / .seconds(1)) < 0.01)
+        clock.advanceToNextDeadline()
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == first + .seconds(1))
+        clock.advanceToNextDeadline()
+
+        #expect(try await call.value.data == Data("late".utf8))
+    }
+
+    // MARK: Who is under way
+
+    @Test func exchangesAreCounted() async throws {
+        let answer = HeldAnswer()
+        transport.on(.any, .held(by: answer))
+        let calls = (0..<3).map { _ in Task { try await get("/") } }
+
+        try await transport.waitForRequests(3)
+        try await answer.waitForRequests(3)
+        #expect(transport.active == 3)
+        calls[0].cancel()
+        try await answer.waitForCancellations()
+        try await transport.waitForEnds()
+        #expect(transport.active == 2)
+        #expect(transport.cancelled == 1)
+        answer.answer(.text("now"))
+        try await transport.waitForEnds(3)
+
+        await #expect(throws: CancellationError.self) { try await calls[0].value }
+        #expect(try await calls[1].value == "now")
+        #expect(transport.active == 0)
+        #expect(transport.ended == 3)
+    }
+
+    @Test func whoWaitsForTheTransportIsToldOfACancellation() async {
+        let wait = Task { try await transport.waitForRequests() }
+        wait.cancel()
+
+        await #expect(throws: CancellationError.self) { try await wait.value }
+    }
+}
