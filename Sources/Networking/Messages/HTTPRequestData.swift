@@ -33,7 +33,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         private static let last = Atomic<UInt64>(0)
 
         init() {
-            number = Self.last.add(1, ordering: .relaxed).newValue
+            number = RequestNumbering.next ?? Self.last.add(1, ordering: .relaxed).newValue
         }
 
         /// The label in at least six digits of base 36.
