@@ -28,7 +28,7 @@ public final class FaultInjector: Sendable {
     public struct Injection: Sendable, CustomStringConvertible {
         /// Which request it was, counted from one.
         public let number: Int
-        /// The request, as it was at this place of the stack.
+        /// The request: its method, URL and label, as they were at this place of the stack.
         public let request: HTTPRequestData
         /// What went wrong.
         public let fault: Fault
@@ -134,8 +134,9 @@ public final class FaultInjector: Sendable {
         guard let number else { return nil }
         let plan = plan(for: number)
         guard !plan.faults.isEmpty else { return nil }
-        let landed = request.landed
-        let injections = plan.faults.map { Injection(number: number, request: landed, fault: $0) }
+        // Not the whole, which would keep its sink.
+        let named = request.named.landed
+        let injections = plan.faults.map { Injection(number: number, request: named, fault: $0) }
         state.withLock { $0.injected += injections }
         return plan
     }
