@@ -149,6 +149,34 @@ struct CheckLawsTests {
                 throw Refusal()
             }
         },
+        Breaking("A CancellationError of the upstream is swallowed.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is CancellationError where !Task.isCancelled {
+                return HTTPResponseData(request: request)
+            }
+        },
+        Breaking("A NetworkingError of the upstream is swallowed.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is NetworkingError {
+                return HTTPResponseData(request: request)
+            }
+        },
+        Breaking("A NetworkingError of the upstream becomes Refusal.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is NetworkingError {
+                throw Refusal()
+            }
+        },
+        Breaking("A sink gets the body that it has refused.") { request, upstream in
+            let response = try await upstream.send(request)
+            if let sink = request.sink, try await sink.offer(response.http) == .refuse {
+                try await sink.receive(response.data)
+            }
+            return response
+        },
         Breaking("The sink hears 0 times, not once, that its body breaks off.") { request, upstream in
             var request = request
             request.sink = request.sink.map { Deaf(sink: $0) }

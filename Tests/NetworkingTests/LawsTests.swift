@@ -75,6 +75,9 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
         LawfulModifier("recorded", except: [.retention: "it is there to keep requests"]) {
             $0.recorded(by: RequestRecorder())
         },
+        LawfulModifier("faultInjected") {
+            $0.faultInjected(by: FaultInjector(seed: 1, [.latency(.seconds(1)), .sliced(into: 5, every: .seconds(1))]))
+        },
         LawfulModifier("server(baseURL:)") { $0.server(baseURL: URL(string: "https://api.example.com/v1")!) },
         LawfulModifier("server(scheme:)") { $0.server(scheme: "https") },
         LawfulModifier("server(authority:)") { $0.server(authority: "api.example.com", overriding: true) },

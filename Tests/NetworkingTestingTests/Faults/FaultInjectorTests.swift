@@ -129,11 +129,8 @@ struct FaultInjectorTests {
 
     @Test func cancelledCallerTakesNoNumber() async {
         let faults = FaultInjector(script: [.status(.badGateway)])
-        let network = MockTransport { _ in .ok() }.faultInjected(by: faults)
-        let call = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try await network.data(.lawful)
-        }
+        let network = MockTransport { _ in .ok() }.faultInjected(by: faults).modified(GivingUp())
+        let call = Task { try await network.data(.lawful) }
 
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(faults.requestCount == 0)
@@ -201,5 +198,13 @@ struct FaultInjectorTests {
         await #expect(processExitsWith: .failure) { _ = Fault.sliced(into: 0, every: .zero) }
         await #expect(processExitsWith: .failure) { _ = FaultInjector(script: [.error(.timeout, rate: 0.5)]) }
         await #expect(processExitsWith: .failure) { _ = FaultInjector(script: []).faults(forRequest: 0) }
+    }
+}
+
+/// Is cancelled on its way, past the look that the outermost part of a stack has at it.
+private struct GivingUp: NetworkingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try await upstream.send(request)
     }
 }
