@@ -20,7 +20,7 @@ public import Foundation
 /// ```
 ///
 /// Nothing is left to luck: ``waitForSleepers(_:)`` returns exactly when so many waits have begun. Timeouts count as
-/// waits; one that is called off no longer does.
+/// waits; one that is called off no longer does. ``run(isolation:_:)`` is for the test that does not care when.
 public final class ManualClock: Clock {
     /// A moment of a ``ManualClock``.
     public struct Instant: InstantProtocol {
@@ -92,8 +92,9 @@ public final class ManualClock: Clock {
     ///   do.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
+        if let effects = state.withLock({ $0.runOn(to: deadline.offset) }) { return effects.perform() }
         let wait = Suspension<Void>()
-        let id = add(at: deadline.offset) { wait.resume() }
+        let id = add(at: deadline.offset, isAlarm: false) { wait.resume() }
         try await wait.value { self.cancelAlarm(id) }
     }
 
@@ -112,8 +113,20 @@ public final class ManualClock: Clock {
     /// - Parameter duration: How far.
     /// - Precondition: `duration` is not negative: time does not go back.
     public func advance(by duration: Duration) {
-        precondition(duration >= .zero, "duration must not be negative (is \(duration)): time does not go back")
+        precondition(
+            duration >= .zero,
+            "duration must not be negative (is \(duration)): time does not go back. For an earlier date make a clock that "
+                + "begins there: ManualClock(start:)"
+        )
         state.withLock { $0.advance(to: $0.now + duration) }.perform()
+    }
+
+    /// Moves time on to a date, and ends the waits that are over by then, earliest first.
+    ///
+    /// - Parameter date: The date.
+    /// - Precondition: `date` is not before ``date``: time does not go back.
+    public func advance(to date: Date) {
+        advance(by: .seconds(date.timeIntervalSince(self.date)))
     }
 
     /// Moves time on to the end of the next wait; does nothing when nobody waits.
@@ -122,6 +135,31 @@ public final class ManualClock: Clock {
             state.advance(to: max(state.now, state.sleepers.first?.deadline ?? state.now))
         }
         .perform()
+    }
+
+    /// Runs an operation whose sleeps are over at once, each moving time on to its end: for the test that wants to see what
+    /// comes after the waits.
+    ///
+    /// Timeouts do not ring meanwhile, as on ``Networking/NetworkClock/immediate()``: advance the clock to see one ring. Sleeps that
+    /// had begun before are over too.
+    ///
+    /// ```swift
+    /// let response = try await clock.run { try await network.data(request) }   // with all back-offs of retry
+    /// #expect(clock.now.offset == .seconds(7))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - isolation: The caller's isolation; leave it to the compiler.
+    ///   - operation: What to run.
+    /// - Returns: What the operation returns.
+    /// - Throws: What the operation throws.
+    public func run<Result>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ operation: nonisolated(nonsending) () async throws -> Result
+    ) async rethrows -> Result {
+        state.withLock { $0.beginRun() }.perform()
+        defer { state.withLock { $0.runs -= 1 } }
+        return try await operation()
     }
 
     /// Waits until so many waits have begun, and then moves time on.
@@ -140,8 +178,8 @@ extension ManualClock {
     /// What to do once the lock is released.
     private typealias Effects = [@Sendable () -> Void]
 
-    private func add(at deadline: Duration, _ wake: @escaping @Sendable () -> Void) -> UInt64 {
-        let (id, effects) = state.withLock { $0.add(at: deadline, wake) }
+    private func add(at deadline: Duration, isAlarm: Bool, _ wake: @escaping @Sendable () -> Void) -> UInt64 {
+        let (id, effects) = state.withLock { $0.add(at: deadline, isAlarm: isAlarm, wake) }
         effects.perform()
         return id
     }
@@ -150,6 +188,8 @@ extension ManualClock {
         struct Sleeper {
             let id: UInt64
             let deadline: Duration
+            /// A timeout, rather than a task that sleeps.
+            let isAlarm: Bool
             let wake: @Sendable () -> Void
         }
 
@@ -160,16 +200,22 @@ extension ManualClock {
         }
 
         var now = Duration.zero
+        /// How many run with time moving by itself.
+        var runs = 0
         /// Earliest first; equal deadlines in the order in which they came.
         var sleepers: [Sleeper] = []
         private var watchers: [Watcher] = []
         private var lastID: UInt64 = 0
 
-        mutating func add(at deadline: Duration, _ wake: @escaping @Sendable () -> Void) -> (UInt64, Effects) {
+        mutating func add(
+            at deadline: Duration,
+            isAlarm: Bool,
+            _ wake: @escaping @Sendable () -> Void
+        ) -> (UInt64, Effects) {
             lastID += 1
             guard deadline > now else { return (lastID, [wake]) }
             let index = sleepers.firstIndex { $0.deadline > deadline } ?? sleepers.count
-            sleepers.insert(Sleeper(id: lastID, deadline: deadline, wake: wake), at: index)
+            sleepers.insert(Sleeper(id: lastID, deadline: deadline, isAlarm: isAlarm, wake: wake), at: index)
             let served = watchers.filter { $0.count <= sleepers.count }
             watchers.removeAll { $0.count <= sleepers.count }
             return (lastID, served.map { watcher in { watcher.wait.resume() } })
@@ -200,6 +246,22 @@ extension ManualClock {
             sleepers.removeFirst(due.count)
             return due.map(\.wake)
         }
+
+        /// Begins to run, and answers whom to wake: all that sleep.
+        mutating func beginRun() -> Effects {
+            runs += 1
+            return sleepers.last { !$0.isAlarm }.flatMap { runOn(to: $0.deadline) } ?? []
+        }
+
+        /// Moves time on for a sleep during a run, and answers whom to wake; nil when nothing runs.
+        mutating func runOn(to moment: Duration) -> Effects? {
+            guard runs > 0 else { return nil }
+            now = max(now, moment)
+            // A timeout may be set a moment after the work that it limits has begun: to ring it here would be luck.
+            let due = sleepers.filter { !$0.isAlarm && $0.deadline <= now }
+            sleepers.removeAll { !$0.isAlarm && $0.deadline <= now }
+            return due.map(\.wake)
+        }
     }
 }
 
@@ -218,6 +280,15 @@ extension NetworkClock {
     /// - Returns: What to set as a stack's `\.clock`.
     public static func manual(_ clock: ManualClock) -> NetworkClock {
         NetworkClock(engine: clock.engine)
+    }
+}
+
+extension ManualClock: CustomStringConvertible {
+    /// Where it stands and who waits: `3.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0 seconds`.
+    public var description: String {
+        let (now, sleepers) = state.withLock { ($0.now, $0.sleepers) }
+        let waits = sleepers.map { ($0.isAlarm ? "a timeout at " : "a task until ") + "\($0.deadline)" }
+        return "\(now); " + (waits.isEmpty ? "nobody waits" : "waiting: " + waits.joined(separator: ", "))
     }
 }
 
@@ -246,7 +317,7 @@ extension ManualClock: AlarmOwner {
         }
 
         func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
-            Alarm(id: clock.add(at: deadline, action), owner: clock)
+            Alarm(id: clock.add(at: deadline, isAlarm: true, action), owner: clock)
         }
     }
 }

@@ -25,6 +25,60 @@ public final class RequestRecorder: Sendable {
         state.withLock { $0.results }
     }
 
+    /// The first request that came by.
+    public var first: HTTPRequestData? {
+        requests.first
+    }
+
+    /// The last request that came by.
+    public var last: HTTPRequestData? {
+        requests.last
+    }
+
+    /// The responses, in the order in which they came; a request that failed has none.
+    public var responses: [HTTPResponseData] {
+        results.compactMap { try? $0.get() }
+    }
+
+    /// What the requests failed with, in the order in which they did.
+    public var errors: [any Error] {
+        results.compactMap { result in
+            if case .failure(let error) = result { error } else { nil }
+        }
+    }
+
+    /// Checks that so many requests came by.
+    ///
+    /// - Parameter count: How many.
+    /// - Throws: ``UnexpectedRequests``, with a list of those that came, when they are more or fewer.
+    public func verify(count: Int) throws {
+        let requests = requests
+        guard requests.count != count else { return }
+        throw UnexpectedRequests(expected: Self.count(count), arrived: requests)
+    }
+
+    /// Checks which requests came by, and in which order.
+    ///
+    /// ```swift
+    /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
+    /// ```
+    ///
+    /// - Parameter expected: Method and URL of each, as ``Networking/HTTPRequestData`` describes itself: without secrets.
+    /// - Throws: ``UnexpectedRequests``, with a list of those that came, when it is another.
+    public func verify(_ expected: String...) throws {
+        let requests = requests
+        guard requests.map(\.description) != expected else { return }
+        let list = expected.map { "\n  \($0)" }.joined()
+        throw UnexpectedRequests(
+            expected: Self.count(expected.count) + (expected.isEmpty ? "" : ":\(list)"),
+            arrived: requests
+        )
+    }
+
+    fileprivate static func count(_ count: Int) -> String {
+        count == 0 ? "no requests" : count == 1 ? "one request" : "\(count) requests"
+    }
+
     /// How many requests are under way.
     public var active: Int {
         state.withLock { $0.active }
@@ -96,6 +150,19 @@ public final class RequestRecorder: Sendable {
         mutating func removeWatcher(_ id: Int) {
             watchers.removeAll { $0.id == id }
         }
+    }
+}
+
+/// Other requests came by a ``RequestRecorder`` than a test expected.
+public struct UnexpectedRequests: Error, CustomStringConvertible {
+    /// What was expected and what came, a request a line.
+    public let description: String
+
+    fileprivate init(expected: String, arrived requests: [HTTPRequestData]) {
+        let list = requests.map { "\n  \($0)" }.joined()
+        description =
+            "Expected \(expected)\nbut there came \(RequestRecorder.count(requests.count))"
+            + (requests.isEmpty ? "" : ":\(list)")
     }
 }
 

@@ -1,11 +1,12 @@
 import Foundation
+import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
 import Testing
 
 /// For each law a modifier that breaks that one and no other.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .impatient)
 struct CheckLawsTests {
     @Test func modifierThatKeepsThemPasses() async throws {
         try await checkLaws(of: Passing())
@@ -17,7 +18,11 @@ struct CheckLawsTests {
             _ = try await upstream.send(request)
             return try await upstream.send(request)
         },
-        Breaking("A request that is answered with 200 fails with Refusal.") { request, upstream in
+        Breaking(
+            "A request that is answered with 200 fails with Refusal.",
+            "After a request that was cancelled and one that failed the next fails, which is answered.",
+            "One of several callers at the same time fails."
+        ) { request, upstream in
             let response = try await upstream.send(request)
             guard request.sink != nil else { throw Refusal() }
             return response
@@ -29,7 +34,10 @@ struct CheckLawsTests {
             }
             return response
         },
-        Breaking("Another component's error does not pass through as it is: Wrapped.") { request, upstream in
+        Breaking(
+            "Another component's error does not pass through as it is: Wrapped.",
+            "The error with which a body breaks off on its way to the sink becomes Wrapped."
+        ) { request, upstream in
             do {
                 return try await upstream.send(request)
             } catch is CancellationError {
@@ -38,7 +46,10 @@ struct CheckLawsTests {
                 throw Wrapped(error: error)
             }
         },
-        Breaking("An error of the upstream is swallowed.") { request, upstream in
+        Breaking(
+            "An error of the upstream is swallowed.",
+            "A body that breaks off on its way to the sink is no error."
+        ) { request, upstream in
             do {
                 return try await upstream.send(request)
             } catch is CancellationError {
@@ -117,7 +128,94 @@ struct CheckLawsTests {
             if Task.isCancelled { throw Refusal() }
             return try await upstream.send(request)
         },
-        Breaking("A request with a sink fails with Refusal.") { request, upstream in
+        Breaking("A NetworkingError is wrapped in another one.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch let error as NetworkingError {
+                throw NetworkingError(error.kind, request: request, underlying: error)
+            }
+        },
+        Breaking("A NetworkingError of kind tls becomes one of kind connection.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is NetworkingError {
+                throw NetworkingError(.connection, request: request)
+            }
+        },
+        Breaking("A CancellationError of the upstream becomes Refusal.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is CancellationError where !Task.isCancelled {
+                throw Refusal()
+            }
+        },
+        Breaking("A CancellationError of the upstream is swallowed.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is CancellationError where !Task.isCancelled {
+                return HTTPResponseData(request: request)
+            }
+        },
+        Breaking("A NetworkingError of the upstream is swallowed.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is NetworkingError {
+                return HTTPResponseData(request: request)
+            }
+        },
+        Breaking("A NetworkingError of the upstream becomes Refusal.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch is NetworkingError {
+                throw Refusal()
+            }
+        },
+        Breaking("A sink gets the body that it has refused.") { request, upstream in
+            let response = try await upstream.send(request)
+            if let sink = request.sink, try await sink.offer(response.http) == .refuse {
+                try await sink.receive(response.data)
+            }
+            return response
+        },
+        Breaking("The sink hears 0 times, not once, that its body breaks off.") { request, upstream in
+            var request = request
+            request.sink = request.sink.map { Deaf(sink: $0) }
+            return try await upstream.send(request)
+        },
+        Breaking("A body that breaks off on its way to the sink is no error.") {
+            request,
+            upstream in
+            guard request.sink != nil else { return try await upstream.send(request) }
+            do {
+                return try await upstream.send(request)
+            } catch {
+                return HTTPResponseData(
+                    request: request,
+                    http: HTTPResponse(status: .ok),
+                    body: .delivered(byteCount: 4)
+                )
+            }
+        },
+        Breaking("The error of a sink is swallowed.") { request, upstream in
+            do {
+                return try await upstream.send(request)
+            } catch  where request.sink != nil && !(error is CancellationError) && "\(error)".hasPrefix("Full") {
+                return HTTPResponseData(
+                    request: request,
+                    http: HTTPResponse(status: .ok),
+                    body: .delivered(byteCount: 0)
+                )
+            }
+        },
+        Breaking("A request whose sink refuses the body fails.") { request, upstream in
+            let response = try await upstream.send(request)
+            if let sink = request.sink, try await sink.offer(response.http) == .refuse { throw Refusal() }
+            return response
+        },
+        Breaking(
+            "A request with a sink fails with Refusal.",
+            "The error with which a body breaks off on its way to the sink becomes Refusal."
+        ) { request, upstream in
             guard request.sink == nil else { throw Refusal() }
             return try await upstream.send(request)
         },
@@ -128,6 +226,68 @@ struct CheckLawsTests {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: modifier) }
 
         #expect(violations?.sentences == modifier.sentences)
+    }
+
+    /// What a broken law looks like in a test that fails.
+    @Test func violationSaysWhichLawWhatWasSeenAndWhatToDo() async {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
+
+        #expect(
+            violations?.description
+                == "principal: The upstream's principal does not show: caches outside would mix up users. "
+                + "Forward principal(for:) to the upstream, or do not implement it."
+        )
+    }
+
+    @Test func lawThatIsExceptedIsNotLookedAt() async throws {
+        try await checkLaws(of: Hiding(), except: [.principal: "it is the whole point"])
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws(of: Hiding(), except: [.oneSend: "something else"])
+        }
+        #expect(violations?.violations.map(\.law) == [.principal])
+    }
+
+    static let keeping: [(law: Law, sentence: String, make: @Sendable () -> any NetworkingModifier)] = [
+        (.retention, "The sink of a request is kept after the request is over.", { Hoarding() }),
+        (
+            .retention, "The progress handler of a request is kept after the request is over.",
+            { Hoarding(keepsSinks: false) }
+        ),
+        (.nextRequest, "After a request that was cancelled the next waits for ever.", { Locking() }),
+        (.nextRequest, "After a request that failed the next waits for ever.", { Locking(forgets: false) }),
+        (
+            .concurrency, "One of several callers at the same time gets the response to another's request.",
+            { Confusing() }
+        ),
+    ]
+
+    @Test(arguments: keeping.indices)
+    func brokenStateIsNamed(index: Int) async throws {
+        let (law, sentence, make) = Self.keeping[index]
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws { AnyNetworkingComponent($0.modified(Erased(base: make()))) }
+        }
+
+        let violation = try #require(violations?.violations.first { $0.law == law })
+        #expect(violation.sentence == sentence)
+    }
+
+    @Test func callerThatNeverComesBackIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stubborn()) }
+
+        #expect(violations?.sentences == ["A cancelled caller does not come back, even though the upstream has."])
+    }
+
+    @Test func upstreamThatIsKeptIsNamed() async {
+        let kept = Mutex<[AnyNetworkingComponent]>([])
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws { upstream in
+                kept.withLock { $0.append(upstream) }
+                return upstream
+            }
+        }
+
+        #expect(violations?.sentences == ["The upstream is kept after the stack is gone."])
     }
 
     @Test func impureResolveIsNamed() async {
@@ -151,8 +311,7 @@ struct CheckLawsTests {
 
         #expect(
             violations?.sentences == [
-                "The chain upstream is resolved 0 times a send, not once: "
-                    + "pass on the request that came in, and forward resolve."
+                "The chain upstream is resolved 0 times a send, not once."
             ]
         )
     }
@@ -172,7 +331,9 @@ struct CheckLawsTests {
             )
         }
 
-        #expect(Set(seen.withLock { $0 }) == ["DELETE https://own.example/thing"])
+        let lines = Set(seen.withLock { $0 })
+        #expect(lines.contains("DELETE https://own.example/thing"))
+        #expect(lines.allSatisfy { $0.prefix { $0 != "?" } == "DELETE https://own.example/thing" })
     }
 
     @Test func everyBrokenLawIsNamedASentenceALine() async {
@@ -182,6 +343,101 @@ struct CheckLawsTests {
 
         #expect(violations?.sentences.count == 2)
         #expect(violations?.description.split(separator: "\n").count == 2)
+    }
+}
+
+// MARK: - Components
+
+extension CheckLawsTests {
+    @Test func componentsAndStacksKeepTheLaws() async throws {
+        try await checkLaws(of: MockTransport { _ in .text("hello") })
+        try await checkLaws(of: MockTransport { _ in .text("hello") }.retry().cached().numbered())
+        try await checkLaws(
+            of: MockTransport { _ in .text("hello") }.server(authority: "a.example"),
+            sending: HTTPRequestData(path: "one")
+        )
+    }
+
+    static let components: [(law: Law, sentence: String, component: @Sendable () -> AnyNetworkingComponent)] = [
+        (
+            .ownResponse, "response.request is not the caller's own request.",
+            { AnyNetworkingComponent(Bare { _ in HTTPResponseData(request: .lawful) }) }
+        ),
+        (
+            .ownResponse, "The request fails with Refusal; give one that is answered.",
+            { AnyNetworkingComponent(Bare { _ in throw Refusal() }) }
+        ),
+        (
+            .pureResolve, "resolve is not pure: it gives different results for the same request.",
+            { AnyNetworkingComponent(MockTransport { _ in .ok() }.modified(Counting())) }
+        ),
+        (
+            .cancelledBefore, "A caller that was cancelled before it began does not get CancellationError.",
+            { AnyNetworkingComponent(Bare { HTTPResponseData(request: $0) }) }
+        ),
+        (
+            .cancellation, "A cancelled caller gets Refusal, not CancellationError itself.",
+            {
+                AnyNetworkingComponent(
+                    Bare { request in
+                        if Task.isCancelled { throw Refusal() }
+                        return HTTPResponseData(request: request)
+                    }
+                )
+            }
+        ),
+        (
+            .sinks, "The sink gets 0 bytes of a body of 5, or other ones.",
+            { AnyNetworkingComponent(Bare { HTTPResponseData(request: $0, data: Data("hello".utf8)) }) }
+        ),
+        (
+            .sinks, "A request with a sink fails, and one without does not.",
+            {
+                AnyNetworkingComponent(
+                    Bare { request in
+                        guard request.sink == nil else { throw Refusal() }
+                        return HTTPResponseData(request: request)
+                    }
+                )
+            }
+        ),
+    ]
+
+    @Test(arguments: components.indices)
+    func brokenLawOfAComponentIsNamed(index: Int) async throws {
+        let (law, sentence, component) = Self.components[index]
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: component()) }
+
+        let violation = try #require(violations?.violations.first { $0.law == law })
+        #expect(violation.sentence == sentence)
+    }
+
+    @Test func componentThatIsStuckAfterACancellationIsNamed() async throws {
+        let isBroken = Mutex(false)
+        let component = Bare { request in
+            do {
+                try Task.checkCancellation()
+            } catch {
+                isBroken.withLock { $0 = true }
+                throw error
+            }
+            if isBroken.withLock({ $0 }) { throw Refusal() }
+            return HTTPResponseData(request: request)
+        }
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws(of: component, except: [.sinks: "it is bare", .cancellation: "it is stuck by then"])
+        }
+
+        #expect(violations?.violations.map(\.law) == [.nextRequest])
+    }
+}
+
+/// A component without anything that the library does for one.
+private struct Bare: NetworkingComponent {
+    let answer: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await answer(request)
     }
 }
 
@@ -211,6 +467,100 @@ extension CheckLawsTests {
 }
 
 private struct Passing: NetworkingModifier {}
+
+/// Never comes back to a caller that gives up while it waits.
+private struct Stubborn: NetworkingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try Task.checkCancellation()
+        do {
+            return try await upstream.send(request)
+        } catch is CancellationError where Task.isCancelled {
+            // Nobody's cancellation reaches a task of its own.
+            try? await Task.detached { try await Suspension<Void>().value() }.value
+            throw CancellationError()
+        }
+    }
+}
+
+private struct Erased: NetworkingModifier {
+    let base: any NetworkingModifier
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await base.send(request, upstream: upstream)
+    }
+}
+
+/// Keeps requests, or their progress handlers.
+private final class Hoarding: NetworkingModifier {
+    private let keepsSinks: Bool
+    private let requests = Mutex<[HTTPRequestData]>([])
+
+    init(keepsSinks: Bool = true) {
+        self.keepsSinks = keepsSinks
+    }
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var kept = request
+        if !keepsSinks {
+            kept.sink = nil
+        }
+        requests.withLock { $0.append(kept) }
+        return try await upstream.send(request)
+    }
+}
+
+/// Lets one request through at a time, and forgets to go on when one is cancelled or fails.
+private final class Locking: NetworkingModifier {
+    private let forgetsCancelled: Bool
+    private let isLocked = Mutex(false)
+
+    init(forgets forgetsCancelled: Bool = true) {
+        self.forgetsCancelled = forgetsCancelled
+    }
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        if isLocked.withLock({ $0 }) {
+            try await Suspension<Void>().value()
+        }
+        do {
+            return try await upstream.send(request)
+        } catch {
+            isLocked.withLock { $0 = forgetsCancelled || !(error is CancellationError) }
+            throw error
+        }
+    }
+}
+
+/// Answers everybody with what somebody got.
+private final class Confusing: NetworkingModifier {
+    private let last = Mutex<HTTPResponseData?>(nil)
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let response = try await upstream.send(request)
+        guard request.sink == nil, !response.data.isEmpty else { return response }
+        return last.withLock { last in
+            last = last ?? response
+            return last ?? response
+        }
+    }
+}
+
+/// A sink that keeps to itself that a body breaks off.
+private struct Deaf: ResponseSink {
+    let sink: any ResponseSink
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        try await sink.offer(head)
+    }
+
+    func receive(_ chunk: Data) async throws {
+        try await sink.receive(chunk)
+    }
+
+    func finish() async throws {
+        try await sink.finish()
+    }
+}
 
 private struct Refusal: Error {}
 
@@ -251,5 +601,26 @@ private struct Forgetful: NetworkingComponent {
 
     func principal(for request: HTTPRequestData) -> Principal? {
         upstream.principal(for: request)
+    }
+}
+
+// MARK: - Patience
+
+/// Gives broken laws little time to turn out kept after all.
+private struct Impatience: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        try await LawCheck.$patience.withValue(.milliseconds(200)) { try await function() }
+    }
+}
+
+extension Trait where Self == Impatience {
+    fileprivate static var impatient: Impatience {
+        Impatience()
     }
 }

@@ -170,8 +170,90 @@ struct ManualClockTests {
         try await sleeper.value
     }
 
-    @Test func timeDoesNotGoBack() async {
-        await #expect(processExitsWith: .failure) { ManualClock().advance(by: .seconds(-1)) }
+    @Test func timeDoesNotGoBack() async throws {
+        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            ManualClock().advance(by: .seconds(-1))
+        }
+
+        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
+        #expect(message.contains("duration must not be negative (is -1.0 seconds): time does not go back."))
+        #expect(message.contains("make a clock that begins there: ManualClock(start:)"))
+    }
+
+    @Test func isAdvancedToADate() async throws {
+        let call = Task { try await sleep(.seconds(90)) }
+        try await clock.waitForSleepers()
+
+        clock.advance(to: Date(timeIntervalSince1970: 1_700_000_090))
+
+        try await call.value
+        #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_090))
+        await #expect(processExitsWith: .failure) { ManualClock().advance(to: .distantPast) }
+    }
+
+    @Test func saysWhoWaitsAndUntilWhen() async throws {
+        #expect("\(clock)" == "0.0 seconds; nobody waits")
+        clock.advance(by: .seconds(1))
+        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(10)) {}
+        let call = Task { try await sleep(.seconds(5)) }
+        try await clock.waitForSleepers(2)
+
+        #expect("\(clock)" == "1.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0 seconds")
+
+        alarm.cancel()
+        call.cancel()
+        _ = await call.result
+    }
+
+    @Test func runMovesTimeOnThroughEachSleep() async throws {
+        let network = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
+            .delayed(by: .seconds(2)).timeout(.seconds(3)).retry(.constant(.seconds(5)))
+            .environment(\.clock, .manual(clock))
+
+        let response = try await clock.run { try await network.data(.lawful) }
+
+        #expect(response.status == .ok)
+        #expect(clock.now.offset == .seconds(3 * 2 + 2 * 5))
+        #expect(clock.sleepers == 0)
+    }
+
+    /// Whether a timeout is set before or after the work begins to sleep is a matter of the platform.
+    @Test func timeoutsDoNotRingDuringARun() async throws {
+        let rung = Rung()
+        let alarm = NetworkClock.manual(clock).alarm(at: .seconds(2)) { rung.note("rang") }
+        let network = MockTransport { _ in .ok() }.delayed(by: .seconds(3)).timeout(.seconds(1))
+            .environment(\.clock, .manual(clock))
+
+        try await clock.run { _ = try await network.data(.lawful) }
+
+        #expect(clock.now.offset == .seconds(3))
+        #expect(clock.sleepers == 1)
+        clock.advance(by: .zero)
+        #expect(rung.names == ["rang"])
+        alarm.cancel()
+    }
+
+    @Test func runEndsTheWaitsThatWereThere() async throws {
+        let before = Task { try await sleep(.seconds(4)) }
+        try await clock.waitForSleepers()
+
+        try await clock.run { try await before.value }
+        let after = Task { try await sleep(.seconds(5)) }
+        try await clock.waitForSleepers()
+
+        #expect(clock.now.offset == .seconds(4))
+        clock.advance(by: .seconds(1))
+        try await after.value
+    }
+
+    @Test func cancelledSleepDuringARunMovesNothing() async throws {
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await clock.run { try await sleep(.seconds(1)) }
+        }
+
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.now.offset == .zero)
     }
 
     @Test func servesAsAClockOfTheStandardLibrary() async throws {

@@ -32,6 +32,43 @@ struct RequestRecorderTests {
         #expect(throws: Failure.self) { try recorder.results.last?.get() }
     }
 
+    @Test func tellsResponsesAndErrorsApart() async throws {
+        let network = MockTransport([.ok(), .failure(Failure()), .status(.notFound)]).recorded(by: recorder)
+            .server(authority: "a.example")
+        #expect(recorder.first == nil)
+
+        for path in ["one", "two", "three"] {
+            _ = try? await network.data(HTTPRequestData(path: path))
+        }
+
+        #expect(recorder.first?.path == "/one")
+        #expect(recorder.last?.path == "/three")
+        #expect(recorder.responses.map(\.status) == [.ok, .notFound])
+        #expect(recorder.errors.count == 1)
+        #expect(recorder.errors.first is Failure)
+    }
+
+    @Test func verifiesWhatCameBy() async throws {
+        let network = MockTransport { _ in .ok() }.recorded(by: recorder).server(authority: "a.example")
+        try recorder.verify()
+        try recorder.verify(count: 0)
+        let none = #expect(throws: UnexpectedRequests.self) { try recorder.verify("GET https://a.example/one") }
+        #expect(none?.description == "Expected one request:\n  GET https://a.example/one\nbut there came no requests")
+
+        try await network.data(HTTPRequestData(path: "one"))
+        try await network.data(HTTPRequestData(method: .delete, path: "two?token=secret"))
+
+        try recorder.verify("GET https://a.example/one", "\(#require(recorder.last))")
+        try recorder.verify(count: 2)
+        let fewer = #expect(throws: UnexpectedRequests.self) { try recorder.verify(count: 3) }
+        #expect(
+            fewer?.description
+                == "Expected 3 requests\nbut there came 2 requests:\n  GET https://a.example/one\n  \(try #require(recorder.last))"
+        )
+        #expect(fewer?.description.contains("secret") == false)
+        #expect(throws: UnexpectedRequests.self) { try recorder.verify() }
+    }
+
     @Test func countsThoseUnderWay() async throws {
         let gate = Suspension<Void>()
         let network = MockTransport { _ in

@@ -33,7 +33,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         private static let last = Atomic<UInt64>(0)
 
         init() {
-            number = Self.last.add(1, ordering: .relaxed).newValue
+            number = RequestNumbering.next ?? Self.last.add(1, ordering: .relaxed).newValue
         }
 
         /// The label in at least six digits of base 36.
@@ -44,7 +44,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     /// The label of this value and of every copy of it.
-    public let id: ID
+    public private(set) var id: ID
 
     private var line: CopyOnWrite<Line> {
         didSet { state.remove(.isChecked) }
@@ -140,6 +140,13 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ) {
         self.init(method: method, headerFields: headerFields, body: body)
         self.url = url
+    }
+
+    /// The same request under a label of its own, as another caller would send it.
+    package var relabelled: HTTPRequestData {
+        var request = self
+        request.id = ID()
+        return request
     }
 
     /// The method.

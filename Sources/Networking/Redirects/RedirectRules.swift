@@ -58,7 +58,7 @@ extension HTTPRequestData {
 
 extension HTTPResponse {
     /// Whether it sends the request elsewhere (RFC 9110 section 15.4).
-    var isRedirect: Bool {
+    package var isRedirect: Bool {
         switch status.code {
         case 301, 302, 303, 307, 308: headerFields.contains(.location)
         default: false

@@ -54,7 +54,7 @@ extension NetworkingComponent {
 
 extension HTTPResponseData {
     /// Hands a collected body to a sink, as a transport would have.
-    mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
+    package mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
         wasOfferedToSink = true
         guard case .collected(let data) = body else { return }
         switch try await sink.offer(http) {

@@ -50,7 +50,7 @@ extension AnyKeyPath {
     /// How it shows in an outline: as written where the platform knows that, else by the types of its ends.
     ///
     /// Elsewhere than on Apple's platforms a computed property prints as an address, another one in each run.
-    var outlined: String {
+    package var outlined: String {
         let text = "\(self)"
         return text.contains("<computed") ? "\\\(Self.rootType).<\(Self.valueType)>" : text
     }

@@ -1,0 +1,116 @@
+import HTTPTypes
+import Networking
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A sink on whose way a body suffers what was decided for it.
+final class FaultySink: ResponseSink {
+    private let sink: any ResponseSink
+    private let faults: BodyFaults
+    private let request: HTTPRequestData
+    private let state = Mutex(State())
+
+    private struct State {
+        var head: HTTPResponse?
+        var masks: [Int: UInt8] = [:]
+        var delivered = 0
+    }
+
+    init(_ sink: any ResponseSink, _ faults: BodyFaults, of request: HTTPRequestData) {
+        self.sink = sink
+        self.faults = faults
+        self.request = request
+    }
+
+    /// How many bytes have gone on.
+    var delivered: Int {
+        state.withLock { $0.delivered }
+    }
+
+    var canRestart: Bool {
+        sink.canRestart
+    }
+
+    var isReaderPaced: Bool {
+        sink.isReaderPaced
+    }
+
+    func prepare(_ request: inout HTTPRequestData) {
+        sink.prepare(&request)
+    }
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? 1 << 10
+        let masks = faults.corruption?.masks(in: min(length, 1 << 30)) ?? [:]
+        state.withLock { $0 = State(head: head, masks: masks) }
+        return try await sink.offer(head)
+    }
+
+    func receive(_ chunk: Data) async throws {
+        var rest = chunk
+        while !rest.isEmpty {
+            let offset = delivered
+            guard offset < faults.end.count else { return try await goNoFurther() }
+            if let slices = faults.slices, offset > 0, offset.isMultiple(of: slices.size) {
+                try await NetworkEnvironment.current.clock.sleep(for: slices.pause)
+            }
+            // Up to the next place where something happens, counted from the start of the body and not of the chunk.
+            let slice = faults.slices.map { $0.size - offset % $0.size } ?? .max
+            let piece = rest.prefix(min(slice, faults.end.count - offset))
+            rest = rest.dropFirst(piece.count)
+            try await sink.receive(piece.corrupted(by: state.withLock { $0.masks }, at: offset))
+            state.withLock { $0.delivered += piece.count }
+        }
+    }
+
+    func finish() async throws {
+        try await sink.finish()
+    }
+
+    func fail(_ error: any Error) {
+        sink.fail(error)
+    }
+
+    private func goNoFurther() async throws {
+        switch faults.end.manner {
+        case .stall: try await Suspension<Void>().value()
+        // The transport reads on, and what it reads is lost.
+        case .cut(nil): break
+        case .cut(let kind?):
+            let (head, delivered) = state.withLock { ($0.head, $0.delivered) }
+            throw request.brokenOff(as: kind, head, after: delivered)
+        }
+    }
+}
+
+extension Data {
+    /// The bytes with some changed, as the part of a body that begins at an offset.
+    func corrupted(by masks: [Int: UInt8], at offset: Int = 0) -> Data {
+        guard !masks.isEmpty else { return self }
+        // A slice of a chunk counts from where that begins.
+        var bytes = Data(self)
+        for index in bytes.indices {
+            if let mask = masks[offset + index] {
+                bytes[index] ^= mask
+            }
+        }
+        return bytes
+    }
+}
+
+extension HTTPRequestData {
+    /// The error for a body that ends early.
+    func brokenOff(as kind: NetworkingError.Kind, _ head: HTTPResponse?, after count: Int) -> NetworkingError {
+        NetworkingError(
+            kind,
+            request: self,
+            response: head.map { response(with: $0) },
+            reason: "The body was broken off after \(count) bytes by the test's FaultInjector."
+        )
+    }
+}

@@ -1,0 +1,152 @@
+public import Networking
+
+/// Tries a modifier against the laws that every modifier keeps, and throws what it breaks.
+///
+/// ```swift
+/// @Test func keepsTheLaws() async throws {
+///     try await checkLaws(of: RequestID())
+/// }
+/// ```
+///
+/// It wraps transports that answer, fail, wait and break off in the modifier; ``Law`` lists what it looks at. Waits of the
+/// modifier take no time: its clock is ``Networking/NetworkClock/immediate()``.
+///
+/// What a modifier does on purpose is said with the reason why:
+///
+/// ```swift
+/// try await checkLaws(of: Mirrored(), except: [.oneSend: "every request goes to a second server too"])
+/// ```
+///
+/// - Parameters:
+///   - modifier: The modifier, as it is made for one stack.
+///   - request: What to send. It needs an authority, and must be one that the modifier acts on.
+///   - exceptions: The laws not to look at, and why.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+public func checkLaws(
+    of modifier: some NetworkingModifier,
+    sending request: HTTPRequestData = .lawful,
+    except exceptions: [Law: String] = [:]
+) async throws {
+    try await checkLaws(sending: request, except: exceptions) { upstream in
+        AnyNetworkingComponent(upstream.modified(modifier))
+    }
+}
+
+/// Tries what wraps a component against the laws that every modifier keeps, and throws what it breaks.
+///
+/// ```swift
+/// try await checkLaws { upstream in
+///     AnyNetworkingComponent(upstream.timeout(.seconds(1)).logged())
+/// }
+/// ```
+///
+/// - Parameters:
+///   - request: What to send. It needs an authority.
+///   - exceptions: The laws not to look at, and why.
+///   - wrap: Makes the stack around a transport; called anew for each law, so that no law sees what another left behind.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+public func checkLaws(
+    sending request: HTTPRequestData = .lawful,
+    except exceptions: [Law: String] = [:],
+    around wrap: @escaping @Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent
+) async throws {
+    let check = LawCheck(request: request, wrap: wrap)
+    try await findViolations(of: Law.allCases, except: exceptions) { law in
+        try await check.check(law)
+    }
+}
+
+/// Tries a component, such as a transport of one's own or a whole stack, against the laws that can be seen from outside.
+///
+/// ```swift
+/// try await checkLaws(of: Loopback(), sending: HTTPRequestData(authority: "localhost", path: "echo"))
+/// ```
+///
+/// The request is sent a few dozen times, and each time the answer has to have the same bytes. Whether a transport also speaks HTTP as it
+/// should is a matter of `checkConformance`.
+///
+/// These laws are looked at: ``Law/ownResponse``, ``Law/pureResolve``, ``Law/cancellation``, ``Law/cancelledBefore``,
+/// ``Law/sinks`` and ``Law/nextRequest``. The others need a look at what lies upstream.
+///
+/// - Parameters:
+///   - component: The component.
+///   - request: What to send.
+///   - exceptions: The laws not to look at, and why.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+public func checkLaws(
+    of component: some NetworkingComponent,
+    sending request: HTTPRequestData = .lawful,
+    except exceptions: [Law: String] = [:]
+) async throws {
+    let check = ComponentCheck(request: request, component: AnyNetworkingComponent(component))
+    try await findViolations(of: ComponentCheck.laws, except: exceptions) { law in
+        try await check.check(law)
+    }
+}
+
+private func findViolations(
+    of laws: [Law],
+    except exceptions: [Law: String],
+    _ check: nonisolated(nonsending) (Law) async throws -> Void
+) async throws {
+    var violations: [LawViolations.Violation] = []
+    for law in laws where exceptions[law] == nil {
+        do {
+            try await check(law)
+        } catch let broken as BrokenLaw {
+            violations.append(LawViolations.Violation(law: law, sentence: broken.sentence))
+        }
+    }
+    if !violations.isEmpty {
+        throw LawViolations(violations: violations)
+    }
+}
+
+/// The laws that a modifier or a component breaks.
+public struct LawViolations: Error, CustomStringConvertible {
+    /// A law that is broken.
+    public struct Violation: Sendable, CustomStringConvertible {
+        /// Which.
+        public let law: Law
+        /// What was seen.
+        public let sentence: String
+
+        /// The law, what was seen, and what to do.
+        public var description: String {
+            "\(law.rawValue): \(sentence) \(law.remedy)"
+        }
+    }
+
+    /// What is broken, in the order of ``Law``.
+    public let violations: [Violation]
+
+    /// What was seen that must not be, a sentence each.
+    public var sentences: [String] {
+        violations.map(\.sentence)
+    }
+
+    /// The violations, one a line.
+    public var description: String {
+        violations.map(\.description).joined(separator: "\n")
+    }
+}
+
+extension HTTPRequestData {
+    /// A request that any transport accepts: `GET https://laws.example/check`.
+    public static var lawful: HTTPRequestData {
+        HTTPRequestData(scheme: "https", authority: "laws.example", path: "/check")
+    }
+}
+
+/// What a check found.
+struct BrokenLaw: Error {
+    let sentence: String
+
+    init(_ sentence: String) {
+        self.sentence = sentence
+    }
+}
+
+func require(_ condition: Bool, _ sentence: @autoclosure () -> String) throws {
+    guard condition else { throw BrokenLaw(sentence()) }
+}

@@ -1,0 +1,96 @@
+import HTTPTypes
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Looks at the laws of a component from outside.
+struct ComponentCheck {
+    static let laws: [Law] = [.ownResponse, .pureResolve, .cancellation, .cancelledBefore, .sinks, .nextRequest]
+
+    let request: HTTPRequestData
+    let component: AnyNetworkingComponent
+
+    func check(_ law: Law) async throws {
+        switch law {
+        case .pureResolve: try component.requirePureResolve(of: request)
+        case .cancellation: try await endsWithItself()
+        case .cancelledBefore: try await sendsNothingWhenCancelled()
+        case .sinks: try await fillsSinks()
+        case .nextRequest: try await goesOn()
+        default: try await answersItsCallers()
+        }
+    }
+
+    /// Asks for several callers at the same time, each with a request of its own.
+    private func answersItsCallers() async throws {
+        let calls = (0..<8)
+            .map { _ in
+                let own = request.relabelled
+                return (request: own, call: LawCall(own, over: component))
+            }
+        for (request, call) in calls {
+            switch await call.result {
+            case .failure(let error):
+                throw BrokenLaw("The request fails with \(type(of: error)); give one that is answered.")
+            case .success(let response):
+                try require(
+                    response.isAnswer(to: request),
+                    "response.request is not the caller's own request."
+                )
+            }
+        }
+    }
+
+    /// Cancels early and later: a call is answered all the same, or gets `CancellationError`.
+    private func endsWithItself() async throws {
+        for turns in 0..<12 {
+            let call = LawCall(request, over: component)
+            for _ in 0..<turns {
+                await Task.yield()
+            }
+            call.cancel()
+            guard case .failure(let error) = await call.result else { continue }
+            try require(
+                error is CancellationError,
+                "A cancelled caller gets \(type(of: error)), not CancellationError itself."
+            )
+        }
+    }
+
+    private func sendsNothingWhenCancelled() async throws {
+        let result = await LawCall(request, over: component.modified(Cancelling())).result
+        guard case .failure(let error) = result, error is CancellationError else {
+            throw BrokenLaw("A caller that was cancelled before it began does not get CancellationError.")
+        }
+    }
+
+    private func fillsSinks() async throws {
+        guard let plain = try? await component.send(request) else { return }
+        let sink = CollectingSink { _ in .take }
+        guard let response = try? await component.send(request.filling(sink)) else {
+            throw BrokenLaw("A request with a sink fails, and one without does not.")
+        }
+        try require(
+            sink.data == plain.data,
+            "The sink gets \(sink.data.count) bytes of a body of \(plain.data.count), or other ones."
+        )
+        try require(sink.finished == 1, "The sink hears \(sink.finished) times, not once, that its body is complete.")
+        try require(
+            response.body == .delivered(byteCount: Int64(plain.data.count)),
+            "A body that went to the sink is not reported as delivered."
+        )
+    }
+
+    private func goesOn() async throws {
+        let call = LawCall(request, over: component)
+        call.cancel()
+        _ = await call.result
+        guard (try? await component.send(request)) != nil else {
+            throw BrokenLaw("After a request that was cancelled the next fails, which is answered.")
+        }
+    }
+}

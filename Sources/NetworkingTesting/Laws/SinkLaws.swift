@@ -1,0 +1,97 @@
+import HTTPTypes
+import Networking
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension LawCheck {
+    func fillsSinks() async throws {
+        let body = Data("for the sink".utf8)
+        let sink = CollectingSink()
+        let probe = Probe { HTTPResponseData(request: $0, data: body) }
+        let response: HTTPResponseData
+        do {
+            response = try await stack(around: probe).send(request.filling(sink))
+        } catch {
+            throw BrokenLaw("A request with a sink fails with \(type(of: error)).")
+        }
+        try require(sink.data == body, "The sink gets \(sink.data.count) bytes of a body of \(body.count).")
+        try require(sink.finished == 1, "The sink hears \(sink.finished) times, not once, that its body is complete.")
+        try require(
+            response.body == .delivered(byteCount: Int64(body.count)),
+            "A body that went to the sink is not reported as delivered."
+        )
+        let refusing = CollectingSink { _ in .refuse }
+        let result = await LawCall(request.filling(refusing), over: stack(around: probe)).result
+        guard case .success = result else { throw BrokenLaw("A request whose sink refuses the body fails.") }
+        try require(refusing.chunks.isEmpty, "A sink gets the body that it has refused.")
+    }
+
+    func tellsSinksOfFailures() async throws {
+        struct BrokenOff: Error {}
+        let sink = CollectingSink()
+        let probe = Probe { try await $0.breakOff(after: Data("half".utf8), with: BrokenOff()) }
+        do {
+            _ = try await stack(around: probe).send(request.filling(sink))
+            throw BrokenLaw("A body that breaks off on its way to the sink is no error.")
+        } catch let broken as BrokenLaw {
+            throw broken
+        } catch {
+            try require(
+                error is BrokenOff,
+                "The error with which a body breaks off on its way to the sink becomes \(type(of: error))."
+            )
+        }
+        try require(
+            sink.failures.count == 1 && sink.finished == 0,
+            "The sink hears \(sink.failures.count) times, not once, that its body breaks off"
+                + (sink.finished > 0 ? ", and that it is complete." : ".")
+        )
+        try await passesErrorsOfSinksOn()
+    }
+
+    private func passesErrorsOfSinksOn() async throws {
+        let probe = Probe { try await $0.breakOff(after: Data("half".utf8), with: FullSink.Full()) }
+        do {
+            _ = try await stack(around: probe).send(request.filling(FullSink()))
+            throw BrokenLaw("The error of a sink is swallowed.")
+        } catch is FullSink.Full {
+        } catch let broken as BrokenLaw {
+            throw broken
+        } catch {
+            throw BrokenLaw("The error of a sink does not pass through as it is: \(type(of: error)).")
+        }
+    }
+}
+
+/// A sink that cannot take a byte.
+private struct FullSink: ResponseSink {
+    struct Full: Error {}
+
+    func receive(_ chunk: Data) async throws {
+        throw Full()
+    }
+}
+
+extension HTTPRequestData {
+    func filling(_ sink: any ResponseSink) -> HTTPRequestData {
+        var request = self
+        request.sink = sink
+        return request
+    }
+
+    /// Brings a part of a body to the sink, as a transport does whose connection breaks.
+    fileprivate func breakOff(after part: Data, with error: any Error) async throws -> HTTPResponseData {
+        guard case .sink(let sink) = try await bodyDestination(for: HTTPResponse(status: .ok)) else { throw error }
+        do {
+            try await sink.receive(part)
+            throw error
+        } catch {
+            sink.fail(error)
+            throw error
+        }
+    }
+}

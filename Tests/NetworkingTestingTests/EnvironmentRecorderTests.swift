@@ -1,0 +1,47 @@
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct EnvironmentRecorderTests {
+    private struct Failure: Error {}
+
+    @Test func remembersWhatAValueIsAtItsPlace() async throws {
+        let (inner, outer) = (EnvironmentRecorder<String>(), EnvironmentRecorder<String>())
+        let network = MockTransport { _ in .ok() }
+            .recorded(\.tenant, by: inner).environment(\.tenant, "blue")
+            .recorded(\.tenant, by: outer)
+
+        try await network.data(.lawful)
+
+        #expect(inner.starts == ["blue"])
+        #expect(inner.ends == ["blue"])
+        #expect(outer.starts == ["public"])
+    }
+
+    @Test func remembersWhatItIsAtTheEndAlsoOfAFailure() async throws {
+        let times = EnvironmentRecorder<Duration>()
+        let network = MockTransport { _ in throw Failure() }.delayed(by: .seconds(3)).recorded(\.clock.now, by: times)
+            .environment(\.clock, .immediate())
+
+        await #expect(throws: Failure.self) { try await network.data(.lawful) }
+
+        #expect(times.starts == [.zero])
+        #expect(times.ends == [.seconds(3)])
+    }
+
+    @Test func keepsTheLaws() async throws {
+        try await checkLaws { AnyNetworkingComponent($0.recorded(\.tenant, by: EnvironmentRecorder())) }
+    }
+}
+
+private enum TenantKey: NetworkEnvironmentKey {
+    static let defaultValue = "public"
+}
+
+extension NetworkEnvironment {
+    fileprivate var tenant: String {
+        get { self[TenantKey.self] }
+        set { self[TenantKey.self] = newValue }
+    }
+}
