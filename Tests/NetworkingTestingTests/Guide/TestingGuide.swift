@@ -149,7 +149,7 @@ struct TestingGuide {
     }
 
     @Test func logsNoSecret() async throws {
-        let (log, events) = (CapturedLog(), EventRecorder())
+        let (log, events) = (LogRecorder(), EventRecorder())
         let network = MockTransport { _ in .ok() }
             .logged(using: log.logger(.trace), detail: .body())
             .observed(by: events)
