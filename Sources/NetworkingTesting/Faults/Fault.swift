@@ -64,6 +64,8 @@ public struct Fault: Sendable {
 
     /// The request is answered with a status, and not sent.
     ///
+    /// A redirect is followed where `redirected` stands further out, and else is the answer.
+    ///
     /// - Parameters:
     ///   - status: The status.
     ///   - headerFields: The header fields, such as `Retry-After`.

@@ -45,6 +45,9 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         try Task.checkCancellation()
         guard let plan = injector.next(for: request) else { return try await upstream.send(request) }
         if let outcome = plan.outcome {
+            var request = request
+            // It would lead to the same answer again.
+            request.redirects = .never
             return try await FaultyTransport(outcome: outcome).send(request)
         }
         if plan.latency > .zero {

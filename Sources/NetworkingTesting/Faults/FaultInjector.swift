@@ -125,7 +125,7 @@ public final class FaultInjector: Sendable {
 
     /// What happens to the next request; nil when that is nothing.
     func next(for request: HTTPRequestData) -> FaultPlan? {
-        guard isMeant(request) else { return nil }
+        guard request.allowsFaults, isMeant(request) else { return nil }
         let number: Int? = state.withLock { state in
             guard state.isEnabled else { return nil }
             state.count += 1

@@ -59,6 +59,16 @@ struct FaultInjectedTests {
         #expect(response.headerFields[.retryAfter] == "3")
     }
 
+    @Test func redirectIsFollowedByTheStackAlone() async throws {
+        let faults = FaultInjector(script: [.status(.found, headerFields: [.location: "/elsewhere"])])
+        let transport = MockTransport { _ in .ok() }
+        let moved = FaultInjector(script: [.status(.found, headerFields: [.location: "/elsewhere"])])
+
+        #expect(try await transport.faultInjected(by: moved).data(.lawful).status == .found)
+        #expect(try await transport.faultInjected(by: faults).redirected().data(.lawful).status == .ok)
+        #expect(transport.requests.map(\.path) == ["/elsewhere"])
+    }
+
     @Test func firstOfTheListTakesThePlaceAndNothingWaitsForIt() async throws {
         let faults = FaultInjector(
             seed: 1,

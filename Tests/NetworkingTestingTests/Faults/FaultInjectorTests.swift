@@ -127,6 +127,17 @@ struct FaultInjectorTests {
         #expect(faults.injected.map(\.number) == [1, 2])
     }
 
+    @Test func requestMayBeSpared() async throws {
+        let faults = FaultInjector(script: [.status(.badGateway)])
+        let network = MockTransport { _ in .ok() }.faultInjected(by: faults)
+        var spared = HTTPRequestData.lawful
+        spared.allowsFaults = false
+
+        #expect(try await network.data(spared).status == .ok)
+        #expect(try await network.data(.lawful).status == .badGateway)
+        #expect(faults.requestCount == 1)
+    }
+
     @Test func cancelledCallerTakesNoNumber() async {
         let faults = FaultInjector(script: [.status(.badGateway)])
         let network = MockTransport { _ in .ok() }.faultInjected(by: faults).modified(GivingUp())
