@@ -108,7 +108,8 @@ struct TestingGuide {
         transport.on(.get, "/news", .events("data: one\n\n", .wait(for: gate), "data: two\n\n"))
 
         var texts: [String] = []
-        for try await event in transport.events(HTTPRequestData(authority: "api.example.com", path: "/news")) {
+        let request = HTTPRequestData(authority: "api.example.com", path: "/news")
+        for try await event in try await transport.events(request) {
             texts.append(event.data)
             gate.open()
             if texts.count == 2 { break }
@@ -151,7 +152,7 @@ struct TestingGuide {
     @Test func logsNoSecret() async throws {
         let (log, events) = (LogRecorder(), EventRecorder())
         let network = MockTransport { _ in .ok() }
-            .logged(using: log.logger(.trace), detail: .body())
+            .logged(using: log.logger(), detail: .body())
             .observed(by: events)
             .server(headerField: .authorization, "Bearer secret-token")
             .server(authority: "api.example.com")
