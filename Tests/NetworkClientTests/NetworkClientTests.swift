@@ -1,3 +1,4 @@
+import Foundation
 import NetworkClient
 import Networking
 import NetworkingTesting
