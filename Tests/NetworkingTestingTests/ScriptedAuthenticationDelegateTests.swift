@@ -37,20 +37,6 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(delegate.active == 0)
     }
 
-    @Test func countsWhileItIsAsked() async throws {
-        let delegate = ScriptedAuthenticationDelegate<Session> { session, _, _ in session }
-        async let refreshes: Void = {
-            for _ in 0..<2_000 {
-                _ = try await delegate.refresh(old, after: nil, over: MockTransport())
-            }
-        }()
-        while delegate.refreshes < 2_000 {
-            #expect(delegate.authorizations == 0)
-            await Task.yield()
-        }
-        try await refreshes
-    }
-
     @Test func scriptThatIsUsedUpSaysWhatToAdd() async throws {
         let delegate = ScriptedAuthenticationDelegate<Session>()
 
