@@ -7,7 +7,7 @@ import Synchronization
 /// ```swift
 /// let journal = Journal()
 /// let network = MockTransport { request in
-///     journal.note("sent \(request.path)")
+///     journal.note("sent \(request.path ?? "")")
 ///     return .ok()
 /// }
 /// // …

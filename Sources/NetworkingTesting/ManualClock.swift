@@ -92,7 +92,6 @@ public final class ManualClock: Clock {
     ///   do.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
-        if let effects = state.withLock({ $0.runOn(to: deadline.offset) }) { return effects.perform() }
         let wait = Suspension<Void>()
         let id = add(at: deadline.offset, isAlarm: false) { wait.resume() }
         try await wait.value { self.cancelAlarm(id) }
@@ -123,10 +122,26 @@ public final class ManualClock: Clock {
 
     /// Moves time on to a date, and ends the waits that are over by then, earliest first.
     ///
+    /// A `Date` is exact to a fraction of a microsecond, so it is taken to the microsecond, and one that is less than that
+    /// before ``date`` is now.
+    ///
     /// - Parameter date: The date.
     /// - Precondition: `date` is not before ``date``: time does not go back.
     public func advance(to date: Date) {
-        advance(by: .seconds(date.timeIntervalSince(self.date)))
+        let moment = Duration.microseconds((date.timeIntervalSince(start) * 1_000_000).rounded())
+        let (now, effects) = state.withLock { state -> (Duration, Effects?) in
+            guard moment > state.now - .microseconds(1) else { return (state.now, nil) }
+            return (state.now, state.advance(to: max(moment, state.now)))
+        }
+        guard let effects else {
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            preconditionFailure(
+                "date must not be before the clock's: \(date.formatted(format)) is \(now - moment) before "
+                    + "\(self.date.formatted(format)), where the clock stands, and time does not go back. For an earlier "
+                    + "date make a clock that begins there: ManualClock(start:)"
+            )
+        }
+        effects.perform()
     }
 
     /// Moves time on to the end of the next wait; does nothing when nobody waits.
@@ -213,6 +228,8 @@ extension ManualClock {
             _ wake: @escaping @Sendable () -> Void
         ) -> (UInt64, Effects) {
             lastID += 1
+            // Under the lock under which a run begins: it wakes who sleeps by then, and who comes later is seen here.
+            if !isAlarm, runs > 0 { return (lastID, runOn(to: deadline) + [wake]) }
             guard deadline > now else { return (lastID, [wake]) }
             let index = sleepers.firstIndex { $0.deadline > deadline } ?? sleepers.count
             sleepers.insert(Sleeper(id: lastID, deadline: deadline, isAlarm: isAlarm, wake: wake), at: index)
@@ -250,12 +267,11 @@ extension ManualClock {
         /// Begins to run, and answers whom to wake: all that sleep.
         mutating func beginRun() -> Effects {
             runs += 1
-            return sleepers.last { !$0.isAlarm }.flatMap { runOn(to: $0.deadline) } ?? []
+            return sleepers.last { !$0.isAlarm }.map { runOn(to: $0.deadline) } ?? []
         }
 
-        /// Moves time on for a sleep during a run, and answers whom to wake; nil when nothing runs.
-        mutating func runOn(to moment: Duration) -> Effects? {
-            guard runs > 0 else { return nil }
+        /// Moves time on for a sleep during a run, and answers whom to wake.
+        private mutating func runOn(to moment: Duration) -> Effects {
             now = max(now, moment)
             // A timeout may be set a moment after the work that it limits has begun: to ring it here would be luck.
             let due = sleepers.filter { !$0.isAlarm && $0.deadline <= now }

@@ -93,7 +93,7 @@ public final class RequestRecorder: Sendable {
     ///
     /// - Parameter count: How many, since the recorder was made.
     /// - Throws: `CancellationError` when the caller is cancelled.
-    public func waitForRequests(_ count: Int) async throws {
+    public func waitForRequests(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.watch(for: count, wait) }
         try await wait.value { self.state.withLock { $0.removeWatcher(id) } }

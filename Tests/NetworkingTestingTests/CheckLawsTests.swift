@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// For each law a modifier that breaks that one and no other.
-@Suite(.timeLimit(.minutes(5)), .impatient)
+@Suite(.timeLimit(.minutes(5)))
 struct CheckLawsTests {
     @Test func modifierThatKeepsThemPasses() async throws {
         try await checkLaws(of: Passing())
@@ -20,6 +20,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "A request that is answered with 200 fails with Refusal.",
+            "The law could not be looked at: the request fails with Refusal.",
             "After a request that was cancelled and one that failed the next fails, which is answered.",
             "One of several callers at the same time fails."
         ) { request, upstream in
@@ -84,13 +85,6 @@ struct CheckLawsTests {
             } catch is CancellationError {
                 return try await upstream.send(request)
             }
-        },
-        Breaking(
-            "A cancelled caller does not cancel the upstream.",
-            "A caller that was cancelled before it began still sends."
-        ) { request, upstream in
-            let work = Task { try await upstream.send(request) }
-            return try await work.value
         },
         Breaking("The sink gets 3 bytes of a body of 12.") { request, upstream in
             var response = try await upstream.send(request)
@@ -228,6 +222,25 @@ struct CheckLawsTests {
         #expect(violations?.sentences == modifier.sentences)
     }
 
+    @Test(.patience(.seconds(1)))
+    func upstreamThatIsNotCancelledIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws(
+                of: Breaking("nothing") { request, upstream in
+                    let work = Task { try await upstream.send(request) }
+                    return try await work.value
+                }
+            )
+        }
+
+        #expect(
+            violations?.sentences == [
+                "A cancelled caller does not cancel the upstream.",
+                "A caller that was cancelled before it began still sends.",
+            ]
+        )
+    }
+
     /// What a broken law looks like in a test that fails.
     @Test func violationSaysWhichLawWhatWasSeenAndWhatToDo() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
@@ -245,6 +258,62 @@ struct CheckLawsTests {
             try await checkLaws(of: Hiding(), except: [.oneSend: "something else"])
         }
         #expect(violations?.violations.map(\.law) == [.principal])
+        #expect(violations?.exceptions == [.oneSend: "something else"])
+        #expect(
+            violations?.description.split(separator: "\n").last == "Not looked at: oneSend, because something else."
+        )
+    }
+
+    /// It hears of nothing upstream, so nothing of what it does not pass on is broken.
+    @Test func modifierThatAnswersByItselfBreaksNoMoreThanItSays() async throws {
+        try await checkLaws(except: [.oneSend: "it answers by itself"]) { upstream in
+            AnyNetworkingComponent(upstream.mocked(where: { _ in true }, with: .text("hello")))
+        }
+    }
+
+    @Test(.patience(.milliseconds(100)))
+    func requestThatNeverEndsIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stuck()) }
+
+        let sentence = "The request never ends, though nothing holds it up."
+        #expect(
+            violations?.violations.map { "\($0.law): \($0.sentence)" } == [
+                "oneSend: \(sentence)",
+                "ownResponse: \(sentence)",
+                "oneResolve: \(sentence)",
+                "errors: \(sentence)",
+                "cancellation: \(sentence)",
+                "cancelledBefore: \(sentence)",
+                "sinks: \(sentence)",
+                "failedSinks: \(sentence)",
+                "retention: \(sentence)",
+                "nextRequest: \(sentence)",
+                "concurrency: One of several callers at the same time waits for ever.",
+            ]
+        )
+    }
+
+    @Test func checkThatIsCancelledEndsAtOnce() async throws {
+        let (arrival, end) = (Suspension<Void>(), Suspension<Void>())
+        let check = Task {
+            try await checkLaws(
+                of: Breaking("nothing") { _, _ in
+                    arrival.resume()
+                    do {
+                        try await Suspension<Void>().value()
+                    } catch {
+                        end.resume()
+                    }
+                    // It stays there even so.
+                    return try await Stuck.wait()
+                }
+            )
+        }
+        try await arrival.value()
+        check.cancel()
+
+        await #expect(throws: CancellationError.self) { try await check.value }
+        try await end.value()
     }
 
     static let keeping: [(law: Law, sentence: String, make: @Sendable () -> any NetworkingModifier)] = [
@@ -261,7 +330,7 @@ struct CheckLawsTests {
         ),
     ]
 
-    @Test(arguments: keeping.indices)
+    @Test(.patience(.seconds(1)), arguments: keeping.indices)
     func brokenStateIsNamed(index: Int) async throws {
         let (law, sentence, make) = Self.keeping[index]
         let violations = await #expect(throws: LawViolations.self) {
@@ -272,13 +341,15 @@ struct CheckLawsTests {
         #expect(violation.sentence == sentence)
     }
 
-    @Test func callerThatNeverComesBackIsNamed() async {
+    @Test(.patience(.seconds(1)))
+    func callerThatNeverComesBackIsNamed() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stubborn()) }
 
         #expect(violations?.sentences == ["A cancelled caller does not come back, even though the upstream has."])
     }
 
-    @Test func upstreamThatIsKeptIsNamed() async {
+    @Test(.patience(.seconds(1)))
+    func upstreamThatIsKeptIsNamed() async {
         let kept = Mutex<[AnyNetworkingComponent]>([])
         let violations = await #expect(throws: LawViolations.self) {
             try await checkLaws { upstream in
@@ -387,6 +458,11 @@ extension CheckLawsTests {
             }
         ),
         (
+            .sinks,
+            "The law could not be looked at: the request fails with Refusal; give one that is answered.",
+            { AnyNetworkingComponent(Bare { _ in throw Refusal() }) }
+        ),
+        (
             .sinks, "The sink gets 0 bytes of a body of 5, or other ones.",
             { AnyNetworkingComponent(Bare { HTTPResponseData(request: $0, data: Data("hello".utf8)) }) }
         ),
@@ -410,6 +486,42 @@ extension CheckLawsTests {
 
         let violation = try #require(violations?.violations.first { $0.law == law })
         #expect(violation.sentence == sentence)
+    }
+
+    @Test(.patience(.milliseconds(100)))
+    func componentThatNeverAnswersIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws(of: Bare { _ in try await Stuck.wait() })
+        }
+
+        let sentence = "The request never ends, though nothing holds it up."
+        #expect(
+            violations?.violations.map { "\($0.law): \($0.sentence)" } == [
+                "ownResponse: \(sentence)",
+                "cancellation: A cancelled caller does not come back.",
+                "cancelledBefore: \(sentence)",
+                "sinks: \(sentence)",
+                "nextRequest: After a request that was cancelled the next waits for ever.",
+            ]
+        )
+    }
+
+    @Test(.patience(.seconds(1)))
+    func componentThatDoesNotHearOfACancellationIsNamed() async {
+        let component = Bare { request in
+            for _ in 0..<20 {
+                await Task.yield()
+            }
+            // As one that waits for a server, and goes on with it.
+            guard !Task.isCancelled else { return try await Stuck.wait() }
+            return HTTPResponseData(request: request)
+        }
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws(of: component, except: [.sinks: "it is bare", .cancelledBefore: "it is deaf"])
+        }
+
+        #expect(violations?.violations.map(\.law) == [.cancellation])
+        #expect(violations?.sentences == ["A cancelled caller does not come back."])
     }
 
     @Test func componentThatIsStuckAfterACancellationIsNamed() async throws {
@@ -475,10 +587,20 @@ private struct Stubborn: NetworkingModifier {
         do {
             return try await upstream.send(request)
         } catch is CancellationError where Task.isCancelled {
-            // Nobody's cancellation reaches a task of its own.
-            try? await Task.detached { try await Suspension<Void>().value() }.value
-            throw CancellationError()
+            return try await Stuck.wait()
         }
+    }
+}
+
+/// Never comes back, whatever happens.
+private struct Stuck: NetworkingModifier {
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await Self.wait()
+    }
+
+    static func wait() async throws -> HTTPResponseData {
+        // Nobody's cancellation reaches a task of its own.
+        try await Task.detached { try await Suspension<HTTPResponseData>().value() }.value
     }
 }
 
@@ -606,21 +728,21 @@ private struct Forgetful: NetworkingComponent {
 
 // MARK: - Patience
 
-/// Gives broken laws little time to turn out kept after all.
-private struct Impatience: SuiteTrait, TestTrait, TestScoping {
-    let isRecursive = true
+/// Gives broken laws less time to turn out kept after all, where a test waits for that to run out; the others do not need to.
+private struct Patience: TestTrait, TestScoping {
+    let duration: Duration
 
     func provideScope(
         for test: Test,
         testCase: Test.Case?,
         performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        try await LawCheck.$patience.withValue(.milliseconds(200)) { try await function() }
+        try await LawCheck.$patience.withValue(duration) { try await function() }
     }
 }
 
-extension Trait where Self == Impatience {
-    fileprivate static var impatient: Impatience {
-        Impatience()
+extension Trait where Self == Patience {
+    fileprivate static func patience(_ duration: Duration) -> Patience {
+        Patience(duration: duration)
     }
 }

@@ -188,7 +188,38 @@ struct ManualClockTests {
 
         try await call.value
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_090))
-        await #expect(processExitsWith: .failure) { ManualClock().advance(to: .distantPast) }
+        // What was written down as it stood there before is now, and so is what a `Date` cannot tell from it.
+        clock.advance(to: clock.date)
+        await #expect(processExitsWith: .success) {
+            let clock = ManualClock()
+            clock.advance(to: clock.date.addingTimeInterval(-0.000_000_3))
+            precondition(clock.now.offset == .zero)
+        }
+    }
+
+    /// Sums and differences of a `Date` are a fraction of a microsecond off.
+    @Test func dateIsTakenToTheMicrosecond() async throws {
+        let call = Task { try await sleep(.milliseconds(1_100)) }
+        try await clock.waitForSleepers()
+
+        clock.advance(to: Date(timeIntervalSince1970: 1_700_000_001.1))
+
+        try await call.value
+        #expect(clock.now.offset == .milliseconds(1_100))
+    }
+
+    @Test func dateDoesNotGoBack() async throws {
+        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            ManualClock().advance(to: Date(timeIntervalSince1970: 1_699_999_998.5))
+        }
+
+        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
+        #expect(
+            message.contains(
+                "date must not be before the clock's: 2023-11-14T22:13:18.500Z is 1.5 seconds before "
+                    + "2023-11-14T22:13:20.000Z, where the clock stands, and time does not go back."
+            )
+        )
     }
 
     @Test func saysWhoWaitsAndUntilWhen() async throws {
@@ -244,6 +275,15 @@ struct ManualClockTests {
         #expect(clock.now.offset == .seconds(4))
         clock.advance(by: .seconds(1))
         try await after.value
+    }
+
+    /// Whether a sleep begins before or after a run is a matter of luck; it ends in either case.
+    @Test func sleepThatBeginsAsARunDoesEnds() async throws {
+        for _ in 0..<2_000 {
+            let clock = ManualClock()
+            let call = Task.detached { try await clock.sleep(until: ManualClock.Instant(offset: .seconds(5))) }
+            try await clock.run { try await call.value }
+        }
     }
 
     @Test func cancelledSleepDuringARunMovesNothing() async throws {

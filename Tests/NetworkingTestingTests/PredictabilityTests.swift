@@ -28,6 +28,20 @@ struct PredictabilityTests {
         }
     }
 
+    @Test func taskThatOutlivesItsScopeCountsOn() async throws {
+        let gate = Suspension<Void>()
+        let task = await withIncrementingIDs {
+            #expect("\(HTTPRequestData().id)" == "000001")
+            return Task {
+                try await gate.value()
+                return "\(HTTPRequestData().id)"
+            }
+        }
+        gate.resume()
+
+        #expect(try await task.value == "000002")
+    }
+
     @Test func scopesDoNotKnowOfEachOther() async {
         await withTaskGroup { group in
             for _ in 0..<64 {

@@ -78,7 +78,7 @@ struct RequestRecorderTests {
         .recorded(by: recorder)
         let call = Task { try await network.data(.lawful) }
 
-        try await recorder.waitForRequests(1)
+        try await recorder.waitForRequests()
         #expect(recorder.active == 1)
         #expect(recorder.results.isEmpty)
         call.cancel()

@@ -4,14 +4,15 @@ import Synchronization
 package final class RequestNumbering: Sendable {
     @TaskLocal private static var current: RequestNumbering?
 
-    // Process-wide, and no more than a hint: as long as no scope is open nobody looks for one, which would cost a request 20 times this.
-    private static let scopes = Atomic(0)
+    // Process-wide, and no more than a hint: until the first scope nobody looks for one, which would cost a request 20 times this.
+    // It is not taken back, since a task may outlive the scope that it is in.
+    private static let isUsed = Atomic(false)
 
     private let last = Atomic<UInt64>(0)
 
     /// The next number of the scope; nil outside of any.
     static var next: UInt64? {
-        guard scopes.load(ordering: .relaxed) > 0 else { return nil }
+        guard isUsed.load(ordering: .relaxed) else { return nil }
         return current?.last.add(1, ordering: .relaxed).newValue
     }
 
@@ -20,8 +21,7 @@ package final class RequestNumbering: Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
-        scopes.add(1, ordering: .relaxed)
-        defer { scopes.subtract(1, ordering: .relaxed) }
+        isUsed.store(true, ordering: .relaxed)
         return try await $current.withValue(RequestNumbering()) {
             _ = isolation
             return try await operation()

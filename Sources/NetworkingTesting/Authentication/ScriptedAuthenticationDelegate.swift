@@ -73,7 +73,9 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
 
     /// How often it was asked for credentials where there were none.
     public var authorizations: Int {
-        calls.count - refreshes
+        calls.count { call in
+            if case .authorize = call { true } else { false }
+        }
     }
 
     /// How often it was asked to renew credentials.

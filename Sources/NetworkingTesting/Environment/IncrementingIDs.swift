@@ -13,8 +13,8 @@ import Networking
 /// }
 /// ```
 ///
-/// It holds for the operation and the tasks that it starts, detached ones not among them. Two of them may run at once and
-/// know nothing of each other; so the same label may be in use outside.
+/// It holds for the operation and the tasks that it starts, detached ones not among them, also for as long as such a task
+/// outlives it. Two of them may run at once and know nothing of each other; so the same label may be in use outside.
 ///
 /// - Parameters:
 ///   - isolation: The caller's isolation; leave it to the compiler.

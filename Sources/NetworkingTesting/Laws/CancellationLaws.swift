@@ -5,20 +5,15 @@ extension LawCheck {
     func cancelsUpstream() async throws {
         let held = HeldProbe()
         let call = LawCall(request, over: stack(around: held))
-        // A modifier that never sends would leave the check waiting: its own end counts as an arrival.
-        let end = Task {
-            _ = await call.result
-            held.arrival.resume()
-        }
-        defer { end.cancel() }
-        try await held.arrival.value()
+        defer { held.letGo(with: request) }
+        guard try await held.holds(call) else { return try await passesForeignCancellationOn() }
         call.cancel()
         if await !call.ends() {
             held.letGo(with: request)
             try require(await call.ends(), "A cancelled caller does not come back, even though the upstream has.")
             throw BrokenLaw("A cancelled caller does not cancel the upstream.")
         }
-        guard case .failure(let error) = await call.result else {
+        guard case .failure(let error) = try await call.finished() else {
             throw BrokenLaw("A cancelled caller gets a response.")
         }
         try require(
@@ -35,16 +30,13 @@ extension LawCheck {
 
     /// A part further in may give up by itself: its caller hears that, and not of a failure.
     private func passesForeignCancellationOn() async throws {
-        do {
-            _ = try await stack(around: Probe { _ in throw CancellationError() }).send(request)
-            throw BrokenLaw("A CancellationError of the upstream is swallowed.")
-        } catch let broken as BrokenLaw {
-            throw broken
-        } catch {
-            try require(
-                error is CancellationError,
-                "A CancellationError of the upstream becomes \(type(of: error))."
-            )
+        let probe = Probe { _ in throw CancellationError() }
+        switch try await result(of: request, around: probe) {
+        case .failure(is CancellationError): break
+        case _ where probe.count == 0: break
+        case .failure(let error):
+            throw BrokenLaw("A CancellationError of the upstream becomes \(type(of: error)).")
+        case .success: throw BrokenLaw("A CancellationError of the upstream is swallowed.")
         }
     }
 
@@ -56,7 +48,7 @@ extension LawCheck {
             sent.increase()
             return HTTPResponseData(request: request)
         }
-        let result = await LawCall(request, over: stack(around: probe).modified(Cancelling())).result
+        let result = try await LawCall(request, over: stack(around: probe).modified(Cancelling())).finished()
         try require(sent.value == 0, "A caller that was cancelled before it began still sends.")
         guard case .failure(let error) = result, error is CancellationError else {
             throw BrokenLaw("A caller that was cancelled before it began does not get CancellationError.")
@@ -74,8 +66,6 @@ struct Cancelling: NetworkingModifier {
 
 /// Keeps requests until they are cancelled or let go.
 final class HeldProbe: NetworkingComponent {
-    /// Ends when the first has arrived.
-    let arrival = Suspension<Void>()
     private let cancelled = Counter()
     private let held = Mutex<[Suspension<HTTPResponseData>]>([])
 
@@ -89,6 +79,17 @@ final class HeldProbe: NetworkingComponent {
         cancelled.value
     }
 
+    /// Whether a call comes to wait here; false for one that ends by itself, which no cancellation can reach.
+    ///
+    /// - Throws: ``BrokenLaw`` when it does neither; it is cancelled then.
+    func holds(_ call: LawCall) async throws -> Bool {
+        guard await call.ends(or: { count > 0 }) else {
+            call.cancel()
+            throw BrokenLaw.neverEnds
+        }
+        return !call.isOver
+    }
+
     func letGo(with request: HTTPRequestData) {
         for wait in held.withLock({ $0 }) {
             wait.resume(with: .success(HTTPResponseData(request: request)))
@@ -98,7 +99,6 @@ final class HeldProbe: NetworkingComponent {
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let wait = Suspension<HTTPResponseData>()
         held.withLock { $0.append(wait) }
-        arrival.resume()
         return try await wait.value { self.cancelled.increase() }
     }
 }

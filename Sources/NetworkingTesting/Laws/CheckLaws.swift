@@ -9,7 +9,8 @@ public import Networking
 /// ```
 ///
 /// It wraps transports that answer, fail, wait and break off in the modifier; ``Law`` lists what it looks at. Waits of the
-/// modifier take no time: its clock is ``Networking/NetworkClock/immediate()``.
+/// modifier take no time: its clock is ``Networking/NetworkClock/immediate()``. A request that takes more than 2 seconds all
+/// the same counts as one that never ends.
 ///
 /// What a modifier does on purpose is said with the reason why:
 ///
@@ -20,8 +21,9 @@ public import Networking
 /// - Parameters:
 ///   - modifier: The modifier, as it is made for one stack.
 ///   - request: What to send. It needs an authority, and must be one that the modifier acts on.
-///   - exceptions: The laws not to look at, and why.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
+///   the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     of modifier: some NetworkingModifier,
     sending request: HTTPRequestData = .lawful,
@@ -42,9 +44,10 @@ public func checkLaws(
 ///
 /// - Parameters:
 ///   - request: What to send. It needs an authority.
-///   - exceptions: The laws not to look at, and why.
+///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
 ///   - wrap: Makes the stack around a transport; called anew for each law, so that no law sees what another left behind.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
+///   the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     sending request: HTTPRequestData = .lawful,
     except exceptions: [Law: String] = [:],
@@ -63,7 +66,8 @@ public func checkLaws(
 /// ```
 ///
 /// The request is sent a few dozen times, and each time the answer has to have the same bytes. Whether a transport also speaks HTTP as it
-/// should is a matter of `checkConformance`.
+/// should is a matter of `checkConformance`. A request that takes more than 10 seconds counts as one that never ends, and a
+/// caller that comes back more than 2 seconds after it was cancelled as one that does not.
 ///
 /// These laws are looked at: ``Law/ownResponse``, ``Law/pureResolve``, ``Law/cancellation``, ``Law/cancelledBefore``,
 /// ``Law/sinks`` and ``Law/nextRequest``. The others need a look at what lies upstream.
@@ -71,8 +75,9 @@ public func checkLaws(
 /// - Parameters:
 ///   - component: The component.
 ///   - request: What to send.
-///   - exceptions: The laws not to look at, and why.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do.
+///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
+///   the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     of component: some NetworkingComponent,
     sending request: HTTPRequestData = .lawful,
@@ -96,9 +101,11 @@ private func findViolations(
         } catch let broken as BrokenLaw {
             violations.append(LawViolations.Violation(law: law, sentence: broken.sentence))
         }
+        // What is seen of requests that were cancelled with the check says nothing of the law.
+        try Task.checkCancellation()
     }
     if !violations.isEmpty {
-        throw LawViolations(violations: violations)
+        throw LawViolations(violations: violations, exceptions: exceptions)
     }
 }
 
@@ -119,15 +126,20 @@ public struct LawViolations: Error, CustomStringConvertible {
 
     /// What is broken, in the order of ``Law``.
     public let violations: [Violation]
+    /// The laws that were not to be looked at, and why.
+    public let exceptions: [Law: String]
 
     /// What was seen that must not be, a sentence each.
     public var sentences: [String] {
         violations.map(\.sentence)
     }
 
-    /// The violations, one a line.
+    /// The violations and then the exceptions, one a line.
     public var description: String {
-        violations.map(\.description).joined(separator: "\n")
+        let excepted = Law.allCases.compactMap { law in
+            exceptions[law].map { "Not looked at: \(law.rawValue), because \($0)." }
+        }
+        return (violations.map(\.description) + excepted).joined(separator: "\n")
     }
 }
 
@@ -145,6 +157,10 @@ struct BrokenLaw: Error {
     init(_ sentence: String) {
         self.sentence = sentence
     }
+}
+
+extension BrokenLaw {
+    static let neverEnds = BrokenLaw("The request never ends, though nothing holds it up.")
 }
 
 func require(_ condition: Bool, _ sentence: @autoclosure () -> String) throws {

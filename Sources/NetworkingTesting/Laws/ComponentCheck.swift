@@ -14,6 +14,11 @@ struct ComponentCheck {
     let request: HTTPRequestData
     let component: AnyNetworkingComponent
 
+    /// How long an answer may take: there may be a network on the way, or a server.
+    private var patience: Duration {
+        LawCheck.patience * 5
+    }
+
     func check(_ law: Law) async throws {
         switch law {
         case .pureResolve: try component.requirePureResolve(of: request)
@@ -32,8 +37,13 @@ struct ComponentCheck {
                 let own = request.relabelled
                 return (request: own, call: LawCall(own, over: component))
             }
+        defer {
+            for (_, call) in calls {
+                call.cancel()
+            }
+        }
         for (request, call) in calls {
-            switch await call.result {
+            switch try await call.finished(within: patience) {
             case .failure(let error):
                 throw BrokenLaw("The request fails with \(type(of: error)); give one that is answered.")
             case .success(let response):
@@ -45,7 +55,7 @@ struct ComponentCheck {
         }
     }
 
-    /// Cancels early and later: a call is answered all the same, or gets `CancellationError`.
+    /// Cancels early and later: a call ends at once, answered all the same or with `CancellationError`.
     private func endsWithItself() async throws {
         for turns in 0..<12 {
             let call = LawCall(request, over: component)
@@ -53,7 +63,8 @@ struct ComponentCheck {
                 await Task.yield()
             }
             call.cancel()
-            guard case .failure(let error) = await call.result else { continue }
+            try require(await call.ends(), "A cancelled caller does not come back.")
+            guard case .failure(let error) = try await call.finished() else { continue }
             try require(
                 error is CancellationError,
                 "A cancelled caller gets \(type(of: error)), not CancellationError itself."
@@ -62,16 +73,24 @@ struct ComponentCheck {
     }
 
     private func sendsNothingWhenCancelled() async throws {
-        let result = await LawCall(request, over: component.modified(Cancelling())).result
+        let result = try await LawCall(request, over: component.modified(Cancelling())).finished(within: patience)
         guard case .failure(let error) = result, error is CancellationError else {
             throw BrokenLaw("A caller that was cancelled before it began does not get CancellationError.")
         }
     }
 
     private func fillsSinks() async throws {
-        guard let plain = try? await component.send(request) else { return }
+        let plain: HTTPResponseData
+        switch try await LawCall(request, over: component).finished(within: patience) {
+        case .success(let success): plain = success
+        case .failure(let error):
+            throw BrokenLaw(
+                "The law could not be looked at: the request fails with \(type(of: error)); give one that is answered."
+            )
+        }
         let sink = CollectingSink { _ in .take }
-        guard let response = try? await component.send(request.filling(sink)) else {
+        let filling = LawCall(request.filling(sink), over: component)
+        guard case .success(let response) = try await filling.finished(within: patience) else {
             throw BrokenLaw("A request with a sink fails, and one without does not.")
         }
         try require(
@@ -88,8 +107,14 @@ struct ComponentCheck {
     private func goesOn() async throws {
         let call = LawCall(request, over: component)
         call.cancel()
-        _ = await call.result
-        guard (try? await component.send(request)) != nil else {
+        // One that does not come back breaks another law; what comes next is a matter of this one.
+        _ = await call.ends()
+        let next = LawCall(request, over: component)
+        guard await next.ends(within: patience) else {
+            next.cancel()
+            throw BrokenLaw("After a request that was cancelled the next waits for ever.")
+        }
+        guard case .success = try await next.finished() else {
             throw BrokenLaw("After a request that was cancelled the next fails, which is answered.")
         }
     }

@@ -4,6 +4,8 @@ import Synchronization
 /// Looks at the laws of what wraps a transport.
 package struct LawCheck {
     /// How long what is prompt may take on a busy machine; only a law that is broken is ever given so much.
+    ///
+    /// The documentation of `checkLaws` and of ``Law/cancellation`` names it.
     @TaskLocal package static var patience = Duration.seconds(2)
 
     let request: HTTPRequestData
@@ -29,6 +31,20 @@ package struct LawCheck {
 
     func stack(around transport: some NetworkingComponent) -> some NetworkingComponent {
         wrap(AnyNetworkingComponent(transport)).environment(\.clock, .immediate())
+    }
+
+    /// Sends a request through the stack around a transport.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - transport: What the stack is made around.
+    /// - Returns: What the request comes to.
+    /// - Throws: ``BrokenLaw`` when it never ends.
+    func result(
+        of request: HTTPRequestData,
+        around transport: some NetworkingComponent
+    ) async throws -> Result<HTTPResponseData, any Error> {
+        try await LawCall(request, over: stack(around: transport)).finished()
     }
 }
 
@@ -85,13 +101,36 @@ struct LawCall: Sendable {
         }
     }
 
-    /// Whether it ends, if nothing holds it up.
-    func ends() async -> Bool {
-        await eventually { end.value > 0 }
+    /// Whether it is over.
+    var isOver: Bool {
+        end.value > 0
     }
 
-    var result: Result<HTTPResponseData, any Error> {
-        get async { await task.result }
+    /// Waits until it ends, as it does if nothing holds it up; it is cancelled with who waits.
+    ///
+    /// - Parameters:
+    ///   - patience: How long that may take, instead of what the check gives.
+    ///   - isEnough: What may come to be instead.
+    /// - Returns: Whether it is over, or something else is enough.
+    func ends(within patience: Duration? = nil, or isEnough: () -> Bool = { false }) async -> Bool {
+        await withTaskCancellationHandler {
+            await eventually(within: patience) { isOver || isEnough() }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// Waits for what it comes to.
+    ///
+    /// - Parameter patience: How long that may take, instead of what the check gives.
+    /// - Returns: What it comes to.
+    /// - Throws: ``BrokenLaw`` when it never ends; it is cancelled then.
+    func finished(within patience: Duration? = nil) async throws -> Result<HTTPResponseData, any Error> {
+        guard await ends(within: patience) else {
+            cancel()
+            throw BrokenLaw.neverEnds
+        }
+        return await task.result
     }
 
     func cancel() {
@@ -101,19 +140,24 @@ struct LawCall: Sendable {
 
 /// Waits until something is so which takes no more than a few turns of the executor where nothing holds it up.
 ///
-/// - Returns: Whether it came to be.
-func eventually(_ condition: () -> Bool) async -> Bool {
+/// - Parameters:
+///   - patience: How long it may take on a busy machine, instead of ``LawCheck/patience``.
+///   - condition: What is to be so.
+/// - Returns: Whether it came to be; a caller that is cancelled hears at once whether it is so by now.
+func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async -> Bool {
+    let patience = patience ?? LawCheck.patience
     var turns = 0
     var limit: ContinuousClock.Instant?
     while !condition() {
+        if Task.isCancelled { return condition() }
         turns += 1
         await Task.yield()
         // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone, since
         // a turn takes long where thousands of tests wait for theirs.
         guard turns >= 50 else { continue }
         let now = ContinuousClock.now
-        guard now < limit ?? .now + LawCheck.patience else { return condition() }
-        limit = limit ?? now + LawCheck.patience
+        guard now < limit ?? now + patience else { return condition() }
+        limit = limit ?? now + patience
     }
     return true
 }

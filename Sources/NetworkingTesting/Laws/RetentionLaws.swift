@@ -9,7 +9,7 @@ import Foundation
 extension LawCheck {
     func letsGo() async throws {
         let stack = stack(around: Probe { HTTPResponseData(request: $0, data: Data("body".utf8)) })
-        let (sink, handler) = await sendAndForget(over: stack)
+        let (sink, handler) = try await sendAndForget(over: stack)
         try require(await eventually { sink.object == nil }, "The sink of a request is kept after the request is over.")
         try require(
             await eventually { handler.object == nil },
@@ -17,22 +17,22 @@ extension LawCheck {
         )
         // It is the stack that must not keep them, so it has to be there until now.
         withExtendedLifetime(stack) {}
-        let upstream = await sendAndForgetStack()
+        let upstream = try await sendAndForgetStack()
         try require(await eventually { upstream.object == nil }, "The upstream is kept after the stack is gone.")
     }
 
-    private func sendAndForget(over stack: some NetworkingComponent) async -> (Weak, Weak) {
+    private func sendAndForget(over stack: some NetworkingComponent) async throws -> (Weak, Weak) {
         let (sink, handler) = (CollectingSink(), Kept())
         var request = request.filling(sink)
         request.progressHandler = { _ in withExtendedLifetime(handler) {} }
-        _ = try? await stack.send(request)
+        _ = try await LawCall(request, over: stack).finished()
         return (Weak(object: sink), Weak(object: handler))
     }
 
-    private func sendAndForgetStack() async -> Weak {
+    private func sendAndForgetStack() async throws -> Weak {
         let upstream = Kept()
         let probe = Probe { request in withExtendedLifetime(upstream) { HTTPResponseData(request: request) } }
-        _ = try? await stack(around: probe).send(request)
+        _ = try await result(of: request, around: probe)
         return Weak(object: upstream)
     }
 }
