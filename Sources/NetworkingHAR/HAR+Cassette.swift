@@ -13,11 +13,13 @@ extension HAR {
     package struct Tape: Sendable, Hashable {
         /// For whom it was made: the users of the recording are counted from 1; nil for nobody.
         package var principal: Int64?
+        /// What the test calls whom it was made for; nil where it names nobody.
+        package var principalName: String?
         /// Whether the body ends where its reader left, and not where the server ended it; nil when it does not.
         package var isPartial: Bool?
 
-        package init(principal: Int64?, isPartial: Bool) {
-            self.principal = principal
+        package init(principal: Int64?, principalName: String?, isPartial: Bool) {
+            (self.principal, self.principalName) = (principal, principalName)
             self.isPartial = isPartial ? true : nil
         }
     }
@@ -36,11 +38,15 @@ extension HAR.Cassette: Codable {
 
 extension HAR.Tape: Codable {
     private enum CodingKeys: String, CodingKey {
-        case principal, isPartial
+        case principal, principalName, isPartial
     }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(principal: container.integer(.principal), isPartial: container.flag(.isPartial) ?? false)
+        self.init(
+            principal: container.integer(.principal),
+            principalName: container.text(.principalName),
+            isPartial: container.flag(.isPartial) ?? false
+        )
     }
 }

@@ -81,44 +81,6 @@ extension Redaction {
             .joined(separator: isPretty ? "\n" : " ")
     }
 
-    /// Server-sent events, each with its data, which is often JSON.
-    private func events(_ text: String, isPretty: Bool) -> String {
-        var lines: [String] = []
-        var data: [String] = []
-        // Where the data of an event began among its other fields.
-        var place = 0
-        func flush() {
-            guard !data.isEmpty else { return }
-            lines.insert("data: \(eventData(data.joined(separator: "\n")))", at: place)
-            data = []
-        }
-        for line in text.replacing("\r\n", with: "\n").utf8
-            .split(
-                omittingEmptySubsequences: false,
-                whereSeparator: { $0 == 10 || $0 == 13 }
-            )
-        {
-            let line = String(Substring(line))
-            guard line.hasPrefix("data:") else {
-                // Only an empty line ends an event: data may go on after another field.
-                if line.isEmpty { flush() } else { lines.append(Self.escapedLine(line)) }
-                continue
-            }
-            if data.isEmpty { place = lines.count }
-            data.append(String(line.dropFirst(line.hasPrefix("data: ") ? 6 : 5)))
-        }
-        flush()
-        return lines.joined(separator: isPretty ? "\n    " : " ")
-    }
-
-    private func eventData(_ text: String) -> String {
-        if let json = json(text, isPretty: false) { return json }
-        let first = text.utf8.first { $0 != 32 && $0 != 9 && $0 != 10 }
-        // The beginning of a document whose end did not come, perhaps.
-        guard first != UInt8(ascii: "{"), first != UInt8(ascii: "[") else { return "\(text.utf8.count) bytes" }
-        return Self.escapedLine(text)
-    }
-
     // MARK: Text
 
     private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
@@ -220,7 +182,7 @@ extension Redaction {
             case .jsonLines: sendableLines(data, type)
             case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
             case .multipart: hasHiddenPart(data, type) ? nil : data
-            case .events: hasHiddenEvent(data, type) ? nil : data
+            case .events: sendableEvents(data, type)
             // What was not said to be JSON may be.
             case .bytes, .text: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
             }
@@ -231,10 +193,6 @@ extension Redaction {
     private func hiddenJSON(_ text: String) -> Data? {
         let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField)
         return json?.hasHidden == true ? json.map { Data($0.text.utf8) } : nil
-    }
-
-    private func hasHiddenEvent(_ data: Data, _ type: BodyType) -> Bool {
-        type.text(of: data).map { events($0, isPretty: false).contains(Self.placeholder) } ?? true
     }
 
     private func sendableJSON(_ text: String, _ data: Data) -> Data? {

@@ -12,16 +12,16 @@ extension Cassette {
     enum Plan {
         case replay(Int)
         /// It is sent, and recorded in place of an interaction or as a new one.
-        case record(ticket: Int, principal: Int?, replacing: Int?)
+        case record(ticket: Int, user: User?, replacing: Int?)
         case fail(String)
     }
 
     /// Decides about a request, and takes the interaction that is its own.
     func plan(for facts: CassetteFacts, of request: HTTPRequestData, for principal: Principal?) -> Plan {
-        let ordinal = state.withLock { $0.ordinal(of: principal) }
+        let user = user(principal)
         let now = NetworkEnvironment.current.clock.date
         // Outside of the lock: comparisons may be anybody's.
-        let matches = mode == .all ? [] : matches(of: facts, for: ordinal)
+        let matches = mode == .all ? [] : matches(of: facts, for: user)
         let plan = state.withLock { state -> Plan? in
             guard !state.isFinished else {
                 return .fail(
@@ -40,18 +40,19 @@ extension Cassette {
                     let ticket = state.begin("\(facts.request)")
                     // Taken, so that the next like it takes the next.
                     state.uses[index].append(request.id)
-                    return .record(ticket: ticket, principal: ordinal, replacing: index)
+                    return .record(ticket: ticket, user: user, replacing: index)
                 case .warn, .record:
                     state.uses[index].append(request.id)
                     return .replay(index)
                 }
             }
-            guard records else { return nil }
-            return .record(ticket: state.begin("\(facts.request)"), principal: ordinal, replacing: nil)
+            // One that has an answer, though not yet, is not recorded a second time.
+            guard records, !matches.contains(where: { state.uses[$0].isEmpty }) else { return nil }
+            return .record(ticket: state.begin("\(facts.request)"), user: user, replacing: nil)
         }
         if case .replay(let index) = plan { warnOfAge(of: index, at: now) }
         // The search for the nearest takes a while, and nobody else has to wait for that.
-        return plan ?? .fail(reasonForMiss(facts, ordinal, matches))
+        return plan ?? .fail(reasonForMiss(facts, user, matches))
     }
 
     /// Gives an interaction back whose caller was gone before its response came.
@@ -62,8 +63,8 @@ extension Cassette {
     }
 
     /// The interactions that match.
-    private func matches(of facts: CassetteFacts, for ordinal: Int?) -> [Int] {
-        let candidates = tape.index[options.key(of: facts, for: ordinal)] ?? []
+    private func matches(of facts: CassetteFacts, for user: User?) -> [Int] {
+        let candidates = tape.index[options.key(of: facts, for: user)] ?? []
         let comparing = options.matching.filter { $0.key == nil }
         guard !comparing.isEmpty else { return candidates }
         return candidates.filter { index in
@@ -99,7 +100,7 @@ extension Cassette {
     // MARK: Misses
 
     /// Why there is nothing for a request, and the way out.
-    private func reasonForMiss(_ facts: CassetteFacts, _ ordinal: Int?, _ matches: [Int]) -> String {
+    private func reasonForMiss(_ facts: CassetteFacts, _ user: User?, _ matches: [Int]) -> String {
         let state = state.withLock { $0 }
         if let next = matches.first(where: { state.uses[$0].isEmpty }),
             let expected = state.uses.firstIndex(where: \.isEmpty)
@@ -107,14 +108,14 @@ extension Cassette {
             return "\(name) plays in order, and interaction \(next + 1) is not the next: that is \(expected + 1), "
                 + "\(label(of: expected)). Send that first, or turn playsInOrder off."
         }
-        if let last = matches.last, let user = state.uses[last].last {
+        if let last = matches.last, let request = state.uses[last].last {
             let times =
                 matches.count == 1 ? "Interaction \(last + 1) matches" : "Interactions \(numbers(matches)) match"
             return
                 "\(name) has no answer left for this request. \(times), and \(matches.count == 1 ? "was" : "were") replayed before, "
-                + "the last to request \(user). Set allowsRepeats to replay it again, or \(wayOut)"
+                + "the last to request \(request). Set allowsRepeats to replay it again, or \(wayOut)"
         }
-        guard let nearest = nearest(to: facts, ordinal, state) else {
+        guard let nearest = nearest(to: facts, user, state) else {
             return "\(name) has no answer for this request: it is empty. To record, \(wayOut)"
         }
         let use = state.uses[nearest.index].isEmpty ? "" : ", which was replayed before"
@@ -132,7 +133,7 @@ extension Cassette {
     }
 
     /// The interaction that differs least, and in what.
-    private func nearest(to facts: CassetteFacts, _ ordinal: Int?, _ state: State) -> (index: Int, lines: [String])? {
+    private func nearest(to facts: CassetteFacts, _ user: User?, _ state: State) -> (index: Int, lines: [String])? {
         var best: (index: Int, lines: [String], score: Int)?
         for (index, recorded) in tape.facts.enumerated() {
             var lines: [String] = []
@@ -143,8 +144,11 @@ extension Cassette {
                 // Many small differences are one large.
                 score += 2 * matcher.weight * min(differences.count, 4)
             }
-            if tape.interactions[index].principal != ordinal {
-                lines.append("the user: recorded \(user(tape.interactions[index].principal)), now \(user(ordinal))")
+            let recordedUser = tape.interactions[index].user
+            if recordedUser != user {
+                lines.append(
+                    "the user: recorded \(called(recordedUser)), now \(called(user))\(hint(recordedUser, user))"
+                )
                 score += 2
             }
             if score < best?.score ?? .max { best = (index, lines, score) }
@@ -152,7 +156,13 @@ extension Cassette {
         return best.map { ($0.index, $0.lines) }
     }
 
-    private func user(_ ordinal: Int?) -> String {
-        ordinal.map { "user \($0) of the recording" } ?? "nobody"
+    private func called(_ user: User?) -> String {
+        user.map { "\($0)" } ?? "nobody"
+    }
+
+    /// What to do where two users have changed places.
+    private func hint(_ recorded: User?, _ user: User?) -> String {
+        guard case .number = recorded, case .number = user else { return "" }
+        return " (they are counted as they appear: where several begin at once, name them with principalName)"
     }
 }

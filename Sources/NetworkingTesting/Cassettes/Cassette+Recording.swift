@@ -31,15 +31,16 @@ extension Cassette.Options {
     }
 
     private func bytes(of body: RequestBody) async throws -> (Data, String?) {
+        // Why a body is missing is compared: it does not name the limit, which may change.
         if let length = body.length, length > maximumBodyBytes {
-            return (Data(), "not kept: \(length) bytes, more than the limit of \(maximumBodyBytes)")
+            return (Data(), "not kept: \(length) bytes, more than maximumBodyBytes")
         }
         if let data = body.data { return (data, nil) }
         guard body.isReplayable else { return (Data(), "not kept: it can be read only once") }
         do {
             return (try await body.collect(upTo: maximumBodyBytes), nil)
         } catch let failure as RequestBody.Failure where failure.kind == .tooLarge {
-            return (Data(), "not kept: more bytes than the limit of \(maximumBodyBytes)")
+            return (Data(), "not kept: more bytes than maximumBodyBytes")
         }
     }
 
@@ -100,44 +101,76 @@ extension Cassette {
         var interaction = pending.interaction(with: head)
         interaction.response.body = data
         interaction.response.isPartial = isPartial
-        keep(interaction, of: pending, pending.redaction, nil)
+        var problem: String?
+        if isPartial {
+            if let whole = Redaction.wholePart(of: data, contentType: head.headerFields[.contentType]) {
+                interaction.response.body = whole
+            } else {
+                problem = "its reader left in the middle of JSON, and nobody knows what is in half of that"
+            }
+        }
+        guard !interaction.response.body.isEmpty else { return false }
+        keep(interaction, of: pending, pending.redaction, problem)
         return true
     }
 
+    /// Ends a recording, once: who comes while another does it waits, so that the hook is asked once and the end misses nothing.
     private func keep(_ captured: Interaction, of pending: PendingRecording, _ redaction: Redaction, _ problem: String?)
     {
-        var (interaction, problem) = (captured, problem)
-        if problem == nil { options.afterCapture?(&interaction) }
+        pending.once.run {
+            guard state.withLock({ $0.isUnderway(pending) }) else { return }
+            let (recording, problem) = recording(of: captured, pending, redaction, problem)
+            state.withLock { state in
+                // The end has told that it is not on the cassette.
+                guard state.isUnderway(pending) else { return }
+                state.end(pending)
+                if let problem {
+                    state.problems.append(
+                        "\(captured.request.hidden(by: redaction)) was not recorded: \(problem)."
+                    )
+                }
+                guard let recording else { return }
+                if let index = pending.replaced {
+                    state.replacements[index] = recording
+                } else {
+                    state.recordings[pending.ticket] = recording
+                }
+            }
+        }
+    }
+
+    /// What is kept of an interaction, or why nothing is; neither where a hook discards it.
+    private func recording(
+        of captured: Interaction,
+        _ pending: PendingRecording,
+        _ redaction: Redaction,
+        _ problem: String?
+    ) -> (Recording?, problem: String?) {
+        if let problem { return (nil, problem) }
+        var interaction = captured
+        options.afterCapture?(&interaction)
+        if interaction.isDiscarded { return (nil, nil) }
         let hidden = interaction.entry(hiding: redaction)
-        if problem == nil, !interaction.isDiscarded, interaction.response.isUnshown(in: hidden) {
-            problem =
+        if interaction.response.isUnshown(in: hidden) {
+            return (
+                nil,
                 "its body may have what is hidden, and cannot be shown without that. Say what may be shown with the option "
-                + "redaction, or change the body or its Content-Type in afterCapture"
+                    + "redaction, or change the body or its Content-Type in afterCapture"
+            )
         }
-        let shown = interaction.request.hidden(by: redaction)
-        state.withLock { state in
-            state.streams[pending.ticket] = nil
-            // A stream may end while it is kept as far as it has come.
-            guard state.underway.removeValue(forKey: pending.ticket) != nil, !state.isFinished else { return }
-            guard problem == nil, !interaction.isDiscarded else {
-                if let problem { state.problems.append("\(shown) was not recorded: \(problem).") }
-                return
-            }
-            let recording = Recording(entry: hidden, facts: pending.facts)
-            if let index = pending.replaced {
-                state.replacements[index] = recording
-            } else {
-                state.recordings[pending.ticket] = recording
-            }
+        if pending.facts.request.hasHiddenBody, let matcher = options.matching.first(where: \.needsBody) {
+            return (
+                nil,
+                "its request's body may have what is hidden and so is not kept, and the matcher \(matcher) could not tell it from "
+                    + "others. Say what may be shown with the option redaction, or match without the body"
+            )
         }
+        return (Recording(entry: hidden, facts: pending.facts), nil)
     }
 
     /// Ends a recording that came to nothing.
     func abandon(_ pending: PendingRecording, _ request: HTTPRequestData) {
-        state.withLock { state in
-            state.underway[pending.ticket] = nil
-            state.streams[pending.ticket] = nil
-        }
+        state.withLock { $0.end(pending) }
         if let index = pending.replaced { giveBack(index, of: request) }
     }
 }
@@ -152,26 +185,30 @@ extension Cassette.Interaction.Response {
 extension Cassette.Interaction.Request {
     /// The boundary of parts is drawn anew each time: in a recording it is always the same.
     fileprivate mutating func settleBoundary() {
-        guard let type = headerFields[.contentType], type.lowercased().hasPrefix("multipart/"),
-            let boundary = type.boundary, !boundary.isEmpty
+        guard var type = headerFields[.contentType], type.lowercased().hasPrefix("multipart/"),
+            let place = type.rangeOfBoundary
         else { return }
-        headerFields[.contentType] = type.replacing(boundary, with: Self.boundary)
+        let boundary = type[place]
         body.replace(Data("--\(boundary)".utf8), with: Data("--\(Self.boundary)".utf8))
+        type.replaceSubrange(place, with: Self.boundary)
+        headerFields[.contentType] = type
     }
 
     private static let boundary = "cassette-boundary"
 }
 
 extension String {
-    /// The boundary that a media type names.
-    fileprivate var boundary: String? {
-        split(separator: ";").dropFirst()
-            .compactMap { parameter -> String? in
-                let pair = parameter.split(separator: "=", maxSplits: 1)
-                guard pair.count == 2, pair[0].filter({ $0 != " " }).lowercased() == "boundary" else { return nil }
-                return pair[1].filter { $0 != "\"" && $0 != " " }
-            }
-            .first
+    /// Where a media type names its boundary, without the quotes around it.
+    fileprivate var rangeOfBoundary: Range<String.Index>? {
+        for parameter in split(separator: ";").dropFirst() {
+            let pair = parameter.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, pair[0].filter({ $0 != " " }).lowercased() == "boundary" else { continue }
+            let isAround = { (character: Character) in character == "\"" || character == " " }
+            let value = pair[1].drop(while: isAround)
+            guard let last = value.lastIndex(where: { !isAround($0) }) else { return nil }
+            return value.startIndex..<value.index(after: last)
+        }
+        return nil
     }
 }
 

@@ -25,7 +25,7 @@ extension Cassette {
             var spare = Set(old.indices)
             return new.compactMap { recording in
                 guard let entry = entry(of: recording) else { return nil }
-                let candidates = tape.index[options.key(of: recording.facts, for: recording.principal)] ?? []
+                let candidates = tape.index[options.key(of: recording.facts, for: recording.user)] ?? []
                 let same = candidates.first { index in
                     spare.contains(index) && options.matches(tape.facts[index], recording.facts)
                         && Interaction(entry, isForeign: false).adds(nothingTo: tape.interactions[index], options)
@@ -44,8 +44,10 @@ extension Cassette {
     /// What is written of a recording; nil for one that a hook discards.
     private func entry(of recording: Recording) -> HAR.Entry? {
         guard let beforeSave = options.beforeSave else { return recording.entry }
-        var interaction = Interaction(recording.entry, isForeign: false)
-        beforeSave(&interaction)
-        return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
+        return recording.saved.value {
+            var interaction = Interaction(recording.entry, isForeign: false)
+            beforeSave(&interaction)
+            return interaction.isDiscarded ? nil : interaction.entry(hiding: nil)
+        }
     }
 }

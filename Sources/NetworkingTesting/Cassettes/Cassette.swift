@@ -25,10 +25,12 @@ public import Foundation
 /// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are hidden before anything
 /// is kept, while the caller that records gets the real response. Bodies are kept decoded: as text where they are text, else as base64.
 /// Each redirect is an interaction of its own. Failures without a response, and what a caller gave up, are not recorded; but a stream is,
-/// as far as it was read, and so is one that is still open at the end.
+/// as far as it was read, and so is one that is still open at the end: of events, up to the last that is whole. A response that had
+/// arrived when its caller was cancelled is recorded, too.
 ///
 /// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are told apart by the
-/// order in which they first appear, and no id is written. An interaction whose caller is cancelled before it has the response can be
+/// order in which they first appear, and no id is written. Where two of them begin at once that order is a matter of luck: name them with
+/// ``Options/principalName``. An interaction whose caller is cancelled before it has the response can be
 /// replayed again.
 ///
 /// One cassette at a time may write a file, in all processes, for which it holds a file beside it; those that only read do not
@@ -46,6 +48,8 @@ public final class Cassette: Sendable {
     /// The right to write; nil for one that only replays.
     private let lock: CassetteLock?
     let state: Mutex<State>
+    /// Held while it is finished, so that whoever does that too waits until the file is written.
+    private let end = Mutex(())
 
     /// What was in the file; nothing where there was none.
     struct Tape: Sendable {
@@ -79,7 +83,7 @@ public final class Cassette: Sendable {
                     "A cassette is a file, and a URL of the scheme \(url.scheme ?? "none") names none. Use URL(filePath:)."
             )
         }
-        let file = CassetteFile(path: url.path)
+        let file = CassetteFile(linkedFrom: url.path)
         var content = try file.read()
         var lock: CassetteLock?
         if mode.mayWrite(isThere: content != nil, options) {
@@ -156,11 +160,15 @@ public final class Cassette: Sendable {
     /// Saves what was recorded, lets go of the file, and throws what is not as it should be.
     ///
     /// The file is only written when something in it changed. Requests that come later fail; calling it again does nothing, unless the file
-    /// could not be written.
+    /// could not be written. A call that comes while another writes waits for that. Hooks must not call it.
     ///
     /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody asked for, unless
     ///   the options allow or drop them, for responses that could not be recorded, and for calls that are still under way.
     public func finish() throws(CassetteError) {
+        try end.withLock { _ throws(CassetteError) in try finishAlone() }
+    }
+
+    private func finishAlone() throws(CassetteError) {
         // What somebody read until now is on the cassette: whether their leaving has come through yet is a matter of luck.
         for stream in state.withLock({ $0.isFinished ? [] : Array($0.streams.values) }) {
             _ = keepPart(of: stream)
@@ -196,11 +204,13 @@ public final class Cassette: Sendable {
 
     /// Lets go of the file without saving anything, for a test that has failed: half a recording would be taken for a whole one.
     public func discard() {
-        let isFirst = state.withLock { state in
-            defer { state.isFinished = true }
-            return !state.isFinished
+        end.withLock { _ in
+            let isFirst = state.withLock { state in
+                defer { state.isFinished = true }
+                return !state.isFinished
+            }
+            if isFirst { lock?.release() }
         }
-        if isFirst { lock?.release() }
     }
 }
 
@@ -265,7 +275,7 @@ extension Cassette.Tape {
         guard let content else { return }
         interactions = content.har.log.entries.map { Cassette.Interaction($0, isForeign: !content.isOurs) }
         facts = interactions.map { options.facts(of: $0.request.hidden(by: options.redaction)) }
-        index = Dictionary(grouping: facts.indices) { options.key(of: facts[$0], for: interactions[$0].principal) }
+        index = Dictionary(grouping: facts.indices) { options.key(of: facts[$0], for: interactions[$0].user) }
     }
 }
 

@@ -38,8 +38,9 @@ struct CassetteFacts: Sendable {
         query = Dictionary(grouping: HAR.queryItems(of: request.url)) { $0.name }.mapValues { $0.map(\.value) }
     }
 
+    /// Of bodies that are hidden nobody knows whether they are the same.
     func hasSameBody(as other: CassetteFacts) -> Bool {
-        request.body == other.request.body && request.missingBody == other.request.missingBody
+        !request.hasHiddenBody && request.body == other.request.body && request.missingBody == other.request.missingBody
     }
 
     /// The body as a message shows it.
@@ -47,6 +48,13 @@ struct CassetteFacts: Sendable {
         if let missing = request.missingBody { return missing }
         let text = String(validating: request.body, as: UTF8.self)
         return text.map { Cassette.quoted($0) } ?? "\(request.body.count) bytes, which are no text"
+    }
+}
+
+extension Cassette.Interaction.Request {
+    /// Whether the body could not be kept without what is hidden in it.
+    var hasHiddenBody: Bool {
+        missingBody == HAR.hiddenBody
     }
 }
 

@@ -16,6 +16,20 @@ struct CassetteFile {
 
     let path: String
 
+    /// The file that a path leads to, over whatever links: it has one lock, and a link to it stays one when it is written.
+    ///
+    /// - Parameter path: The path.
+    init(linkedFrom path: String) {
+        var path = path
+        // Links that lead in a circle are told when the file is read.
+        for _ in 0..<40 {
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { break }
+            let folder = path[..<(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)]
+            path = target.hasPrefix("/") ? target : folder + target
+        }
+        self.path = path
+    }
+
     /// What is in the file.
     struct Content {
         let har: HAR

@@ -20,7 +20,7 @@ extension Cassette.Interaction {
         // What has no date was made a long time ago.
         date = HAR.date(of: entry.startedDateTime) ?? Date(timeIntervalSince1970: 0)
         duration = .milliseconds(Int64(max(0, entry.time).rounded()))
-        principal = (entry.tape?.principal).flatMap { Int(exactly: $0) }
+        user = entry.tape?.user
         response.isPartial = entry.tape?.isPartial ?? false
     }
 
@@ -40,16 +40,14 @@ extension Cassette.Interaction {
         )
         if let redaction {
             entry.hide(redaction)
-            if entry.response.content.text == nil, !response.body.isEmpty,
-                let stream = redaction.eventStream(response.body, contentType: response.headerFields[.contentType])
-            {
-                (entry.response.content.text, entry.response.content.encoding) = HAR.encoded(stream)
-                entry.response.content.comment = nil
-            }
             entry.tellNewLength(insteadOf: response.body.count)
         }
-        if principal != nil || response.isPartial {
-            entry.tape = HAR.Tape(principal: principal.map { Int64($0) }, isPartial: response.isPartial)
+        if user != nil || response.isPartial {
+            entry.tape = HAR.Tape(
+                principal: principal.map { Int64($0) },
+                principalName: principalName,
+                isPartial: response.isPartial
+            )
         }
         return entry
     }

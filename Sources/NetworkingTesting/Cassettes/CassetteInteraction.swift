@@ -20,8 +20,15 @@ extension Cassette {
         public var date: Date
         /// How long the response took, to the millisecond.
         public var duration: Duration
-        /// On whose behalf it was sent: the users of a recording are counted from 1; nil for nobody's.
-        public internal(set) var principal: Int?
+        /// On whose behalf it was sent: the users of a recording are counted from 1; nil for nobody's, and where they have names.
+        public var principal: Int? {
+            if case .number(let number) = user { number } else { nil }
+        }
+        /// On whose behalf it was sent, by the name that ``Options/principalName`` gives; nil without one.
+        public var principalName: String? {
+            if case .name(let name) = user { name } else { nil }
+        }
+        var user: User?
         /// Whether it is left out of the recording; hooks set it.
         public var isDiscarded = false
     }

@@ -16,6 +16,8 @@ extension Cassette {
         let weight: Int
         /// Whether it needs the body of a request; a comparison of somebody's own may.
         var readsBody = false
+        /// Whether it cannot do without the body.
+        var needsBody = false
         /// What is the same for those that match, and no others; nil where only a comparison can tell.
         var key: (@Sendable (CassetteFacts) -> String)?
         /// In what a recorded request and one that came differ, a line each; none where they match.
@@ -49,9 +51,13 @@ extension Cassette.Matcher {
 
     /// The bytes of the body.
     ///
-    /// A body that is read from a file or made as a stream is read for that before it is sent. One that can be read only once, and one
-    /// that is longer than ``Cassette/Options/maximumBodyBytes``, equals any other of those by its length alone.
-    public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true) { recorded, request in
+    /// A body that is read from a file or made as a stream is read for that before it is sent. One that is longer than
+    /// ``Cassette/Options/maximumBodyBytes`` equals any other of its length, and one that can be read only once any other such. A body
+    /// with something in it that is hidden and cannot be replaced, such as a hidden part of a form, equals none: its request is not
+    /// recorded, and ``Cassette/finish()`` says so.
+    public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true, needsBody: true) {
+        recorded,
+        request in
         guard !recorded.hasSameBody(as: request) else { return [] }
         let lines = Cassette.JSONDifference.lines(recorded.request.body, request.request.body) ?? []
         return lines.isEmpty ? [bodyDifference(recorded, request)] : lines
@@ -59,8 +65,10 @@ extension Cassette.Matcher {
 
     /// The body as JSON: the order of fields and the space between them do not count.
     ///
-    /// A body that is none is compared by its bytes.
-    public static let jsonBody = Cassette.Matcher(name: "JSON body", weight: 1, readsBody: true) { recorded, request in
+    /// A body that is none is compared by its bytes. What is said of ``body`` is true of this one, too.
+    public static let jsonBody = Cassette.Matcher(name: "JSON body", weight: 1, readsBody: true, needsBody: true) {
+        recorded,
+        request in
         guard !recorded.hasSameBody(as: request) else { return [] }
         return Cassette.JSONDifference.lines(recorded.request.body, request.request.body) ?? [
             bodyDifference(recorded, request)

@@ -25,7 +25,7 @@ extension NetworkingComponent {
     ///
     /// A body that goes to a sink reaches it as it comes, and a copy of it, up to ``Cassette/Options/maximumBodyBytes``, is recorded. A
     /// caller that is cancelled gets `CancellationError`: nothing of it is recorded, and what it would have been replayed is there for
-    /// another.
+    /// another. One that is cancelled when its response has just arrived gets that error too, and the response is recorded all the same.
     ///
     /// - Parameter cassette: The cassette; several stacks may share it.
     /// - Returns: A component that throws what upstream does, and ``Networking/NetworkingError/Kind/unimplemented`` for a request that the
@@ -63,13 +63,13 @@ struct CassetteModifier: NetworkingModifier, CustomStringConvertible {
         switch cassette.plan(for: facts, of: request, for: principal) {
         case .replay(let index):
             return try await replay(index, to: request, for: principal)
-        case .record(let ticket, let ordinal, let replaced):
+        case .record(let ticket, let user, let replaced):
             let tee = request.sink.map { CassetteTee($0, limit: cassette.options.maximumBodyBytes) }
             let pending = Cassette.PendingRecording(
                 ticket,
                 captured,
                 facts,
-                principal: ordinal,
+                for: user,
                 replacing: replaced,
                 redaction,
                 tee
@@ -130,13 +130,9 @@ extension CassetteModifier {
             sent.sink = tee
             cassette.watch(pending)
         }
+        let response: HTTPResponseData
         do {
-            var response = try await upstream.send(sent)
-            if pending.tee != nil { response.sentRequest.sink = request.sink }
-            cassette.keep(response, of: pending)
-            // It arrived, so that it is on the cassette; whoever is cancelled now does not get it.
-            try Task.checkCancellation()
-            return response
+            response = try await upstream.send(sent)
         } catch {
             let isLeft = error is CancellationError && pending.tee?.isReaderPaced == true
             if !isLeft || !cassette.keepPart(of: pending) {
@@ -144,5 +140,12 @@ extension CassetteModifier {
             }
             throw error
         }
+        cassette.keep(response, of: pending)
+        // It arrived, so that it is on the cassette; whoever is cancelled now does not get it.
+        try Task.checkCancellation()
+        guard pending.tee != nil else { return response }
+        var returned = response
+        returned.sentRequest.sink = request.sink
+        return returned
     }
 }

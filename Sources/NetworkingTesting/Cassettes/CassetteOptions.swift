@@ -27,6 +27,12 @@ extension Cassette {
         /// What is recorded stays as it is.
         public var normalize: (@Sendable (inout Interaction.Request) -> Void)?
 
+        /// What the users of a stack are called on the cassette, so that each gets what was recorded for them whoever sends first.
+        ///
+        /// Without names, the default, they are counted as they first appear: enough where that order is the same in each run. The
+        /// name is written to the file, so it should be a role of the test, such as `sender`, and not somebody's id.
+        public var principalName: (@Sendable (Principal) -> String)?
+
         /// Whether an interaction is replayed again when all that match have been.
         ///
         /// Each is replayed once by default, in the recorded order.
@@ -59,7 +65,7 @@ extension Cassette {
         /// The caller's response stays what the server sent.
         public var afterCapture: (@Sendable (inout Interaction) -> Void)?
 
-        /// Sees a new interaction before it is written.
+        /// Sees a new interaction before it is written, once: before a look at ``Cassette/interactions``, or else at the end.
         ///
         /// What it sets is written as it is.
         public var beforeSave: (@Sendable (inout Interaction) -> Void)?

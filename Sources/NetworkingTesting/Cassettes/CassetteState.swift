@@ -1,6 +1,7 @@
 import HTTPTypes
 import Networking
 import NetworkingHAR
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -42,11 +43,21 @@ extension Cassette {
             !uses[index].isEmpty || replacements[index] != nil
         }
 
-        mutating func ordinal(of principal: Principal?) -> Int? {
-            guard let principal else { return nil }
+        mutating func number(of principal: Principal) -> Int {
             if let index = principals.firstIndex(of: principal) { return index + 1 }
             principals.append(principal)
             return principals.count
+        }
+
+        /// Whether a request is still to be recorded.
+        func isUnderway(_ pending: PendingRecording) -> Bool {
+            !isFinished && underway[pending.ticket] != nil
+        }
+
+        /// Is done with a request.
+        mutating func end(_ pending: PendingRecording) {
+            underway[pending.ticket] = nil
+            streams[pending.ticket] = nil
         }
 
         /// Has a request recorded.
@@ -62,11 +73,13 @@ extension Cassette {
         let ticket: Int
         let request: Interaction.Request
         let facts: CassetteFacts
-        let principal: Int?
+        let user: User?
         /// The interaction in whose place it is recorded.
         let replaced: Int?
         let redaction: Redaction
         let tee: CassetteTee?
+        /// Its end.
+        let once = Once()
         private let clock: NetworkClock
         private let date: Date
         private let start: Duration
@@ -76,12 +89,12 @@ extension Cassette {
             _ ticket: Int,
             _ request: Interaction.Request,
             _ facts: CassetteFacts,
-            principal: Int?,
+            for user: User?,
             replacing replaced: Int?,
             _ redaction: Redaction,
             _ tee: CassetteTee?
         ) {
-            (self.ticket, self.request, self.facts, self.principal) = (ticket, request, facts, principal)
+            (self.ticket, self.request, self.facts, self.user) = (ticket, request, facts, user)
             (self.replaced, self.redaction, self.tee) = (replaced, redaction, tee)
             clock = NetworkEnvironment.current.clock
             date = clock.date
@@ -95,8 +108,21 @@ extension Cassette {
                 response: Interaction.Response(status: head.status, headerFields: head.headerFields),
                 date: date,
                 duration: .milliseconds(Int64((clock.now - start) / .milliseconds(1))),
-                principal: principal
+                user: user
             )
+        }
+    }
+
+    /// Something that is done once, and that whoever comes second waits for.
+    final class Once: Sendable {
+        private let isDone = Mutex(false)
+
+        func run(_ body: () -> Void) {
+            isDone.withLock { isDone in
+                guard !isDone else { return }
+                body()
+                isDone = true
+            }
         }
     }
 
@@ -104,13 +130,31 @@ extension Cassette {
     struct Recording: Sendable {
         let entry: HAR.Entry
         let facts: CassetteFacts
+        /// What is written of it, once that was asked for.
+        let saved = SavedEntry()
+    }
+
+    /// An entry as a hook has left it, which is asked once; or nothing.
+    final class SavedEntry: Sendable {
+        private let entry = Mutex<HAR.Entry??>(nil)
+
+        /// The entry; made outside of the lock, since it may be anybody's code that does that.
+        func value(_ make: () -> HAR.Entry?) -> HAR.Entry? {
+            if let entry = entry.withLock({ $0 }) { return entry }
+            let made = make()
+            return entry.withLock { entry in
+                if let entry { return entry }
+                entry = .some(made)
+                return made
+            }
+        }
     }
 }
 
 extension Cassette.Recording {
     /// For whom it was made.
-    var principal: Int? {
-        (entry.tape?.principal).flatMap { Int(exactly: $0) }
+    var user: Cassette.User? {
+        entry.tape?.user
     }
 }
 
@@ -133,8 +177,8 @@ extension Cassette.Interaction.Response {
 
 extension Cassette.Options {
     /// What is the same for all requests that match, as far as that can be told without comparing them.
-    func key(of facts: CassetteFacts, for principal: Int?) -> String {
-        "\(matching.compactMap { $0.key?(facts) } + ["\(principal ?? 0)"])"
+    func key(of facts: CassetteFacts, for user: Cassette.User?) -> String {
+        "\(matching.compactMap { $0.key?(facts) } + [user.map { "\($0)" } ?? ""])"
     }
 
     func matches(_ recorded: CassetteFacts, _ request: CassetteFacts) -> Bool {

@@ -71,6 +71,7 @@ final class ReplayTransport: NetworkingTransport {
         for request: HTTPRequestData
     ) async throws -> ResponseBody {
         guard case .sink(let sink) = destination else {
+            guard !response.isPartial else { throw beyondItsEnd(request) }
             if case .memory(let limit) = destination, response.body.count > limit {
                 throw NetworkingError.tooLarge(request, head: head, limit: limit)
             }
@@ -84,15 +85,17 @@ final class ReplayTransport: NetworkingTransport {
                 rest = rest.dropFirst(chunk.count)
                 try await sink.receive(Data(chunk))
             }
-            guard !response.isPartial else {
-                throw unplayable(request, " beyond the place where its reader left when it was recorded")
-            }
+            guard !response.isPartial else { throw beyondItsEnd(request) }
             try await sink.finish()
         } catch {
             sink.fail(error)
             throw error
         }
         return .delivered(byteCount: Int64(response.body.count))
+    }
+
+    private func beyondItsEnd(_ request: HTTPRequestData) -> NetworkingError {
+        unplayable(request, " beyond the place where its reader left when it was recorded")
     }
 
     private func unplayable(_ request: HTTPRequestData, _ reason: String) -> NetworkingError {

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 /// What is on the disk, and what happens when that is not as it should be.
@@ -209,6 +210,29 @@ struct CassetteFileTests {
         }
     }
 
+    /// Both names are of one file, and writing it leaves the link what it is.
+    @Test func linkIsTheFileThatItLeadsTo() async throws {
+        try await withCassetteFolder { folder in
+            let link = folder.url.appending(path: "link.har")
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "test.har")
+            let first = try Cassette(at: folder.cassette, mode: .once)
+            let reason = await CassetteFolder.reason { _ = try Cassette(at: link, mode: .once) }
+            #expect(reason?.contains("is being recorded elsewhere") == true)
+            first.discard()
+
+            try await withCassette(at: link, mode: .once) { cassette in
+                _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful)
+            }
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "test.har")
+            #expect(try Cassette(at: folder.cassette, mode: .none).interactions.count == 1)
+
+            // One that leads to itself is an error and no hang.
+            let ring = folder.url.appending(path: "ring.har")
+            try FileManager.default.createSymbolicLink(atPath: ring.path, withDestinationPath: "ring.har")
+            #expect(throws: CassetteError.self) { try Cassette(at: ring, mode: .once) }
+        }
+    }
+
     @Test func readersDoNotConflict() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport([.ok()])) { try await $0.get("a") }
@@ -243,6 +267,35 @@ struct CassetteFileTests {
             #expect(
                 reason?.hasSuffix("is finished. Send the request before finish(), or open the cassette again.") == true
             )
+        }
+    }
+
+    /// Whoever comes second waits until the file is there.
+    @Test func twoMayFinishAtOnce() async throws {
+        try await withCassetteFolder { folder in
+            let hasBegun = DispatchSemaphore(value: 0)
+            let box = Mutex<Cassette?>(nil)
+            let second = Mutex<Task<Bool, any Error>?>(nil)
+            let path = folder.cassette.path
+            let options = Cassette.Options.with { options in
+                options.beforeSave = { _ in
+                    guard let cassette = box.withLock({ $0.take() }) else { return }
+                    let task = Task.detached {
+                        hasBegun.signal()
+                        try cassette.finish()
+                        return FileManager.default.fileExists(atPath: path)
+                    }
+                    second.withLock { $0 = task }
+                    hasBegun.wait()
+                    // Long enough for one that does not wait to come back, most of the time.
+                    for _ in 0..<10_000 { sched_yield() }
+                }
+            }
+            let cassette = try Cassette(at: folder.cassette, mode: .once, options: options)
+            _ = try await MockTransport([.ok()]).cassette(cassette).data(.lawful)
+            box.withLock { $0 = cassette }
+            try cassette.finish()
+            #expect(try await second.withLock { $0 }?.value == true)
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 /// What hooks see and change; and the laws of modifiers.
@@ -54,6 +55,31 @@ struct CassetteHookTests {
                 try await network.get("b")
             }
             #expect(folder.text.contains("a fake one"))
+        }
+    }
+
+    @Test func beforeSaveSeesEachInteractionOnce() async throws {
+        let seen = Mutex<[String]>([])
+        let options = Cassette.Options.with { options in
+            options.beforeSave = { interaction in
+                interaction.response.headerFields[.eTag] = seen.withLock { seen in
+                    seen.append(interaction.request.url)
+                    return "\(seen.count)"
+                }
+                interaction.isDiscarded = interaction.request.url.hasSuffix("b")
+            }
+        }
+        try await withCassetteFolder { folder in
+            try await withCassette(at: folder.cassette, mode: .once, options: options) { cassette in
+                let network = MockTransport { _ in .ok() }.cassette(cassette).server(authority: "api.example")
+                try await network.get("a")
+                try await network.get("b")
+                for _ in 0..<2 { #expect(cassette.interactions.map { $0.response.headerFields[.eTag] } == ["1"]) }
+            }
+            #expect(seen.withLock { $0 } == ["https://api.example/a", "https://api.example/b"])
+            #expect(
+                try Cassette(at: folder.cassette, mode: .none).interactions.first?.response.headerFields[.eTag] == "1"
+            )
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 /// What tells requests apart, and what is said of those that match nothing.
@@ -103,6 +104,57 @@ struct CassetteMatcherTests {
             try await difference(matching, recorded: request([65]), now: .init(method: .post, path: "a"))
                 == "the body: recorded \"A\", now nothing"
         )
+    }
+
+    /// How much is kept is no property of a request.
+    @Test func longBodiesAreComparedWhateverTheLimit() async throws {
+        try await withCassetteFolder { folder in
+            func options(_ limit: Int) -> Cassette.Options {
+                .with { options in
+                    options.matching += [.body]
+                    options.maximumBodyBytes = limit
+                }
+            }
+            func request(_ count: Int) -> HTTPRequestData {
+                .init(method: .post, path: "a", body: .data(Data(count: count)))
+            }
+            try await folder.record(from: MockTransport([.ok()]), options(5)) { _ = try await $0.data(request(10)) }
+            try await folder.replay(options(6)) { _ = try await $0.data(request(10)) }
+            let reason = await CassetteFolder.reason {
+                try await folder.replay(options(6)) { _ = try await $0.data(request(11)) }
+            }
+            #expect(
+                reason?
+                    .contains(
+                        "the body: recorded not kept: 10 bytes, more than maximumBodyBytes, "
+                            + "now not kept: 11 bytes, more than maximumBodyBytes"
+                    ) == true
+            )
+        }
+    }
+
+    /// A boundary may be a word of its media type.
+    @Test(arguments: [
+        ("multipart/form-data; boundary=form", "multipart/form-data; boundary=cassette-boundary"),
+        ("multipart/mixed;Boundary=\"a b\"; x=a", "multipart/mixed;Boundary=\"cassette-boundary\"; x=a"),
+        ("multipart/a; a=1; boundary=a; b=a", "multipart/a; a=1; boundary=cassette-boundary; b=a"),
+        ("multipart/mixed; boundary=", "multipart/mixed; boundary="),
+    ])
+    func boundaryAloneIsSettled(_ type: String, _ kept: String) async throws {
+        try await withCassetteFolder { folder in
+            let captured = Mutex("")
+            let options = Cassette.Options.with { options in
+                options.afterCapture = { interaction in
+                    captured.withLock { $0 = interaction.request.headerFields[.contentType] ?? "" }
+                }
+            }
+            try await folder.record(from: MockTransport([.ok()]), options) { network in
+                _ = try await network.data(
+                    HTTPRequestData(method: .post, path: "a", body: .data(Data("--a--".utf8), contentType: type))
+                )
+            }
+            #expect(captured.withLock { $0 } == kept)
+        }
     }
 
     @Test func comparisonOfOnesOwnDecides() async throws {

@@ -17,6 +17,8 @@ struct CassetteSinkTests {
         var isEndless = false
         /// Told that the end was brought, after which it hangs.
         var hangsAfterTheEnd: Suspension<Void>?
+        /// Ends that; without it only cancellation does.
+        var goesOn: Suspension<Void>?
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             let head = HTTPResponse(status: status, headerFields: [.contentType: type])
@@ -41,7 +43,7 @@ struct CassetteSinkTests {
                 try await sink.finish()
                 if let hangsAfterTheEnd {
                     hangsAfterTheEnd.resume()
-                    try await Suspension<Void>().value()
+                    try await (goesOn ?? Suspension<Void>()).value()
                 }
                 body = .delivered(byteCount: Int64(portions.joined().utf8.count))
             }
@@ -168,6 +170,76 @@ struct CassetteSinkTests {
                     """
             )
             #expect(folder.text.contains("\"isPartial\" : true"))
+        }
+    }
+
+    /// What has come of the next event is no event, and may be the half of a secret.
+    @Test(arguments: [
+        ("text/event-stream", "data: one\n\n", "data: {\"access_token\":\"s3cr3t-ab"),
+        ("text/event-stream; charset=utf-8", "data: one\r\n\r\n", "data: {\"access_token\":\r\ndata: \"s3cr3t-ab"),
+        ("Text/Event-Stream", "data: one\r\r", "id: s3cr3t"),
+    ])
+    func halfAnEventIsNotRecorded(_ type: String, _ whole: String, _ half: String) async throws {
+        try await withCassetteFolder { folder in
+            let endless = Portions(portions: [whole + half], type: type, isEndless: true)
+            try await folder.record(from: endless) { network in
+                var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
+                #expect(try await events.next()?.data == "one")
+            }
+            #expect(!folder.text.contains("s3cr3t"))
+            #expect(
+                try Cassette(at: folder.cassette, mode: .none).interactions.map(\.response.body) == [Data(whole.utf8)]
+            )
+        }
+    }
+
+    /// Half a body is none, also for who wants it in memory.
+    @Test func partOfAStreamIsNoBody() async throws {
+        try await withCassetteFolder { folder in
+            let endless = Portions(portions: ["data: one\n\n"], type: "text/event-stream", isEndless: true)
+            try await folder.record(from: endless) { network in
+                var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
+                #expect(try await events.next()?.data == "one")
+            }
+            let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
+            #expect(
+                reason?
+                    .hasSuffix(
+                        "cannot replay interaction 1 beyond the place where its reader left when it was recorded. "
+                            + "Record it anew with mode .all."
+                    ) == true
+            )
+        }
+    }
+
+    /// Read at somebody's own speed.
+    private struct PacedSink: ResponseSink {
+        var isReaderPaced: Bool { true }
+        func receive(_ chunk: Data) async throws {}
+    }
+
+    /// Its sender comes back while the end keeps it.
+    @Test func hookSeesAStreamOnce() async throws {
+        try await withCassetteFolder { folder in
+            let (ended, goesOn) = (Suspension<Void>(), Suspension<Void>())
+            let seen = Mutex(0)
+            let transport = Portions(portions: ["one"], hangsAfterTheEnd: ended, goesOn: goesOn)
+            let options = Cassette.Options.with { options in
+                options.afterCapture = { _ in
+                    seen.withLock { $0 += 1 }
+                    goesOn.resume()
+                    // Long enough for it to come, most of the time.
+                    for _ in 0..<10_000 { sched_yield() }
+                }
+            }
+            let cassette = try Cassette(at: folder.cassette, mode: .once, options: options)
+            let network = transport.cassette(cassette).server(authority: "api.example")
+            let call = Task { try await network.data(request(to: PacedSink())) }
+            try await ended.value()
+            try cassette.finish()
+            #expect(try await call.value.status == .ok)
+            #expect(seen.withLock { $0 } == 1)
+            #expect(try Cassette(at: folder.cassette, mode: .none).interactions.count == 1)
         }
     }
 

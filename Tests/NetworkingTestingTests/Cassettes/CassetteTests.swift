@@ -296,6 +296,28 @@ struct CassetteTests {
         }
     }
 
+    /// What is there is not recorded a second time for being asked for too early.
+    @Test func strictOrderIsKeptWhereNewEpisodesAreRecorded() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("1"), .text("2")])) { network in
+                try await network.get("a")
+                try await network.get("b")
+            }
+            let transport = MockTransport { _ in .text("new") }
+            let options = Cassette.Options.with { $0.playsInOrder = true }
+            let reason = await CassetteFolder.reason {
+                try await folder.record(from: transport, mode: .newEpisodes, options) { try await $0.get("b") }
+            }
+            #expect(reason?.contains("plays in order, and interaction 2 is not the next") == true)
+            #expect(transport.requests.isEmpty)
+            try await folder.record(from: transport, mode: .newEpisodes, options) { network in
+                try await network.get("a", gives: "1")
+                try await network.get("c", gives: "new")
+                try await network.get("b", gives: "2")
+            }
+        }
+    }
+
     @Test func unusedInteractionsAreAnErrorUnlessTheyMayBe() async throws {
         try await withCassetteFolder { folder in
             try await folder.record(from: MockTransport { _ in .ok() }) { network in
@@ -348,6 +370,71 @@ struct CassetteTests {
             try await send([(nil, "nobody's"), ("carol", "emily's"), ("dave", "bob's")], mode: .none)
             #expect(!folder.text.contains("emily\""))
             #expect(folder.text.contains("\"principal\" : 2"))
+        }
+    }
+
+    /// Whoever comes first gets what is theirs.
+    @Test func usersMayHaveNames() async throws {
+        struct User: NetworkingModifier {
+            let id: String
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                Principal(id: id)
+            }
+        }
+        try await withCassetteFolder { folder in
+            let transport = MockTransport([.text("emily's"), .text("bob's")])
+            func send(_ ids: [String], mode: Cassette.Mode, _ options: Cassette.Options) async throws {
+                try await withCassette(at: folder.cassette, mode: mode, options: options) { cassette in
+                    for id in ids {
+                        let network = transport.modified(User(id: id)).cassette(cassette)
+                        let response = try await network.data(.lawful)
+                        #expect(response.data == Data(((id.hasPrefix("1") ? "emily" : "bob") + "'s").utf8))
+                    }
+                }
+            }
+            let named = Cassette.Options.with { options in
+                options.principalName = { $0.id.hasPrefix("1") ? "sender" : "receiver" }
+            }
+            try await send(["1-of-the-recording", "2-of-the-recording"], mode: .once, named)
+            try await send(["2-now", "1-now"], mode: .none, named)
+            #expect(!folder.text.contains("of-the-recording"))
+            let interactions = try Cassette(at: folder.cassette, mode: .none).interactions
+            #expect(interactions.map(\.principalName) == ["sender", "receiver"])
+            #expect(interactions.map(\.principal) == [nil, nil])
+
+            let reason = await CassetteFolder.reason {
+                try await send(["1"], mode: .none, .with { $0.principalName = { _ in "another" } })
+            }
+            #expect(reason?.contains("the user: recorded \"sender\", now \"another\"\nIf") == true)
+        }
+    }
+
+    /// The message says what to do about users who have changed places.
+    @Test func missOfAnotherUserNamesTheWayOut() async throws {
+        struct User: NetworkingModifier {
+            let id: String
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                Principal(id: id)
+            }
+        }
+        try await withCassetteFolder { folder in
+            func get(_ path: String, by id: String, _ cassette: Cassette) async throws {
+                try await MockTransport([.ok()]).modified(User(id: id)).cassette(cassette)
+                    .server(authority: "api.example").get(path)
+            }
+            try await withCassette(at: folder.cassette, mode: .once) { cassette in
+                try await get("a", by: "emily", cassette)
+                try await get("b", by: "bob", cassette)
+            }
+            let cassette = try Cassette(at: folder.cassette, mode: .none)
+            let reason = await CassetteFolder.reason { try await get("b", by: "bob", cassette) }
+            #expect(
+                reason?
+                    .contains(
+                        "the user: recorded user 2 of the recording, now user 1 of the recording (they are counted as they appear: "
+                            + "where several begin at once, name them with principalName)"
+                    ) == true
+            )
         }
     }
 

@@ -179,6 +179,34 @@ struct CassetteTimeTests {
         }
     }
 
+    /// Cancels whoever sends when the response is there.
+    private struct CancelledOnArrival: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            let response = try await upstream.send(request)
+            withUnsafeCurrentTask { $0?.cancel() }
+            return response
+        }
+    }
+
+    @Test func responseThatArrivedIsRecordedWhoeverGetsIt() async throws {
+        try await withCassetteFolder { folder in
+            try await folder.record(from: MockTransport([.text("old")])) { try await $0.get("a") }
+            let clock = ManualClock()
+            clock.advance(by: .seconds(60))
+            let options = Cassette.Options.with { $0.expiration = .init(after: .seconds(1), .record) }
+            try await withCassette(at: folder.cassette, mode: .once, options: options) { cassette in
+                let network = MockTransport([.text("new")]).modified(CancelledOnArrival()).cassette(cassette)
+                    .server(authority: "api.example").environment(\.clock, .manual(clock))
+                let call = Task { try await network.get("a") }
+                await #expect(throws: CancellationError.self) { try await call.value }
+                #expect(cassette.recordedCount == 1)
+                // It has taken the place of the old one, which is there for nobody else.
+                #expect(cassette.replayedCount == 1)
+            }
+            try await folder.replay { try await $0.get("a", gives: "new") }
+        }
+    }
+
     /// What an attempt was that timed out is not on the cassette; the retry gets what it got then.
     @Test func retriesAreReplayed() async throws {
         try await withCassetteFolder { folder in

@@ -132,10 +132,12 @@ struct RedactionBodyTests {
     @Test(arguments: [
         ("event: a\ndata: {\"token\": \"hunter2\"}\nid: 1\n\n", #"event: a data: {"token":"<redacted>"} id: 1"#),
         ("data: {\"token\":\r\ndata: \"hunter2\"}\r\n\r\n", #"data: {"token":"<redacted>"}"#),
-        ("data:[DONE]\n\n", "data: 6 bytes"),
+        ("data:[DONE]\n\n", "data: [DONE]"),
         ("data: hello\ndata: world\n\n: ping\n", #"data: hello\nworld : ping"#),
         ("data: {\"token\": \"hunter2", "data: 18 bytes"),
         ("data: {\"token\":\nid: 1\ndata: \"hunter2\"}\n\n", #"data: {"token":"<redacted>"} id: 1"#),
+        ("data: so\ndata: {\"token\": \"hunter2\"}\n\n", "data: 23 bytes"),
+        ("{\"token\": \"hunter2\"}\r\rdata: a\u{2028}\r\r", #"{"token":"<redacted>"} data: a"# + "\u{FFFD}"),
     ])
     func showsEventsWithTheirData(body: String, shown: String) {
         #expect(text(body, "text/event-stream") == shown)
@@ -259,7 +261,29 @@ struct RedactionBodyTests {
             ),
             ("application/octet-stream", #"{"token":"x","a":1}"#, #"{"token":"<redacted>","a":1}"#),
             ("application/octet-stream", #"{"a": 1}"#, #"{"a": 1}"#),
-            ("text/event-stream", "data: {\"token\":1}\n\n", nil),
+            ("text/event-stream", "data: {\"token\":1}\n\n", "data: {\"token\":\"<redacted>\"}\n\n"),
+            ("text/event-stream", "\u{FEFF}data:{ \"a\": 1 }\r\n\r\ndata", "\u{FEFF}data:{ \"a\": 1 }\r\n\r\ndata"),
+            // As models answer: with tokens, and a last word that is no JSON.
+            (
+                "text/event-stream; charset=utf-8", "data: {\"token\":1}\n\ndata: [DONE]\n\n",
+                "data: {\"token\":\"<redacted>\"}\n\ndata: [DONE]\n\n"
+            ),
+            (
+                "text/event-stream", "id: 1\r\ndata: {\"token\":\r\nid: 2\r\ndata: 1}\r\n\r\n: ping\r",
+                "id: 1\r\nid: 2\r\ndata: {\"token\":\"<redacted>\"}\r\n\r\n: ping\r"
+            ),
+            // Lines end with CR and LF alone.
+            (
+                "text/event-stream",
+                "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\u{2028}\u{2029}\",\"token\":1}\n\n",
+                "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\u{2028}\u{2029}\",\"token\":\"<redacted>\"}\n\n"
+            ),
+            ("text/event-stream", "data: {\"access_token\":\"s3cr3t-ab", nil),
+            ("text/event-stream", "data: {\"token\":\"s3cr3t\"} trailing\n\n", nil),
+            ("text/event-stream", "data: so\ndata: [{\"token\":\"s3cr3t\"}]\n\n", nil),
+            ("text/event-stream", "{\"token\":\"s3cr3t\"}\n\n", nil),
+            ("text/event-stream", "{\"token\":\"s3cr3t\n\n", nil),
+            ("text/event-stream; charset=utf-16", "data: a\n\n", nil),
         ] as [(String, String, String?)]
     )
     func aBodyToSendIsReplacedOrLeftOut(contentType: String, body: String, sent: String?) {
