@@ -91,7 +91,8 @@ extension RecordedRequest {
         case DecodingError.valueNotFound(let type, let context):
             "there is null and no \(type) \(place(context.codingPath))"
         case DecodingError.dataCorrupted(let context): "what is \(place(context.codingPath)) cannot be read"
-        default: "\(error)"
+        // An error of the app may well hold the value that it could not use.
+        default: "decoding it threw \(type(of: error))"
         }
     }
 }

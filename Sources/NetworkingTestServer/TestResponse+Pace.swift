@@ -36,8 +36,8 @@ extension TestResponse {
 
     /// Reads the body of the request slowly, with a pause behind each so many bytes, so that a client that sends much is held back.
     ///
-    /// The bytes are those of the body, without its coding. How much the client can send ahead is up to the buffers of the
-    /// system. As with ``disconnecting(_:at:gate:)``, the answer has to be known when the head arrives.
+    /// The bytes are those of the body, without its coding; an echo comes back as slowly. How much the client can send ahead is up to
+    /// the buffers of the system. As with ``disconnecting(_:at:gate:)``, the answer has to be known when the head arrives.
     ///
     /// - Parameters:
     ///   - byteCount: How many bytes are read at once.

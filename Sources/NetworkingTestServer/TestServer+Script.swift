@@ -181,8 +181,9 @@ extension TestServer {
     /// server.enqueue(.status(.serviceUnavailable), .text("second time lucky"))
     /// ```
     ///
-    /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it, is taken when the
-    /// head arrives, and is spent also when the client leaves before its body has arrived.
+    /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it, has to be queued
+    /// before the client sends that. While there is one, each request takes its response when its head arrives, in the order of the
+    /// heads, and a response is spent also when the client leaves before its body has arrived. The same holds for the routes.
     ///
     /// - Parameter responses: The responses, first to be sent first.
     public func enqueue(_ responses: TestResponse...) {

@@ -22,8 +22,8 @@ extension TestServer {
 
     /// Checks that all that was scripted for a number of times was used so often.
     ///
-    /// That are queued responses and connections, routes with a number of uses, and the responses of a route that has several. A
-    /// route with a handler and no number may stay unused.
+    /// That are queued responses and connections, routes with a number of uses, and each response of
+    /// ``route(_:_:times:responses:)``, be it a single one. A route with a handler and no number may stay unused.
     ///
     /// - Throws: A ``TestServerError`` that lists what is left.
     public func verifyAllUsed() throws(TestServerError) {

@@ -23,8 +23,8 @@ private import Synchronization
 /// }
 /// ```
 ///
-/// Who answers a request is decided the moment its last byte has arrived, or at its head where the answer says how the body is
-/// received, in this order:
+/// Who answers a request is decided the moment its last byte has arrived, or at its head while anything that is scripted for it
+/// says how the body is received, in this order:
 /// 1. the responses given to ``enqueue(_:)``, one for each request, whatever its method and path;
 /// 2. the newest route that matches its method and path;
 /// 3. the closure given to ``dispatch(_:)``;
@@ -43,12 +43,18 @@ public final class TestServer: Sendable {
 
     let switchboard: Switchboard
 
-    private let serving: Mutex<Task<Void, Never>>
+    private let lifetime: Mutex<Lifetime>
+
+    private struct Lifetime {
+        var serving: Task<Void, Never>
+        /// The latest stop or restart, which the next one waits for.
+        var change: Task<Void, any Error>?
+    }
 
     private init(listener: Listener, switchboard: Switchboard) {
         self.port = listener.port
         self.switchboard = switchboard
-        self.serving = Mutex(Self.serve(switchboard, on: listener))
+        self.lifetime = Mutex(Lifetime(serving: Self.serve(switchboard, on: listener)))
     }
 
     /// Unstructured because the server lives from `start()` to `stop()`, which are two different calls.
@@ -83,11 +89,10 @@ public final class TestServer: Sendable {
     /// Stops the server and returns once every connection is closed and every handler has ended.
     ///
     /// Handlers that still run are cancelled, so a handler that ignores cancellation delays this call. Everything that
-    /// was recorded stays readable. From here on the port refuses connections. Stopping twice is allowed.
+    /// was recorded stays readable. From here on the port refuses connections. Stopping twice is allowed, and stops and
+    /// restarts that overlap take place one after the other, in the order in which they were asked for.
     public func stop() async {
-        let serving = serving.withLock { $0 }
-        serving.cancel()
-        await serving.value
+        _ = await inTurn { await self.endServing() }.result
     }
 
     /// Stops the server if it runs, and starts it again on the same port, as a server that is deployed anew.
@@ -102,10 +107,34 @@ public final class TestServer: Sendable {
     ///
     /// - Throws: A ``TestServerError`` when somebody else has taken the port meanwhile; the server is stopped then.
     public func restart() async throws {
-        await stop()
-        let listener = try await Listener(port: port)
-        switchboard.withRecord { $0.reopen() }
-        serving.withLock { $0 = Self.serve(switchboard, on: listener) }
+        try await inTurn {
+            await self.endServing()
+            let listener = try await Listener(port: self.port)
+            self.switchboard.withRecord { $0.reopen() }
+            self.lifetime.withLock { $0.serving = Self.serve(self.switchboard, on: listener) }
+        }
+        .value
+    }
+
+    private func endServing() async {
+        let serving = lifetime.withLock { $0.serving }
+        serving.cancel()
+        await serving.value
+    }
+
+    /// Makes a change when those that were asked for before it are over.
+    ///
+    /// Unstructured because a server has to stop, and must not be left between two states, also when the caller's task is cancelled.
+    private func inTurn(_ change: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
+        lifetime.withLock { lifetime in
+            let previous = lifetime.change
+            let task = Task {
+                _ = await previous?.result
+                try await change()
+            }
+            lifetime.change = task
+            return task
+        }
     }
 
     /// The host and port, as the `Host` field of a request names them: `127.0.0.1:49152`.

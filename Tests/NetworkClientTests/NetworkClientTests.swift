@@ -1,3 +1,4 @@
+import Foundation
 import NetworkClient
 import Networking
 import NetworkingTesting
@@ -8,7 +9,12 @@ struct NetworkClientTests {
     @Test func whatNobodyProvidedSaysSo() async throws {
         let error = await #expect(throws: NetworkingError.self) { try await AddressAPI().address("203.0.113.7") }
         #expect(error?.kind == .unimplemented)
-        #expect("\(try #require(error))".contains("a NetworkClient (withNetworkClient"))
+        let message = "\(try #require(error))"
+        #expect(
+            message
+                == "GET https://ipinfo.io/203.0.113.7: Nothing is there to send it: a NetworkClient (withNetworkClient, an initialiser, "
+                + "or SwiftUI's environment) was never provided. Provide URLSession.shared, or a MockTransport in a test."
+        )
     }
 
     @Test func anAPIStandsOnTheClientOfItsTask() async throws {

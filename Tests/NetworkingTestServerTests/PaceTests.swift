@@ -95,6 +95,25 @@ struct PaceTests {
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
     }
 
+    /// An echo reads slowly too; a chunk that was read to its end may be the last one, which only its pause brings to light.
+    @Test(arguments: [
+        ("Content-Length: 7\r\n\r\n0123456", ["012", "345", "6"], 2),
+        ("Content-Length: 3\r\n\r\n012", ["012"], 0),
+        ("Transfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n1\r\n6\r\n0\r\n\r\n", ["012", "345", "6"], 2),
+    ])
+    func anEchoReadsSlowlyToo(rest: String, portions: [String], pauses: Int) async throws {
+        let clock = RecordingClock()
+        try await withTestServer(clock: clock) { server in
+            server.routeAtHead(.post, "/") { _ in
+                TestResponse(body: .echo).readingThrottled(to: 3, every: .seconds(5))
+            }
+            let answer = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
+            let body = portions.map { "\($0.utf8.count)\r\n\($0)\r\n" }.joined() + "0\r\n\r\n"
+            #expect(answer == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        }
+        #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
+    }
+
     /// A client is held back: what the server does not read fills the buffers of the system, and sending more waits.
     @Test func aSlowReaderHoldsItsClientBack() async throws {
         let clock = HeldClock()

@@ -11,6 +11,16 @@ struct RequestChecksTests {
         var name: String?
     }
 
+    private struct Picky: Decodable {
+        init(from decoder: any Decoder) throws {
+            throw UnusableValue(value: try decoder.singleValueContainer().decode(String.self))
+        }
+    }
+
+    private struct UnusableValue: Error {
+        var value: String
+    }
+
     /// Returns what a server records of one request.
     private func record(_ request: String) async throws -> RecordedRequest {
         try await withTestServer { server in
@@ -93,6 +103,16 @@ struct RequestChecksTests {
         #expect(error?.kind == .unexpectedRequest)
         #expect(error?.description == "The body of \(request) is not the JSON of a User: \(reason).")
         #expect(error?.description.contains("secret") == false)
+    }
+
+    /// What an app throws at a value that it cannot use may well hold that value.
+    @Test func anErrorOfTheAppIsNamedByItsType() async throws {
+        let request = try await post(#""secret""#)
+        let error = #expect(throws: TestServerError.self) { try request.json(as: Picky.self) }
+        #expect(
+            error?.description
+                == "The body of \(request) is not the JSON of a Picky: decoding it threw UnusableValue."
+        )
     }
 
     @Test func checksItself() async throws {

@@ -161,6 +161,22 @@ struct VerificationTests {
         }
     }
 
+    @Test func aRouteWithASingleResponseIsToBeUsedToo() async throws {
+        try await withTestServer { server in
+            server.route(.get, "/report", responses: .ok)
+            let expected = """
+                Nobody asked for what was scripted:
+                  1. the route GET /report, once more
+                Script only what the client is meant to ask for, or call clearQueue() where it does not matter.
+                """
+            #expect(try complaint { try server.verifyAllUsed() } == expected)
+            for _ in 0..<2 {
+                _ = try await response(of: server, to: get("/report"))
+                try server.verifyAllUsed()
+            }
+        }
+    }
+
     @Test func saysWhatNobodyScripted() async throws {
         struct Broken: Error {}
         try await withTestServer { server in

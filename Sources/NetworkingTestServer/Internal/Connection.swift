@@ -37,10 +37,10 @@ struct Connection: Sendable {
             while isOpen, let arrival = try await inbox.next() {
                 switch arrival {
                 case .head(let request):
-                    if let exchange = switchboard.admit(atHead: request) {
-                        isOpen = try await answer(exchange, beforeBodyIn: &inbox)
-                    } else if let claim = switchboard.claimResponse(atHead: request) {
-                        isOpen = try await answer(with: claim, receivingBodyIn: &inbox)
+                    switch switchboard.admit(atHead: request) {
+                    case .answered(let exchange): isOpen = try await answer(exchange, beforeBodyIn: &inbox)
+                    case .claimed(let claim): isOpen = try await answer(with: claim, receivingBodyIn: &inbox)
+                    case .undecided: continue
                     }
                 case .complete(let request):
                     isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
@@ -148,7 +148,8 @@ extension Connection {
         var pace = answer.throttle.map { Pace($0) }
         var rest = Int.max
         if case .responseBody(after: let count) = stage { rest = count }
-        while rest > 0, let portion = try await inbox.nextPortion() {
+        inbox.parser.bodyAllowance = answer.readingThrottle?.byteCount
+        while rest > 0, let portion = try await inbox.nextPortion(for: answer, clock: switchboard.clock) {
             let piece = TestResponse.Chunk(portion.prefix(rest)).chunked
             rest -= min(rest, portion.count)
             try await send(pace?.portions(of: piece) ?? [piece])

@@ -21,13 +21,18 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Returns the next portion of a body that is streamed, and nil behind the last one.
-    mutating func nextPortion() async throws -> Data? {
-        switch try await next() {
-        case .portion(let portion): portion
-        case .complete: nil
-        // The client left within the body.
-        case .head, .allowanceSpent, nil: throw CancellationError()
+    /// Returns the next portion of a body that is streamed, as slowly as its answer has it read, and nil behind the last one.
+    mutating func nextPortion(for response: TestResponse, clock: any Clock<Duration>) async throws -> Data? {
+        while true {
+            switch try await next() {
+            case .portion(let portion): return portion
+            case .complete: return nil
+            case .allowanceSpent:
+                if let throttle = response.readingThrottle { try await clock.sleep(for: throttle.period) }
+                parser.bodyAllowance = response.readingThrottle?.byteCount
+            // The client left within the body.
+            case .head, nil: throw CancellationError()
+            }
         }
     }
 

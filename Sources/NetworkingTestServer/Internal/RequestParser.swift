@@ -92,6 +92,8 @@ struct RequestParser: Sendable {
                 guard taken == rest else { return nil }
 
             case .chunkEnd(let request):
+                // A portion came before it could be said that it was the last one for now.
+                if isAllowanceSpent { return .allowanceSpent }
                 guard let end = take(2) else { return nil }
                 guard end == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }
                 phase = .chunkSize(request)

@@ -33,6 +33,12 @@ struct Route: Sendable {
         return responses[min(uses, responses.count - 1)]
     }
 
+    /// Whether it may say, to the next request or a later one, how that is received.
+    var mayActOnRequests: Bool {
+        guard case .responses(let responses) = script else { return answersAtHead }
+        return responses[min(uses, responses.count - 1)..<min(limit, responses.count)].contains(where: \.actsOnRequest)
+    }
+
     /// Who answers the next request.
     var handler: TestServer.Dispatcher {
         if let response = nextResponse { return { _ in response } }

@@ -14,14 +14,17 @@ struct Script: Sendable {
     struct Answer: Sendable {
         let handler: TestServer.Dispatcher
         var parameters: [String: String] = [:]
+        /// Whether the test gave the response itself, and no handler that makes it.
+        var isResponse = false
         /// Whether the answer could say how the request is received.
         var isKnownAtHead = false
     }
 
-    /// A response that has to be known when the head arrives, taken from the script.
+    /// An answer that was taken from the script when the head arrived.
     struct Claim: Sendable {
+        let answer: Answer
+        /// Says how the request is received; a handler is only asked behind that, and its request received as any other.
         let response: TestResponse
-        let parameters: [String: String]
     }
 }
 
@@ -64,12 +67,17 @@ extension Script {
     mutating func takeAnswer(to request: RecordedRequest) -> Answer {
         if !queue.isEmpty {
             let response = queue.removeFirst()
-            return Answer(handler: { _ in response })
+            return Answer(handler: { _ in response }, isResponse: true)
         }
         if let (index, parameters) = newestMatch(for: request) {
-            let handler = routes[index].handler
+            let route = routes[index]
             routes[index].uses += 1
-            return Answer(handler: handler, parameters: parameters, isKnownAtHead: routes[index].answersAtHead)
+            return Answer(
+                handler: route.handler,
+                parameters: parameters,
+                isResponse: route.nextResponse != nil,
+                isKnownAtHead: route.answersAtHead
+            )
         }
         return Answer(handler: dispatcher ?? { _ in nil })
     }
@@ -80,18 +88,22 @@ extension Script {
         return routes[index].answersAtHead
     }
 
-    /// Takes the response that would answer, if it says how the request is received.
-    mutating func claimResponse(to request: RecordedRequest) -> Claim? {
-        if let response = queue.first {
-            guard response.actsOnRequest else { return nil }
-            queue.removeFirst()
-            return Claim(response: response, parameters: [:])
-        }
-        guard let (index, parameters) = newestMatch(for: request), let response = routes[index].nextResponse,
-            response.actsOnRequest
-        else { return nil }
-        routes[index].uses += 1
-        return Claim(response: response, parameters: parameters)
+    /// Takes the answer to a request whose body is still to come, if anything says how that is received.
+    ///
+    /// It is taken also when it says nothing of the kind itself. Else two requests that overlap would both leave it to their
+    /// ends, and the later one would find there what it had to know at its head.
+    mutating func claimAnswer(to request: RecordedRequest) -> Claim? {
+        guard holdsResponseThatActs(on: request) else { return nil }
+        let response = queue.first ?? newestMatch(for: request).flatMap { routes[$0.0].nextResponse }
+        var answer = takeAnswer(to: request)
+        answer.isKnownAtHead = response != nil
+        return Claim(answer: answer, response: response ?? .ok)
+    }
+
+    /// Whether this request could get a response that says how it is received, now or when others have taken theirs.
+    private func holdsResponseThatActs(on request: RecordedRequest) -> Bool {
+        queue.contains(where: \.actsOnRequest)
+            || routes.contains { $0.mayActOnRequests && $0.parameters(of: request) != nil }
     }
 
     /// Takes what is done to a connection that was accepted.

@@ -32,22 +32,27 @@ extension Switchboard {
         open(state.withLock { $0.admit(request) })
     }
 
-    /// Takes a request whose body is still to come, if the route that would answer it does so at the head.
-    func admit(atHead request: RecordedRequest) -> Exchange? {
-        state.withLock { $0.script.answersAtHead(request) ? $0.admit(request) : nil }.map(open)
+    /// Decides what can be decided of a request whose body is still to come.
+    func admit(atHead request: RecordedRequest) -> HeadAdmission {
+        open(state.withLock { $0.admit(atHead: request) })
     }
 
-    /// Takes the response to a request whose body is still to come, if it says how that is received.
-    func claimResponse(atHead request: RecordedRequest) -> Script.Claim? {
-        state.withLock { $0.script.claimResponse(to: request) }
+    /// What was decided when the head of a request arrived.
+    enum HeadAdmission: Sendable {
+        /// It is answered before its body has arrived.
+        case answered(Exchange)
+        /// Its answer is taken, for when its body has arrived.
+        case claimed(Script.Claim)
+        /// Nothing yet.
+        case undecided
     }
 
-    /// Takes a request, complete or not, that has its response already.
+    /// Takes a request, complete or not, that has its answer already.
     func admit(_ request: RecordedRequest, with claim: Script.Claim) -> Exchange {
-        open(state.withLock { $0.admit(request, with: claim) })
+        open(state.withLock { $0.admit(request, claim.answer) })
     }
 
-    private func open(_ admission: (Exchange, gates: [Gate])) -> Exchange {
+    private func open<Admission>(_ admission: (Admission, gates: [Gate])) -> Admission {
         for gate in admission.gates { gate.open() }
         return admission.0
     }
@@ -65,11 +70,12 @@ extension Switchboard {
         do {
             guard let response = try await exchange.answer.handler(request) else { return unscripted(request) }
             guard response.actsOnRequest, !exchange.answer.isKnownAtHead else { return response }
+            let way =
+                exchange.answer.isResponse
+                ? "was scripted after its head had arrived: script it before the client sends the request."
+                : "was only known after that: use routeAtHead(…), enqueue(…) or route(…, responses: …)."
             return failure(
-                """
-                The answer to \(request.method) \(request.path) says how the request is received, and was only known after that: \
-                use routeAtHead(…), enqueue(…) or route(…, responses: …).
-                """,
+                "The answer to \(request.method) \(request.path) says how the request is received, and \(way)",
                 of: request
             )
         } catch {
@@ -180,18 +186,16 @@ extension Switchboard {
             admit(request, script.takeAnswer(to: request))
         }
 
-        mutating func admit(_ request: RecordedRequest, with claim: Script.Claim) -> (Exchange, gates: [Gate]) {
-            let response = claim.response
-            return admit(
-                request,
-                Script.Answer(handler: { _ in response }, parameters: claim.parameters, isKnownAtHead: true)
-            )
+        mutating func admit(atHead request: RecordedRequest) -> (HeadAdmission, gates: [Gate]) {
+            if script.answersAtHead(request) {
+                let (exchange, gates) = admit(request)
+                return (.answered(exchange), gates)
+            }
+            guard let claim = script.claimAnswer(to: request) else { return (.undecided, []) }
+            return (.claimed(claim), [])
         }
 
-        private mutating func admit(
-            _ request: RecordedRequest,
-            _ answer: Script.Answer
-        ) -> (Exchange, gates: [Gate]) {
+        mutating func admit(_ request: RecordedRequest, _ answer: Script.Answer) -> (Exchange, gates: [Gate]) {
             lastID += 1
             var request = request
             request.parameters = answer.parameters

@@ -103,16 +103,12 @@ struct CassetteHookTests {
             }
             let options = Cassette.Options.with { $0.allowsRepeats = true }
             try await withCassette(at: folder.cassette, mode: .none, options: options) { cassette in
-                let violations = await #expect(throws: LawViolations.self) {
-                    try await checkLaws { AnyNetworkingComponent($0.cassette(cassette)) }
-                }
-                #expect(
-                    violations?.sentences == [
-                        "A request that is answered with 200 is sent 0 times, not once.",
-                        "An error of the upstream is swallowed.",
-                        "A cancelled caller gets a response.",
-                    ]
-                )
+                let reason = "a replay sends nothing"
+                let exceptions: [Law: String] = [
+                    .oneSend: reason, .errors: reason, .cancellation: reason, .failedSinks: reason,
+                    .concurrency: reason,
+                ]
+                try await checkLaws(except: exceptions) { AnyNetworkingComponent($0.cassette(cassette)) }
             }
         }
     }

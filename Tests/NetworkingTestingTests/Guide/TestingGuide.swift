@@ -81,12 +81,11 @@ struct TestingGuide {
             transport.expect(.get, "/items/7", .json(Item(id: 7, name: "Lamp")))
 
             let clock = ManualClock()
-            let shop = Shop(over: transport.environment(\.clock, .manual(clock)))
-            async let item = shop.network.environment(\.clock, .manual(clock)).data(HTTPRequestData(path: "items/7"))
-            try await transport.waitForRequests(1)
-            try await clock.advance(by: .seconds(2), afterSleepers: 1)
-            _ = try await item
-            #expect(transport.requests.count == 2)
+            let network = Shop(over: transport).network.environment(\.clock, .manual(clock))
+            let response = try await clock.run { try await network.data(HTTPRequestData(path: "items/7")) }
+
+            #expect(response.status == .ok)
+            #expect(clock.now.offset == .seconds(2))
         }
     }
 
@@ -146,7 +145,8 @@ struct TestingGuide {
             _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
         }
         #expect(transport.requests.map(\.id.description) == ["000001"])
-        #expect(transport.requests.first?.headerFields[.traceParent]?.contains("00000000000000000001") == true)
+        let trace = try #require(HTTPField.Name("traceparent"))
+        #expect(transport.requests.first?.headerFields[trace]?.contains("00000000000000000001") == true)
     }
 
     @Test func logsNoSecret() async throws {

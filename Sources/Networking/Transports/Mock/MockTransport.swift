@@ -14,7 +14,7 @@ import HTTPTypes
 /// ```
 ///
 /// What answers a request, in this order:
-/// 1. the first stub that matches it and may still answer, in the order of the calls: ``on(_:uses:answer:)``;
+/// 1. the first stub that matches it and may still answer, in the order of the calls: ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
 /// 2. the next of the answers that are given once and in order: those of a script
 ///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or of a conversation, which says what each
 ///    request has to be (``expect(_:answer:)``);

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|caches|transport|asynchttpclient|downloads|streams]`.
+/// Measures the library against its budgets: `swift run -c release --package-path Tests/Benchmarks [overhead|mocks|caches|transport|asynchttpclient|downloads|streams]`.
 ///
 /// It ends with an exit code of 1 when a gate is missed. Times are of this machine; ratios hold on others too.
 @main
@@ -13,6 +13,9 @@ struct Benchmarks {
         if choice == nil || choice == "overhead" {
             report.rows += try await Task.detached { try await Overhead.measure() }.value
             report.rows += try await Overhead.measureOnMainActor()
+        }
+        if choice == nil || choice == "mocks" {
+            report.rows += try await Task.detached { try await Mocks.measure() }.value
         }
         if choice == nil || choice == "caches" {
             report.rows += try await Task.detached { try await Caches.measure() }.value
