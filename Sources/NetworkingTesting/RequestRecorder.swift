@@ -180,7 +180,7 @@ private struct Recorded: NetworkingModifier, CustomStringConvertible {
     let recorder: RequestRecorder
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        recorder.begin(request.landed)
+        recorder.begin(request.recorded)
         do {
             let response = try await upstream.send(request)
             recorder.end(.success(response))

@@ -130,6 +130,27 @@ struct MockedTests {
         #expect(transport.requests.first?.body?.data == Data("streamed".utf8))
     }
 
+    @Test func closuresFindTheBodyInMemory() async throws {
+        let network = transport.mocked(where: { $0.body?.data == Data("one".utf8) }, with: .text("where"))
+            .mocked(by: { $0.body?.data == Data("two".utf8) ? .text("by") : nil })
+        func answer(to text: String) async throws -> String {
+            let body = RequestBody.stream(
+                AsyncStream { continuation in
+                    continuation.yield(Data(text.utf8))
+                    continuation.finish()
+                },
+                contentType: "text/plain"
+            )
+            let request = HTTPRequestData(method: .post, authority: "a.example", path: "/", body: body)
+            return String(decoding: try await network.data(request).data, as: UTF8.self)
+        }
+
+        #expect(try await answer(to: "one") == "where")
+        #expect(try await answer(to: "two") == "by")
+        #expect(try await answer(to: "three") == "upstream")
+        #expect(transport.requests.map(\.body?.data) == [Data("three".utf8)])
+    }
+
     @Test func retryIsTriedOverAMock() async throws {
         let count = Atomic(0)
         let clock = NetworkClock.immediate()

@@ -21,6 +21,19 @@ struct RequestRecorderTests {
         #expect(recorder.peakActive == 1)
     }
 
+    @Test func keepsNoSinkAlive() async throws {
+        let network = MockTransport([.text("body")]).recorded(by: recorder)
+        var request = HTTPRequestData.lawful
+        request.sink = CollectingSink()
+        request.progressHandler = { _ in }
+
+        #expect(try await network.data(request).body == .delivered(byteCount: 4))
+
+        #expect(recorder.requests.count == 1)
+        #expect(recorder.first?.sink == nil)
+        #expect(recorder.first?.progressHandler == nil)
+    }
+
     @Test func remembersWhatBecameOfThem() async {
         let network = MockTransport([.status(.notFound), .failure(Failure())]).recorded(by: recorder)
 

@@ -347,6 +347,14 @@ extension HTTPRequestData {
         }
         return request
     }
+
+    /// The request for somebody who keeps it: landed, and without the sink and the progress handler, which it would keep alive.
+    package var recorded: HTTPRequestData {
+        var request = landed
+        if request.sink != nil { request.sink = nil }
+        if request.progressHandler != nil { request.progressHandler = nil }
+        return request
+    }
 }
 
 extension String {

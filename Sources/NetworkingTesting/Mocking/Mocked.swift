@@ -53,14 +53,15 @@ extension NetworkingComponent {
     /// Answers the requests that pass a check here, and passes on the others.
     ///
     /// - Parameters:
-    ///   - check: The check.
+    ///   - check: The check. A body in a file, in parts or a stream is read into memory for it (``Networking/RequestBody/data``), and
+    ///     passed on from there.
     ///   - response: The answer; see ``mocked(all:)``.
     /// - Returns: A component that answers these requests, and throws what the answer fails with.
     public func mocked(
         where check: @escaping @Sendable (HTTPRequestData) -> Bool,
         with response: MockResponse
     ) -> some NetworkingComponent {
-        modified(Mocked(label: "where") { check($0) ? response : nil })
+        modified(Mocked(label: "where", readsBody: true) { check($0) ? response : nil })
     }
 
     /// Asks a closure for an answer to each request here, and passes on those for which it has none.
@@ -69,12 +70,13 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.mocked(by: { request in request.path == "/health" ? .ok() : nil })
     /// ```
     ///
-    /// - Parameter answer: Answers a request, passes it on with nil, or throws what is to be thrown; see ``mocked(all:)``.
+    /// - Parameter answer: Answers a request, passes it on with nil, or throws what is to be thrown; see ``mocked(all:)``. A body in a
+    ///   file, in parts or a stream is read into memory for it (``Networking/RequestBody/data``), and passed on from there.
     /// - Returns: A component that throws what the closure and the answers do.
     public func mocked(
         by answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
     ) -> some NetworkingComponent {
-        modified(Mocked(label: "by", answer: answer))
+        modified(Mocked(label: "by", readsBody: true, answer: answer))
     }
 
     /// Has a closure send each request here, with what is upstream at hand.

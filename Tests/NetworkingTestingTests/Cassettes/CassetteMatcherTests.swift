@@ -81,15 +81,16 @@ struct CassetteMatcherTests {
         #expect(
             try await compare(.jsonBody, #"{"a":1,"b":[1,{"c":"x"}],"d":true}"#, #"{"a":1.5,"b":[1,{"c":"y"},null]}"#)
                 == """
-                the body at $.a: recorded 1, now 1.5; the body at $.b[1].c: recorded "x", now "y"; \
-                the body at $.b[2]: recorded nothing, now null; the body at $.d: recorded true, now nothing
+                the body: $.a is 1.5, not 1.; the body: $.b has 3 elements, not 2.; \
+                the body: $.b[1].c is "y", not "x".; \
+                the body: $.d is missing; it should be true.
                 """
         )
         #expect(
             try await compare(.body, #"{"a":1}"#, #"{"a": 1}"#)
                 == #"the body: recorded "{"a":1}", now "{"a": 1}""#
         )
-        #expect(try await compare(.body, #"{"a":1}"#, #"{"a":2}"#) == "the body at $.a: recorded 1, now 2")
+        #expect(try await compare(.body, #"{"a":1}"#, #"{"a":2}"#) == "the body: $.a is 2, not 1.")
     }
 
     @Test func bytesAreCompared() async throws {

@@ -12,9 +12,9 @@
 /// One answer may hold any number of requests: all get what it is answered with, those that come later at once. A caller that
 /// is cancelled gets `CancellationError` at once, and the answer counts it.
 public final class HeldAnswer: Sendable {
-    private let tally = MockTally(Counts())
+    fileprivate let tally = MockTally(Counts())
 
-    private struct Counts {
+    fileprivate struct Counts {
         var requests: [HTTPRequestData] = []
         var cancellations = 0
         var answer: Result<MockResponse, any Error>?
@@ -52,7 +52,12 @@ public final class HeldAnswer: Sendable {
     /// Answers those who wait, and those who will; does nothing when it was given before.
     ///
     /// - Parameter response: The answer.
+    /// - Precondition: The answer is not held by this one, nor by one that is answered with this one: nobody would ever give it.
     public func answer(_ response: MockResponse = .ok()) {
+        precondition(
+            !response.isHeld(by: self),
+            "response must not be held by the HeldAnswer that it answers; answer with what is to be sent"
+        )
         end(with: .success(response))
     }
 
@@ -69,7 +74,7 @@ public final class HeldAnswer: Sendable {
 
     /// Waits for the answer on a request's account.
     func response(to request: HTTPRequestData) async throws -> MockResponse {
-        tally.update { $0.requests.append(request.landed) }
+        tally.update { $0.requests.append(request.recorded) }
         do {
             try await tally.wait { $0.answer != nil }
         } catch {
@@ -78,5 +83,18 @@ public final class HeldAnswer: Sendable {
         }
         guard let answer = tally.read({ $0.answer }) else { throw CancellationError() }
         return try answer.get()
+    }
+}
+
+extension MockResponse {
+    /// Whether it comes from a held answer, if need be by way of others.
+    fileprivate func isHeld(by answer: HeldAnswer) -> Bool {
+        var response = self
+        while case .held(let next) = response.outcome {
+            if next === answer { return true }
+            guard case .success(let following) = next.tally.read({ $0.answer }) else { return false }
+            response = following
+        }
+        return false
     }
 }

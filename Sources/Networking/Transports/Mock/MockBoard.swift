@@ -31,6 +31,8 @@ struct MockBoard: Sendable {
     private(set) var requests: [HTTPRequestData] = []
     /// Who answered each request; nil while that is being found out.
     private(set) var answerers: [Answerer?] = []
+    /// Of how many requests that has been found out.
+    private(set) var settled = 0
 
     private(set) var active = 0
     private(set) var ended = 0
@@ -64,7 +66,7 @@ struct MockBoard: Sendable {
     mutating func use(_ stub: Int, for arrival: Int) -> Bool {
         guard uses[stub] < stubs[stub].uses.most ?? .max else { return false }
         uses[stub] += 1
-        answerers[arrival] = .stub(stub)
+        note(.stub(stub), for: arrival)
         return true
     }
 
@@ -72,11 +74,19 @@ struct MockBoard: Sendable {
     mutating func meet(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         met += 1
-        answerers[arrival] = .somethingElse
+        note(.somethingElse, for: arrival)
+        return true
+    }
+
+    /// Has nobody answer a request, since it is not what an expectation asks for; false when another request has met that meanwhile.
+    mutating func miss(_ expectation: Int, for arrival: Int) -> Bool {
+        guard met == expectation else { return false }
+        note(.nobody, for: arrival)
         return true
     }
 
     mutating func note(_ answerer: Answerer, for arrival: Int) {
+        if answerers[arrival] == nil { settled += 1 }
         answerers[arrival] = answerer
     }
 
@@ -90,7 +100,9 @@ struct MockBoard: Sendable {
         return requests.count - 1
     }
 
-    mutating func end(wasCancelled: Bool) {
+    mutating func end(_ arrival: Int, wasCancelled: Bool) {
+        // Should the search for an answer ever fail, nobody waits for its result any more.
+        if answerers[arrival] == nil { note(.somethingElse, for: arrival) }
         active -= 1
         ended += 1
         if wasCancelled { cancelled += 1 }

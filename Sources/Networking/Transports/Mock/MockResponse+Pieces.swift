@@ -52,8 +52,10 @@ extension MockResponse {
         ///
         /// - Parameter duration: How long.
         /// - Returns: The piece.
+        /// - Precondition: It is not negative.
         public static func wait(_ duration: Duration) -> Piece {
-            Piece(.sleep(duration))
+            precondition(duration >= .zero, "duration must not be negative (is \(duration))")
+            return Piece(.sleep(duration))
         }
 
         /// Nothing, until a gate is open.
@@ -154,6 +156,14 @@ extension MockResponse {
         precondition(steps >= 0, "steps must not be negative (is \(steps))")
         var response = self
         response.interruption = Interruption(error: error, place: .steps(steps))
+        return response
+    }
+
+    /// This answer, with the steps and the interruption of one that held its place, where it has none itself.
+    func replacing(_ other: MockResponse) -> MockResponse {
+        var response = self
+        if steps == 1 && interval == nil { (response.steps, response.interval) = (other.steps, other.interval) }
+        response.interruption = interruption ?? other.interruption
         return response
     }
 

@@ -30,7 +30,7 @@ extension MockResponse {
             try await Suspension<Void>().value()
             throw CancellationError()
         case .held(let answer):
-            let response = try await answer.response(to: request)
+            let response = try await answer.response(to: request).replacing(self)
             return try await response.respond(to: request, after: progress, onPortion: onPortion)
         case .response(let head, let content):
             request.emit(.headReceived(head))

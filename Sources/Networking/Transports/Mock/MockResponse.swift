@@ -87,7 +87,8 @@ public struct MockResponse: Sendable {
     /// A response with a value as JSON.
     ///
     /// - Parameters:
-    ///   - value: The value. One that cannot be encoded makes the request fail with the encoder's error.
+    ///   - value: The value. One that cannot be encoded makes the request fail with the encoder's error. A `String` is one too: to
+    ///     answer JSON as it is written, use ``json(text:status:)``.
     ///   - status: The status.
     ///   - encoder: The encoder.
     /// - Returns: The response.
@@ -176,6 +177,9 @@ public struct MockResponse: Sendable {
 
     /// An answer that a test gives when it wants to.
     ///
+    /// Steps and a failure in the middle of the body that are set here (``inSteps(_:every:)``, ``failing(with:afterBytes:)``) are those of
+    /// the answer that is given, unless that has its own.
+    ///
     /// - Parameter answer: Who holds it.
     /// - Returns: The answer.
     public static func held(by answer: HeldAnswer) -> MockResponse {
@@ -186,7 +190,9 @@ public struct MockResponse: Sendable {
     ///
     /// - Parameter delay: How long it takes.
     /// - Returns: The answer.
+    /// - Precondition: `delay` is not negative.
     public func delayed(by delay: Duration) -> MockResponse {
+        precondition(delay >= .zero, "delay must not be negative (is \(delay))")
         var response = self
         response.delay = delay
         return response

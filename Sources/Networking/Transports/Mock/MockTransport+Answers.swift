@@ -80,13 +80,31 @@ extension MockTransport {
     /// - Parameters:
     ///   - label: What the message about an unexpected request calls it.
     ///   - matches: The test.
+    ///   - uses: How often it is to answer.
     ///   - answer: Answers a request, or throws what the transport is to throw.
     public func on(
         _ label: String,
         where matches: @escaping @Sendable (HTTPRequestData) -> Bool,
+        uses: MockUses = .atLeastOnce,
         answer: @escaping Answer
     ) {
-        on(.where(label, matches), answer: answer)
+        on(.where(label, matches), uses: uses, answer: answer)
+    }
+
+    /// Answers the requests that pass a test, each with the same response.
+    ///
+    /// - Parameters:
+    ///   - label: What the message about an unexpected request calls it.
+    ///   - matches: The test.
+    ///   - uses: How often it is to answer.
+    ///   - response: The answer.
+    public func on(
+        _ label: String,
+        where matches: @escaping @Sendable (HTTPRequestData) -> Bool,
+        uses: MockUses = .atLeastOnce,
+        _ response: MockResponse
+    ) {
+        on(.where(label, matches), uses: uses) { _ in response }
     }
 
     // MARK: Conversations

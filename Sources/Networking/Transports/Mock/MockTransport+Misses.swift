@@ -1,13 +1,17 @@
 extension MockTransport {
     /// The error for a request that came out of its order.
-    func outOfOrder(_ request: HTTPRequestData, _ expectation: MockBoard.Expectation) -> NetworkingError {
-        let (met, count) = board.read { ($0.met, $0.expectations.count) }
+    func outOfOrder(
+        _ request: HTTPRequestData,
+        _ expectation: MockBoard.Expectation,
+        _ index: Int
+    ) -> NetworkingError {
+        let count = board.read { $0.expectations.count }
         var reading = RequestReading(request)
         let why = expectation.matcher.misses(in: &reading).map(\.sentence).joined(separator: " ")
         return NetworkingError(
             .unimplemented,
             request: request,
-            reason: "MockTransport expects \(expectation.matcher) next, as request \(met + 1) of \(count). \(why) "
+            reason: "MockTransport expects \(expectation.matcher) next, as request \(index + 1) of \(count). \(why) "
                 + "Send what is expected, or answer what may come at any time with on(_:uses:answer:)."
         )
     }

@@ -29,12 +29,14 @@ extension MockTransport {
         board.read { $0.delivered }
     }
 
-    /// Waits until requests have arrived.
+    /// Waits until requests have arrived and it is settled what answers them.
+    ///
+    /// A request that is sent afterwards gets a later answer of a script or a conversation than those.
     ///
     /// - Parameter count: How many, since the transport was made.
     /// - Throws: `CancellationError` when the caller is cancelled first.
     public func waitForRequests(_ count: Int = 1) async throws {
-        try await board.wait { $0.requests.count >= count }
+        try await board.wait { $0.settled >= count }
     }
 
     /// Waits until exchanges are over, one way or another.

@@ -26,7 +26,7 @@ import HTTPTypes
 ///
 /// Like a real transport it checks requests, follows redirects, reads bodies, fills sinks, reports progress and ends at
 /// once when its caller is cancelled. Its waits are on the environment's clock. The body of a recorded request is in memory
-/// (``RequestBody/data``), also where a file, parts or a stream were sent.
+/// (``RequestBody/data``), also where a file, parts or a stream were sent; its sink and its progress handler are not kept.
 public final class MockTransport: NetworkingTransport {
     /// Answers a request, or fails.
     public typealias Answer = @Sendable (HTTPRequestData) async throws -> MockResponse
@@ -63,7 +63,7 @@ public final class MockTransport: NetworkingTransport {
         var request = request
         let progress = try await request.arrive()
         let arrived = request.landed
-        let (number, latency) = board.update { ($0.begin(arrived), $0.latency) }
+        let (number, latency) = board.update { ($0.begin(arrived.recorded), $0.latency) }
         do {
             let answer = try await answer(to: arrived, number)
             try await latency?.wait()
@@ -71,10 +71,12 @@ public final class MockTransport: NetworkingTransport {
             let response = try await answer()
                 .respond(to: request, after: progress) { [board] in board.update { $0.delivered += 1 } }
             try Task.checkCancellation()
-            board.update { $0.end(wasCancelled: false) }
+            board.update { $0.end(number, wasCancelled: false) }
             return response
         } catch {
-            board.update { $0.end(wasCancelled: error is CancellationError) }
+            // An answer may be a CancellationError too, of a caller that nobody has cancelled.
+            let wasCancelled = error is CancellationError && Task.isCancelled
+            board.update { $0.end(number, wasCancelled: wasCancelled) }
             throw error
         }
     }
@@ -98,8 +100,8 @@ public final class MockTransport: NetworkingTransport {
         while let (index, expectation) = board.read({ board in board.nextExpectation.map { (board.met, $0) } }) {
             reading.pathParameters = [:]
             guard expectation.matcher.test(&reading) else {
-                board.update { $0.note(.nobody, for: number) }
-                throw outOfOrder(request, expectation)
+                guard board.update({ $0.miss(index, for: number) }) else { continue }
+                throw outOfOrder(request, expectation, index)
             }
             guard board.update({ $0.meet(index, for: number) }) else { continue }
             var request = request

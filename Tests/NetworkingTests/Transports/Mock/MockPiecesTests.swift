@@ -256,6 +256,27 @@ struct MockPiecesTests {
         #expect(try await MockTransport([.held(by: pieces)]).data(.lawful).data == Data("ab".utf8))
     }
 
+    @Test func stepsAndTheFailureOfAHeldAnswerAreThoseOfWhatIsGiven() async throws {
+        let answer = HeldAnswer()
+        answer.answer(.text("hello world"))
+        let steps = CollectingSink()
+        let (_, inSteps) = send(.held(by: answer).inSteps(3), to: steps)
+        #expect(try await inSteps.value.status == .ok)
+        #expect(texts(steps) == ["hel", "lo w", "orld"])
+
+        let broken = CollectingSink()
+        let (_, failing) = send(.held(by: answer).failing(with: Failure(), afterBytes: 4), to: broken)
+        await #expect(throws: Failure.self) { try await failing.value }
+        #expect(texts(broken) == ["hell"])
+
+        let own = HeldAnswer()
+        own.answer(.text("hello world").inSteps(2).failing(with: CancellationError(), afterSteps: 1))
+        let ownSteps = CollectingSink()
+        let (_, call) = send(.held(by: own).inSteps(3).failing(with: Failure(), afterBytes: 0), to: ownSteps)
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(texts(ownSteps) == ["hello"])
+    }
+
     @Test func cancelledCallerIsCountedByTheHeldAnswer() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }

@@ -184,11 +184,31 @@ struct MockStubTests {
             _ = MockUses.exactly(0)
         }
 
-        let messages = [path, url, json, uses].map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        let fragment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.url("https://a.example#top")
+        }
+        let delay = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockResponse.ok().delayed(by: .seconds(-1))
+        }
+        let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockResponse.Piece.wait(.seconds(-2))
+        }
+        let held = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (answer, other) = (HeldAnswer(), HeldAnswer())
+            answer.answer(.held(by: other))
+            other.answer(.held(by: answer))
+        }
+
+        let messages = [path, url, json, uses, fragment, delay, wait, held]
+            .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
         #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
         #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
         #expect(messages[2].contains("the text must be JSON (has 1 bytes)"))
         #expect(messages[3].contains("count must be greater than zero (is 0)"))
+        #expect(messages[4].contains("the URL must have no fragment, which is never sent; write %23 for a # (is"))
+        #expect(messages[5].contains("delay must not be negative (is -1.0 seconds)"))
+        #expect(messages[6].contains("duration must not be negative (is -2.0 seconds)"))
+        #expect(messages[7].contains("response must not be held by the HeldAnswer that it answers"))
     }
     #endif
 
@@ -235,6 +255,26 @@ struct MockStubTests {
 
         #expect(answers.count == 200)
         try transport.verifyAllUsed()
+    }
+
+    @Test func requestThatLosesARaceIsComparedWithWhatIsExpectedNext() async throws {
+        let tasks = HandRunTasks()
+        let first = Task(executorPreference: tasks) { try await get("/first") }
+        // Another request comes while this one is looked at.
+        let isFirst = RequestMatcher.where("the first") { request in
+            if request.path != "/first" { tasks.run() }
+            return request.path == "/first"
+        }
+        transport.expect(isFirst, .text("one"))
+        transport.expect(.get, "/second", .text("two"))
+        transport.expect(.get, "/third", .text("three"))
+
+        #expect(try await get("/second") == "two")
+        #expect(try await first.value == "one")
+        #expect(
+            await failure("/fourth")?.contains("expects GET /third next, as request 3 of 3. The path is /fourth")
+                == true
+        )
     }
 
     // MARK: What was not used
@@ -317,6 +357,62 @@ struct MockStubTests {
 
     // MARK: Who is under way
 
+    @Test func whoWaitsForARequestFindsItsAnswerChosen() async throws {
+        let tasks = HandRunTasks()
+        let journal = Journal()
+        let other = RequestMatcher.where("another request") { _ in
+            // Whoever waits gets the chance to go on while the answer is being looked for.
+            tasks.run()
+            journal.note("looked at")
+            return false
+        }
+        transport.on(other, uses: .any, .ok())
+        transport.enqueue(.text("first"), .text("second"))
+        let waiter = Task(executorPreference: tasks) { [transport] in
+            try await transport.waitForRequests()
+            journal.note("\(transport.unusedAnswers) of 2 answers left")
+        }
+        tasks.run()
+
+        #expect(try await get("/") == "first")
+        tasks.run()
+        try await waiter.value
+        #expect(journal.entries == ["looked at", "1 of 2 answers left"])
+        #expect(try await get("/") == "second")
+    }
+
+    @Test func cancellationErrorOfAnAnswerIsNoCancellation() async throws {
+        transport.on(.any, .failure(CancellationError()))
+
+        await #expect(throws: CancellationError.self) { try await get("/") }
+        #expect(transport.ended == 1)
+        #expect(transport.cancelled == 0)
+    }
+
+    @Test func recordedRequestsKeepNoSinkAlive() async throws {
+        let answer = HeldAnswer()
+        answer.answer(.text("now"))
+        let seen = Mutex(false)
+        let hasSink = RequestMatcher.where("a request with a sink") { $0.sink != nil }
+        transport.on(hasSink) { request in
+            seen.withLock { $0 = request.progressHandler != nil }
+            return .held(by: answer)
+        }
+        var request = HTTPRequestData.lawful
+        request.sink = CollectingSink()
+        request.progressHandler = { _ in }
+
+        try await transport.data(request)
+
+        #expect(seen.withLock { $0 })
+        for recorded in transport.requests + answer.requests {
+            #expect(recorded.sink == nil)
+            #expect(recorded.progressHandler == nil)
+            #expect(recorded == request)
+        }
+        #expect(answer.requests.count == 1)
+    }
+
     @Test func exchangesAreCounted() async throws {
         let answer = HeldAnswer()
         transport.on(.any, .held(by: answer))
@@ -344,5 +440,22 @@ struct MockStubTests {
         wait.cancel()
 
         await #expect(throws: CancellationError.self) { try await wait.value }
+    }
+}
+
+/// Runs the parts of tasks when a test says so, on the thread that says it.
+private final class HandRunTasks: TaskExecutor {
+    private let jobs = Mutex<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    /// Runs what is ready, and what gets ready meanwhile.
+    func run() {
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }

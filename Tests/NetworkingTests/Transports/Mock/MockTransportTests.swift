@@ -64,10 +64,13 @@ struct MockTransportTests {
 
     @Test func firstMatchAnswers() async throws {
         let transport = MockTransport()
-        transport.on("anything", where: { _ in true }, answer: { _ in .text("first") })
-        transport.on(.get, "users") { _ in .text("second") }
+        transport.on("anything", where: { _ in true }, uses: .once, answer: { _ in .text("first") })
+        transport.on("anything again", where: { _ in true }, uses: .once, .text("second"))
+        transport.on(.get, "users") { _ in .text("third") }
 
-        #expect(text(try await transport.data(request("users"))) == "first")
+        for answer in ["first", "second", "third"] {
+            #expect(text(try await transport.data(request("users"))) == answer)
+        }
     }
 
     @Test func matchesComeBeforeTheScriptAndTheScriptBeforeTheClosure() async throws {

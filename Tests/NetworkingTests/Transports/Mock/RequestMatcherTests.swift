@@ -170,6 +170,10 @@ struct RequestMatcherTests {
                 == ["The form field password is not expected."]
         )
         #expect(!RequestMatcher.formField("user").matches(post(nil)))
+        #expect(
+            RequestMatcher.formField("password", "other").mismatches(in: request)
+                == ["The form field password has another value, which is not shown."]
+        )
     }
 
     // MARK: Bodies
@@ -205,6 +209,12 @@ struct RequestMatcherTests {
             (#""\ud83d\ude00\n""#, "\"\u{1F600}\\n\"", true, true),
             ("1e2", "100", true, true), ("-0", "0", true, true), ("0.10", "0.1", true, true),
             ("12345678901234567890", "12345678901234567891", false, false),
+            ("1", "1e99999999999999999999", false, false), ("1e-99999999999999999999", "1", false, false),
+            ("1e+99999999999999999999", "1e-99999999999999999999", false, false),
+            ("0", "0e99999999999999999999", true, true), ("1e+2", "1E2", true, true), ("1e-2", "0.01", true, true),
+            ("\"caf\u{E9}\"", "\"cafe\u{301}\"", false, false),
+            ("{\"\u{E9}\":1}", "{\"e\u{301}\":1}", false, false),
+            ("{\"e\u{301}\":1,\"\u{E9}\":2}", "{\"\u{E9}\":2,\"e\u{301}\":1}", true, true),
             ("1", "\"1\"", false, false), ("null", "false", false, false),
             (#"{"a":1}"#, "a=1", false, false), (#"{"a":1}"#, "", false, false),
             (#"{"a":1}"#, #"{"a":1}}"#, false, false),
@@ -254,6 +264,11 @@ struct RequestMatcherTests {
         #expect(
             RequestMatcher.json(text: #"{"user": {}, "list": [1]}"#).mismatches(in: request).first
                 == "$.user.extra is not expected."
+        )
+        let decomposed = post(.data(Data("\"cafe\u{301}\"".utf8), contentType: "application/json"))
+        #expect(
+            RequestMatcher.json("caf\u{E9}").mismatches(in: decomposed)
+                == ["$ is \"caf\u{E9}\", and other than it should be in what cannot be seen of it."]
         )
         #expect(RequestMatcher.json(text: "1").mismatches(in: post(nil)) == ["There is no body."])
         #expect(RequestMatcher.json(text: "1").mismatches(in: post(.form(["a": "b"]))) == ["The body is no JSON."])

@@ -1,28 +1,28 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
-/// A JSON document as it is compared: without an order of names, and with numbers by their value.
-enum JSONDocument: Sendable {
+/// A JSON document as it is compared: without an order of names, with numbers by their value, and with texts by their code points.
+package enum JSONDocument: Sendable {
     case null
     case boolean(Bool)
     /// As it was written.
     case number(String)
     case string(String)
     case array([JSONDocument])
-    case object([String: JSONDocument])
+    case object([Name: JSONDocument])
 
     /// How one document is compared with another.
-    enum Comparison: Sendable {
+    package enum Comparison: Sendable {
         case equal
         /// Objects may have further names.
         case including
     }
 
     /// Reads a document; nil for what is none (RFC 8259), or nests too deeply.
-    init?(_ data: Data) {
+    package init?(_ data: Data) {
         var parser = JSONParser(Array(data))
         guard let document = parser.document() else { return nil }
         self = document
@@ -31,12 +31,12 @@ enum JSONDocument: Sendable {
     // MARK: Comparing
 
     /// Whether it says what another one says.
-    func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
+    package func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
         switch (self, expected) {
         case (.null, .null): true
         case (.boolean(let left), .boolean(let right)): left == right
         case (.number(let left), .number(let right)): Self.areEqual(left, right)
-        case (.string(let left), .string(let right)): left == right
+        case (.string(let left), .string(let right)): Self.areSame(left, right)
         case (.array(let left), .array(let right)):
             left.count == right.count && zip(left, right).allSatisfy { $0.says($1, comparison) }
         case (.object(let left), .object(let right)):
@@ -44,6 +44,12 @@ enum JSONDocument: Sendable {
                 && right.allSatisfy { left[$0.key]?.says($0.value, comparison) ?? false }
         default: false
         }
+    }
+
+    /// Whether texts have the same code points, as a server compares them (RFC 8259 section 8.3); for `String`, an "é" of one code
+    /// point equals one of two.
+    fileprivate static func areSame(_ left: String, _ right: String) -> Bool {
+        left.utf8.elementsEqual(right.utf8)
     }
 
     private static func areEqual(_ left: String, _ right: String) -> Bool {
@@ -54,7 +60,7 @@ enum JSONDocument: Sendable {
     private static let mostDifferences = 5
 
     /// Where and how it differs from what it should be, a sentence each, without what is hidden.
-    func differences(
+    package func differences(
         from expected: JSONDocument,
         _ comparison: Comparison,
         isHidden: (String) -> Bool
@@ -76,13 +82,13 @@ enum JSONDocument: Sendable {
         case (.object(let left), .object(let right)):
             for name in right.keys.sorted() where sentences.count < Self.mostDifferences {
                 guard let value = right[name] else { continue }
-                let inner = Self.place(name, in: place)
+                let inner = Self.place(name.text, in: place)
                 guard let own = left[name] else {
-                    let shown = isHidden(name) ? Redaction.placeholder : value.text(limit: 80, isHidden: isHidden)
+                    let shown = isHidden(name.text) ? Redaction.placeholder : value.text(limit: 80, isHidden: isHidden)
                     sentences.append("\(inner) is missing; it should be \(shown).")
                     continue
                 }
-                if isHidden(name) {
+                if isHidden(name.text) {
                     if !own.says(value, comparison) {
                         sentences.append("\(inner) has another value, which is not shown.")
                     }
@@ -92,7 +98,7 @@ enum JSONDocument: Sendable {
             }
             guard comparison == .equal else { return }
             for name in left.keys.sorted() where right[name] == nil && sentences.count < Self.mostDifferences {
-                sentences.append("\(Self.place(name, in: place)) is not expected.")
+                sentences.append("\(Self.place(name.text, in: place)) is not expected.")
             }
         case (.array(let left), .array(let right)):
             if left.count != right.count {
@@ -103,8 +109,12 @@ enum JSONDocument: Sendable {
                 own.compare(with: value, comparison, at: "\(place)[\(index)]", isHidden, &sentences)
             }
         default:
-            let shown = text(limit: 80, isHidden: isHidden)
-            sentences.append("\(place) is \(shown), not \(expected.text(limit: 80, isHidden: isHidden)).")
+            let (shown, other) = (text(limit: 80, isHidden: isHidden), expected.text(limit: 80, isHidden: isHidden))
+            sentences.append(
+                shown == other
+                    ? "\(place) is \(shown), and other than it should be in what cannot be seen of it."
+                    : "\(place) is \(shown), not \(other)."
+            )
         }
     }
 
@@ -141,8 +151,8 @@ enum JSONDocument: Sendable {
             text += "{"
             for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated()
             where text.utf8.count <= limit {
-                text += "\(index > 0 ? "," : "")\(Self.quoted(member.key)):"
-                if isHidden(member.key) {
+                text += "\(index > 0 ? "," : "")\(Self.quoted(member.key.text)):"
+                if isHidden(member.key.text) {
                     text += Self.quoted(Redaction.placeholder)
                 } else {
                     member.value.write(to: &text, limit, isHidden)
@@ -157,6 +167,26 @@ enum JSONDocument: Sendable {
     }
 }
 
+extension JSONDocument {
+    /// The name of a member.
+    package struct Name: Sendable, Hashable, Comparable {
+        let text: String
+
+        package static func == (lhs: Name, rhs: Name) -> Bool {
+            JSONDocument.areSame(lhs.text, rhs.text)
+        }
+
+        package static func < (lhs: Name, rhs: Name) -> Bool {
+            lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            var text = text
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
+    }
+}
+
 /// The value of a number, whatever it is written like and however many digits it has.
 private struct JSONNumber: Equatable {
     private let isNegative: Bool
@@ -168,13 +198,12 @@ private struct JSONNumber: Equatable {
         let hasMinus = bytes.first == UInt8(ascii: "-")
         if hasMinus { bytes = bytes.dropFirst() }
         let mark = bytes.firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? bytes.endIndex
-        var exponent = Int(String(decoding: bytes[mark...].dropFirst(), as: UTF8.self)) ?? 0
+        var exponent = Self.exponent(bytes[mark...].dropFirst())
         let mantissa = bytes[..<mark]
         let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.endIndex
         let fraction = mantissa[point...].dropFirst()
         var digits = Array(mantissa[..<point] + fraction)
-        // No document is long enough for this to overflow, but an exponent may be written that is.
-        exponent = max(-1 << 60, min(1 << 60, exponent)) - fraction.count
+        exponent -= fraction.count
         while digits.last == UInt8(ascii: "0") {
             digits.removeLast()
             exponent += 1
@@ -183,5 +212,13 @@ private struct JSONNumber: Equatable {
         self.digits = digits
         self.exponent = digits.isEmpty ? 0 : exponent
         isNegative = hasMinus && !digits.isEmpty
+    }
+
+    /// An exponent as it is written, within bounds: what no document is long enough to reach cannot overflow.
+    private static func exponent(_ digits: ArraySlice<UInt8>) -> Int {
+        guard let first = digits.first else { return 0 }
+        let bound = 1 << 60
+        let value = Int(String(decoding: digits, as: UTF8.self)) ?? (first == UInt8(ascii: "-") ? -bound : bound)
+        return max(-bound, min(bound, value))
     }
 }

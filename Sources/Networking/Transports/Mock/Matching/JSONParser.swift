@@ -34,14 +34,14 @@ struct JSONParser {
 
     private mutating func object(depth: Int) -> JSONDocument? {
         position += 1
-        var members: [String: JSONDocument] = [:]
+        var members: [JSONDocument.Name: JSONDocument] = [:]
         if skipsToEnd(UInt8(ascii: "}")) { return .object(members) }
         while true {
             skipSpace()
             guard let name = string() else { return nil }
             skipSpace()
             guard skip(UInt8(ascii: ":")), let member = value(depth: depth + 1) else { return nil }
-            members[name] = member
+            members[JSONDocument.Name(text: name)] = member
             if skipsToEnd(UInt8(ascii: "}")) { return .object(members) }
             guard skip(UInt8(ascii: ",")) else { return nil }
         }

@@ -69,7 +69,7 @@ extension RequestMatcher {
     /// is written do not matter.
     ///
     /// - Parameters:
-    ///   - value: The value.
+    ///   - value: The value. A `String` is one too: to say in JSON what is meant, use ``json(text:)``.
     ///   - encoder: The encoder.
     /// - Returns: The matcher.
     /// - Precondition: The encoder can encode the value.
@@ -92,7 +92,7 @@ extension RequestMatcher {
     /// have further names.
     ///
     /// - Parameters:
-    ///   - value: The value.
+    ///   - value: The value. A `String` is one too: to say in JSON what is meant, use ``json(includingText:)``.
     ///   - encoder: The encoder.
     /// - Returns: The matcher.
     /// - Precondition: The encoder can encode the value.

@@ -86,6 +86,7 @@ extension RequestMatcher {
             },
             explain: { reading in
                 let values = reading.form.filter { $0.name == name }.map { $0.value ?? "" }
+                let isHidden = isHidden || reading.redaction.hidesBodyField(name)
                 return [RequestMiss(reading.sentence("form field", name, values, expected, isHidden: isHidden))]
             }
         )

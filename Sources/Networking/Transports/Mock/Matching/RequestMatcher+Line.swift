@@ -79,13 +79,17 @@ extension RequestMatcher {
     ///
     /// - Parameter url: The URL, or a pattern of one, with its scheme.
     /// - Returns: The matcher.
-    /// - Precondition: It begins with `https://` or `http://`, and has a host.
+    /// - Precondition: It begins with `https://` or `http://`, and has a host and no fragment.
     public static func url(_ url: String) -> RequestMatcher {
         guard let slashes = url.firstRange(of: "://"), case let scheme = url[..<slashes.lowerBound].lowercased(),
             scheme == "https" || scheme == "http"
         else {
             preconditionFailure("the URL must begin with https:// or http:// (is \(Redaction.standard.reference(url)))")
         }
+        precondition(
+            !url.contains("#"),
+            "the URL must have no fragment, which is never sent; write %23 for a # (is \(Redaction.standard.reference(url)))"
+        )
         let rest = url[slashes.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         precondition(!rest[..<end].isEmpty, "the URL must have a host (is \(Redaction.standard.reference(url)))")
