@@ -8,7 +8,7 @@ import Testing
 struct MockSpeedTests {
     /// Compares with bounds far above what it takes on a machine that does other things too.
     ///
-    /// They catch what grows with the number of requests or of stubs.
+    /// They catch what grows with the number of requests or of stubs. Other suites run at the same time, and a debug build is slow.
     private func expect(
         _ duration: Duration,
         below bound: Duration,
@@ -34,7 +34,7 @@ struct MockSpeedTests {
             }
 
         #expect(transport.requests.count == 10_000)
-        expect(duration, below: .seconds(5), inDebug: .seconds(20))
+        expect(duration, below: .seconds(5), inDebug: .seconds(60))
     }
 
     @Test func hundredStubsAreLookedAtQuickly() async throws {
@@ -51,6 +51,6 @@ struct MockSpeedTests {
             }
 
         #expect(transport.requests.count == 1_000)
-        expect(duration, below: .seconds(2), inDebug: .seconds(20))
+        expect(duration, below: .seconds(2), inDebug: .seconds(60))
     }
 }
