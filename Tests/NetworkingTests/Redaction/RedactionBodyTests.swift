@@ -276,7 +276,7 @@ struct RedactionBodyTests {
             (
                 "text/event-stream",
                 "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\u{2028}\u{2029}\",\"token\":1}\n\n",
-                "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\u{2028}\u{2029}\",\"token\":\"<redacted>\"}\n\n"
+                "data: a\u{2028}\u{85}b\u{0B}c\n\ndata: {\"a\":\"x\\u2028\\u2029\",\"token\":\"<redacted>\"}\n\n"
             ),
             ("text/event-stream", "data: {\"access_token\":\"s3cr3t-ab", nil),
             ("text/event-stream", "data: {\"token\":\"s3cr3t\"} trailing\n\n", nil),
