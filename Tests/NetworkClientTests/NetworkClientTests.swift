@@ -64,7 +64,7 @@ struct NetworkClientTests {
     }
 
     @Test func anAPIKeepsTheClientThatItWasMadeWith() async throws {
-        let api = try await withNetworkClient(MockTransport { _ in .json(Address(city: "Oslo")) }) { AddressAPI() }
+        let api = await withNetworkClient(MockTransport { _ in .json(Address(city: "Oslo")) }) { AddressAPI() }
         #expect(try await api.address(nil).city == "Oslo")
     }
 
@@ -79,7 +79,7 @@ struct NetworkClientTests {
     }
 
     @MainActor @Test func theScopeStaysWithItsActor() async throws {
-        let value = try await withNetworkClient(.unimplemented) {
+        let value = await withNetworkClient(.unimplemented) {
             MainActor.preconditionIsolated()
             return 1
         }
