@@ -222,6 +222,7 @@ let package = Package(
                 "NetworkClient",
                 "Networking",
                 "NetworkingTesting",
+                "NetworkingTestServer",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
