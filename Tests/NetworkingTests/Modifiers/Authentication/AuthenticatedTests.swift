@@ -16,7 +16,7 @@ struct AuthenticatedTests {
 
     init() {
         transport = server.transport
-        store = TokenStore(server.session(), delegate: server)
+        store = TokenStore(server.session(), delegate: server.delegate)
         network = Self.stack(transport, store, clock)
     }
 
@@ -67,10 +67,10 @@ struct AuthenticatedTests {
     }
 
     @Test func aDelegateGetsTheFirstCredentialsOnceForAll() async throws {
-        let network = Self.stack(transport, TokenStore(delegate: server), clock)
-        server.holdRefreshes()
+        let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
+        server.delegate.hold()
         let calls = await begin(10, over: network)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
@@ -80,11 +80,11 @@ struct AuthenticatedTests {
 
     @Test func aDelegateWithoutCredentialsFailsAllWhoWait() async throws {
         struct Broken: Error {}
-        let network = Self.stack(transport, TokenStore(delegate: server), clock)
+        let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.failRefreshes(with: Broken())
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(10, over: network)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
@@ -256,9 +256,9 @@ struct AuthenticatedTests {
 
     @Test func aThousandRefusalsMakeOneRefresh() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(1_000, over: network)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
@@ -355,9 +355,9 @@ struct AuthenticatedTests {
     @Test func aThousandRequestsOverARunningOutTokenMakeOneRefresh() async throws {
         for round in 1...3 {
             store.set(server.session(expiring: clock.date.addingTimeInterval(10)))
-            server.holdRefreshes()
+            server.delegate.hold()
             let calls = await begin(1_000, over: network)
-            server.letRefreshesGoOn()
+            server.delegate.letGo()
             for call in calls {
                 #expect(try await call.value.status == .ok)
             }
@@ -404,9 +404,9 @@ struct AuthenticatedTests {
         struct Broken: Error {}
         server.expire()
         server.failRefreshes(with: Broken())
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(10, over: network)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
@@ -429,9 +429,9 @@ struct AuthenticatedTests {
 
     @Test func aRefreshMayNotTakeForEver() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(2, over: network)
-        try await server.refreshHasBegun()
+        try await server.delegate.waitForCalls()
         clock.advance(by: .seconds(60))
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
@@ -504,13 +504,13 @@ struct AuthenticatedTests {
     /// What it brings late may be all that is left of the session.
     @Test func aRefreshThatComesLateIsKept() async throws {
         server.expire()
-        server.holdRefreshes(deafly: true)
+        server.delegate.hold(deafly: true)
         let call = await begin(1, over: network)[0]
-        try await server.refreshHasBegun()
+        try await server.delegate.waitForCalls()
         clock.advance(by: .seconds(60))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         while store.credentials?.accessToken != "access-1" {
             await Task.yield()
         }
@@ -522,7 +522,7 @@ struct AuthenticatedTests {
     @Test func survivesEverythingAtOnce() async throws {
         let clock = ManualClock()
         let limit = RefreshLimit(.max, per: .seconds(1))
-        let store = TokenStore(server.session(), delegate: server, limit: limit)
+        let store = TokenStore(server.session(), delegate: server.delegate, limit: limit)
         let network = Self.stack(transport, store, clock)
         await withTaskGroup { group in
             for number in 0..<32 {
@@ -551,7 +551,11 @@ struct AuthenticatedTests {
 
     @Test func theLimitMayBeAnother() async throws {
         let limit = RefreshLimit(1, per: .seconds(10))
-        let network = Self.stack(transport, TokenStore(server.session(), delegate: server, limit: limit), clock)
+        let network = Self.stack(
+            transport,
+            TokenStore(server.session(), delegate: server.delegate, limit: limit),
+            clock
+        )
         server.expire()
         #expect(try await network.me().status == .ok)
         server.expire()
@@ -596,12 +600,12 @@ struct AuthenticatedTests {
 
     @Test func whoBeganARefreshMayBeCancelled() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let first = await begin(1, over: network)[0]
         let second = await begin(1, over: network)[0]
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         #expect(try await second.value.status == .ok)
         #expect(server.refreshes == 1)
     }
@@ -609,12 +613,12 @@ struct AuthenticatedTests {
     /// The refresh token may be spent, so what takes its place must not be lost.
     @Test func aRefreshGoesOnWhenNobodyWaits() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let call = await begin(1, over: network)[0]
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         let next = await begin(1, over: network)[0]
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         #expect(try await next.value.status == .ok)
         #expect(server.refreshes == 1)
         #expect(store.credentials?.accessToken == "access-1")
@@ -624,7 +628,7 @@ struct AuthenticatedTests {
 
     @Test func signingOutDuringARefreshWins() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(10, over: network)
         store.remove()
         // At once, and not when the refresh is over.
@@ -632,7 +636,7 @@ struct AuthenticatedTests {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .unauthorized)
         }
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         #expect(store.credentials == nil)
         // Only the delegate could let somebody in again.
         #expect(try await network.me().status == .ok)
@@ -641,12 +645,12 @@ struct AuthenticatedTests {
 
     @Test func signingOutWhileTheFirstCredentialsComeWins() async throws {
         store.remove()
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(1, over: network)
         store.remove()
         let error = await #expect(throws: NetworkingError.self) { try await calls[0].value }
         #expect(error?.kind == .unauthorized)
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         #expect(server.authorizations == 1)
         #expect(transport.requests.isEmpty)
     }
@@ -654,21 +658,21 @@ struct AuthenticatedTests {
     @Test(arguments: ["set", "update"])
     func credentialsThatAreSetDuringARefreshWin(how: String) async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let calls = await begin(10, over: network)
         let session = Session(userID: "emily", accessToken: "none", refreshToken: "refresh-0")
         how == "set" ? store.set(session) : store.update(session)
         for call in calls {
             #expect(try await call.value.status == .ok)
         }
-        server.letRefreshesGoOn()
+        server.delegate.letGo()
         #expect(store.credentials == session)
         #expect(server.refreshes == 1)
     }
 
     @Test func whatWasSentForOneUserIsNotSentAgainForAnother() async throws {
         server.expire()
-        server.holdRefreshes()
+        server.delegate.hold()
         let refused = await begin(1, over: network)[0]
         store.set(Session(userID: "james", accessToken: "none"))
         #expect(try await refused.value.status == .unauthorized)
@@ -677,7 +681,7 @@ struct AuthenticatedTests {
 
     @Test func whatWaitedForOneUserIsNotSentForAnother() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(-1)))
-        server.holdRefreshes()
+        server.delegate.hold()
         let waiting = await begin(1, over: network)[0]
         store.set(Session(userID: "james", accessToken: "none"))
         let error = await #expect(throws: NetworkingError.self) { try await waiting.value }

@@ -125,7 +125,7 @@ struct SessionStorageTests {
     @Test func aStoreKeepsWhatChanges() async throws {
         let server = TokenServer()
         let storage = InMemorySessionStorage()
-        let store = TokenStore(nil, in: storage, delegate: server)
+        let store = TokenStore(nil, in: storage, delegate: server.delegate)
         let network = server.transport.authenticated(with: store).server(authority: "api.example.com")
         store.set(server.session())
         server.expire()

@@ -6,35 +6,44 @@ import Synchronization
 @testable import Networking
 
 /// A server whose access tokens run out and whose refresh tokens can be spent once, and the delegate that renews them there.
-final class TokenServer: AuthenticationDelegate {
+final class TokenServer: Sendable {
     struct Spent: Error {}
 
     private struct State {
         var accessToken = "access-0"
         var refreshToken = "refresh-0"
         var number = 0
-        var refreshes = 0
-        var authorizations = 0
         var failure: (any Error)?
         var refusesAll = false
         var lifetime: Duration?
-        var gate: Suspension<Void>?
-        /// A cancellation does not reach who is held.
-        var isDeaf = false
-        var begun = Suspension<Void>()
-        var responses: [Int?] = []
     }
 
-    private let state = Mutex(State())
+    /// Asks the server for sessions.
+    let delegate: ScriptedAuthenticationDelegate<Session>
+    private let state: StateBox
 
-    var refreshes: Int { state.withLock { $0.refreshes } }
-    var authorizations: Int { state.withLock { $0.authorizations } }
+    init() {
+        let state = StateBox()
+        self.state = state
+        delegate = ScriptedAuthenticationDelegate(
+            authorize: { _ in try state.renew(nil) },
+            refresh: { session, _, _ in try state.renew(session) }
+        )
+    }
+
+    var refreshes: Int { delegate.refreshes }
+    var authorizations: Int { delegate.authorizations }
+
     /// The statuses after which refreshes were made.
-    var causes: [Int?] { state.withLock { $0.responses } }
+    var causes: [Int?] {
+        delegate.calls.compactMap { call in
+            if case .refresh(_, let response) = call { .some(response?.status.code) } else { nil }
+        }
+    }
 
     /// The session that the server accepts now.
     func session(of user: String? = "emily", expiring: Date? = nil) -> Session {
-        state.withLock { state in
+        state.value.withLock { state in
             Session(
                 userID: user,
                 accessToken: state.accessToken,
@@ -46,91 +55,50 @@ final class TokenServer: AuthenticationDelegate {
 
     /// From now on the access token is refused.
     func expire() {
-        state.withLock { $0.accessToken = "none" }
+        state.value.withLock { $0.accessToken = "none" }
     }
 
     func refuseAll() {
-        state.withLock { $0.refusesAll = true }
+        state.value.withLock { $0.refusesAll = true }
     }
 
     func failRefreshes(with error: (any Error)?) {
-        state.withLock { $0.failure = error }
+        state.value.withLock { $0.failure = error }
     }
 
     func giveTokens(lifetime: Duration) {
-        state.withLock { $0.lifetime = lifetime }
-    }
-
-    /// Holds refreshes until the test lets them go on.
-    func holdRefreshes(deafly isDeaf: Bool = false) {
-        state.withLock { state in
-            state.isDeaf = isDeaf
-            state.gate = Suspension()
-            state.begun = Suspension()
-        }
-    }
-
-    func refreshHasBegun() async throws {
-        try await state.withLock { $0.begun }.value()
-    }
-
-    func letRefreshesGoOn() {
-        state.withLock { state in
-            defer { state.gate = nil }
-            return state.gate
-        }?
-        .resume()
+        state.value.withLock { $0.lifetime = lifetime }
     }
 
     /// What the server answers.
     var transport: MockTransport {
-        MockTransport { [self] request in
-            let isAccepted = state.withLock { state in
+        MockTransport { [state] request in
+            let isAccepted = state.value.withLock { state in
                 !state.refusesAll && request.headerFields[.authorization] == "Bearer \(state.accessToken)"
             }
             return isAccepted ? .text("hello") : .status(.unauthorized)
         }
     }
 
-    func authorize(over network: any NetworkingComponent) async throws -> Session {
-        state.withLock { $0.authorizations += 1 }
-        return try await renew(nil)
-    }
+    /// Shared by the server and the closures of its delegate.
+    private final class StateBox: Sendable {
+        let value = Mutex(State())
 
-    func refresh(
-        _ session: Session,
-        after response: HTTPResponseData?,
-        over network: any NetworkingComponent
-    ) async throws -> Session {
-        state.withLock { state in
-            state.refreshes += 1
-            state.responses.append(response?.status.code)
-        }
-        return try await renew(session)
-    }
-
-    private func renew(_ session: Session?) async throws -> Session {
-        let (gate, begun) = state.withLock { ($0.gate, $0.begun) }
-        begun.resume()
-        if state.withLock({ $0.isDeaf }) {
-            await Task.detached { try? await gate?.value() }.value
-        } else {
-            try await gate?.value()
-        }
-        let lifetime = state.withLock { $0.lifetime }
-        let expiry = lifetime.map { NetworkEnvironment.current.clock.date.addingTimeInterval($0 / .seconds(1)) }
-        return try state.withLock { state in
-            if let failure = state.failure { throw failure }
-            guard session == nil || session?.refreshToken == state.refreshToken else { throw Spent() }
-            state.number += 1
-            state.accessToken = "access-\(state.number)"
-            state.refreshToken = "refresh-\(state.number)"
-            return Session(
-                userID: session?.userID ?? "emily",
-                accessToken: state.accessToken,
-                refreshToken: state.refreshToken,
-                expirationDate: expiry
-            )
+        func renew(_ session: Session?) throws -> Session {
+            let date = NetworkEnvironment.current.clock.date
+            return try value.withLock { state in
+                if let failure = state.failure { throw failure }
+                guard session == nil || session?.refreshToken == state.refreshToken else { throw Spent() }
+                state.number += 1
+                state.accessToken = "access-\(state.number)"
+                state.refreshToken = "refresh-\(state.number)"
+                return Session(
+                    userID: session?.userID ?? "emily",
+                    accessToken: state.accessToken,
+                    refreshToken: state.refreshToken,
+                    expirationDate: state.lifetime.map { date.addingTimeInterval($0 / .seconds(1)) }
+                )
+            }
         }
     }
 }

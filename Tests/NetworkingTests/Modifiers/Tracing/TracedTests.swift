@@ -186,7 +186,7 @@ struct TracedTests {
 
     @Test func aRefreshSendsTheSameTraceAgain() async throws {
         let server = TokenServer()
-        let store = TokenStore(server.session(), delegate: server)
+        let store = TokenStore(server.session(), delegate: server.delegate)
         server.expire()
         let transport = server.transport
         let network = transport.authenticated(with: store).traced().server(authority: "api.example.com")
