@@ -1,4 +1,10 @@
 #if TestServer
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Says what keeps a ``TestServer`` from starting, or what did not go as the test had it scripted.
 public struct TestServerError: Error, Sendable, Hashable {
     /// What kind of failure it is.
@@ -26,7 +32,12 @@ public struct TestServerError: Error, Sendable, Hashable {
     }
 }
 
-extension TestServerError: CustomStringConvertible {
+extension TestServerError: LocalizedError, CustomStringConvertible {
+    /// The same as the description.
+    public var errorDescription: String? {
+        description
+    }
+
     static func portTaken(_ port: Int) -> TestServerError {
         TestServerError(
             kind: .portTaken,

@@ -99,6 +99,9 @@ public final class ManualClock: Clock {
 
     /// Waits until at least so many waits have begun and not ended.
     ///
+    /// Alarms count too: a timeout is one, from when its request is sent. Where a test waits here for ever, the clock's
+    /// ``description`` says who waits and who does not.
+    ///
     /// - Parameter count: How many.
     /// - Throws: `CancellationError` when the caller is cancelled.
     public func waitForSleepers(_ count: Int = 1) async throws {

@@ -1,6 +1,12 @@
 public import Networking
 import Synchronization
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Remembers the requests that pass a point of a stack, what became of them, and how many were under way at once.
 ///
 /// ```swift
@@ -154,9 +160,14 @@ public final class RequestRecorder: Sendable {
 }
 
 /// Other requests came by a ``RequestRecorder`` than a test expected.
-public struct UnexpectedRequests: Error, CustomStringConvertible {
+public struct UnexpectedRequests: LocalizedError, CustomStringConvertible {
     /// What was expected and what came, a request a line.
     public let description: String
+
+    /// The same.
+    public var errorDescription: String? {
+        description
+    }
 
     fileprivate init(expected: String, arrived requests: [HTTPRequestData]) {
         let list = requests.map { "\n  \($0)" }.joined()

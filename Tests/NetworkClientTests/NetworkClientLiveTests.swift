@@ -32,6 +32,7 @@ struct NetworkClientLiveTests {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let network = NetworkClient.live(over: transport).network()
+            .environment(\.clock, .manual(ManualClock()))
         try await withThrowingTaskGroup { group in
             for number in 0..<10 {
                 let request = HTTPRequestData(authority: "api.example.com", path: "/\(number)")

@@ -264,6 +264,26 @@ struct CheckLawsTests {
         )
     }
 
+    /// Its memory is filled by the first law that sends, so that one has to be this.
+    @Test func modifierThatGivesItsFirstAnswerToAllIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: FirstForAll()) }
+        #expect(
+            violations?.sentences
+                .contains("One of several callers at the same time gets the response to another's request.")
+                == true
+        )
+    }
+
+    @Test func memoryThatForgetsTheQueryIsNamed() async {
+        let violations = await #expect(throws: LawViolations.self) {
+            try await checkLaws { AnyNetworkingComponent($0.modified(ByPath())) }
+        }
+        #expect(
+            violations?.sentences.contains("A request that comes again gets what another request was answered with.")
+                == true
+        )
+    }
+
     /// It hears of nothing upstream, so nothing of what it does not pass on is broken.
     @Test func modifierThatAnswersByItselfBreaksNoMoreThanItSays() async throws {
         try await checkLaws(except: [.oneSend: "it answers by itself"]) { upstream in
@@ -744,5 +764,37 @@ private struct Patience: TestTrait, TestScoping {
 extension Trait where Self == Patience {
     fileprivate static func patience(_ duration: Duration) -> Patience {
         Patience(duration: duration)
+    }
+}
+
+/// Keeps its first response for everybody.
+private final class FirstForAll: NetworkingModifier {
+    private let first = Mutex<Data?>(nil)
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.sink == nil else { return try await upstream.send(request) }
+        if let data = first.withLock({ $0 }) { return HTTPResponseData(request: request, data: data) }
+        let response = try await upstream.send(request)
+        return HTTPResponseData(
+            request: request,
+            data: first.withLock { data in
+                data = data ?? response.data
+                return data ?? Data()
+            }
+        )
+    }
+}
+
+/// Keeps responses by their paths, whatever the query.
+private final class ByPath: NetworkingModifier {
+    private let memory = Mutex<[String: Data]>([:])
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard request.sink == nil else { return try await upstream.send(request) }
+        let path = request.path ?? "/"
+        if let data = memory.withLock({ $0[path] }) { return HTTPResponseData(request: request, data: data) }
+        let response = try await upstream.send(request)
+        memory.withLock { $0[path] = response.data }
+        return response
     }
 }

@@ -189,7 +189,7 @@ public struct ServerSentEventParser: Sendable {
 }
 
 /// A line, an event or a document of a stream that is longer than it may be.
-public struct StreamTooLong: Error, Hashable, CustomStringConvertible {
+public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
     /// What it is: a line, an event, a document.
     public let what: String
     /// The most bytes that it may have.
@@ -198,5 +198,10 @@ public struct StreamTooLong: Error, Hashable, CustomStringConvertible {
     /// What happened and what to do about it.
     public var description: String {
         "The stream holds a \(what) of more than \(limit) bytes. Raise the limit if this server is to be trusted."
+    }
+
+    /// The same.
+    public var errorDescription: String? {
+        description
     }
 }

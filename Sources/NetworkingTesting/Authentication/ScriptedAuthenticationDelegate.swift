@@ -1,6 +1,12 @@
 public import Networking
 import Synchronization
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A delegate that gives credentials by script or by closure, counts who asks, and waits where a test wants it to.
 ///
 /// ```swift
@@ -225,9 +231,14 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
 }
 
 /// A ``ScriptedAuthenticationDelegate`` was asked for more than a test gave it.
-public struct AuthenticationScriptEnd: ReasonedError, CustomStringConvertible {
+public struct AuthenticationScriptEnd: ReasonedError, LocalizedError, CustomStringConvertible {
     /// What was asked for, how many answers there were, and where to add one.
     public let description: String
+
+    /// The same.
+    public var errorDescription: String? {
+        description
+    }
 
     fileprivate init(call: String, script: String, count: Int) {
         let answers = count == 0 ? "no answer" : count == 1 ? "one answer" : "\(count) answers"

@@ -75,11 +75,21 @@ struct CassetteFile {
                     + "after removing the file."
             )
         }
+        // A browser's archive has requests that got no answer; a cassette has none.
+        let broken = har.log.cassette == nil ? nil : har.log.entries.firstIndex { $0.request.url.isEmpty }
+        if let broken {
+            throw CassetteError(
+                reason:
+                    "The cassette \(name) is damaged: entry \(broken + 1) has no request.url. \(Self.wayOut)"
+            )
+        }
         return Content(har: har, bytes: bytes)
     }
 
+    private static let wayOut = "Restore it from version control, or remove it and record it anew."
+
     private func fault(of json: Data) -> String {
-        let wayOut = "Restore it from version control, or remove it and record it anew."
+        let wayOut = Self.wayOut
         if json.isEmpty {
             return "The cassette \(name) is empty. \(wayOut)"
         }

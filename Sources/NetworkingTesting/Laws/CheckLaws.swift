@@ -1,5 +1,11 @@
 public import Networking
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Tries a modifier against the laws that every modifier keeps, and throws what it breaks.
 ///
 /// ```swift
@@ -95,7 +101,9 @@ private func findViolations(
     _ check: nonisolated(nonsending) (Law) async throws -> Void
 ) async throws {
     var violations: [LawViolations.Violation] = []
-    for law in laws where exceptions[law] == nil {
+    // First what a modifier that has remembered something by then would not show: one whose first answer is for everybody.
+    let order = laws.filter { $0 == .concurrency } + laws.filter { $0 != .concurrency }
+    for law in order where exceptions[law] == nil {
         do {
             try await check(law)
         } catch let broken as BrokenLaw {
@@ -105,12 +113,13 @@ private func findViolations(
         try Task.checkCancellation()
     }
     if !violations.isEmpty {
+        violations.sort { laws.firstIndex(of: $0.law) ?? 0 < laws.firstIndex(of: $1.law) ?? 0 }
         throw LawViolations(violations: violations, exceptions: exceptions)
     }
 }
 
 /// The laws that a modifier or a component breaks.
-public struct LawViolations: Error, CustomStringConvertible {
+public struct LawViolations: LocalizedError, CustomStringConvertible {
     /// A law that is broken.
     public struct Violation: Sendable, CustomStringConvertible {
         /// Which.
@@ -140,6 +149,11 @@ public struct LawViolations: Error, CustomStringConvertible {
             exceptions[law].map { "Not looked at: \(law.rawValue), because \($0)." }
         }
         return (violations.map(\.description) + excepted).joined(separator: "\n")
+    }
+
+    /// The same.
+    public var errorDescription: String? {
+        description
     }
 }
 

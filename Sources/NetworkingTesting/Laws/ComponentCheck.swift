@@ -45,7 +45,7 @@ struct ComponentCheck {
         for (request, call) in calls {
             switch try await call.finished(within: patience) {
             case .failure(let error):
-                throw BrokenLaw("The request fails with \(type(of: error)); give one that is answered.")
+                throw BrokenLaw("The request fails with \(said(error)); give one that is answered.")
             case .success(let response):
                 try require(
                     response.isAnswer(to: request),
@@ -85,7 +85,7 @@ struct ComponentCheck {
         case .success(let success): plain = success
         case .failure(let error):
             throw BrokenLaw(
-                "The law could not be looked at: the request fails with \(type(of: error)); give one that is answered."
+                "The law could not be looked at: the request fails with \(said(error)); give one that is answered."
             )
         }
         let sink = CollectingSink { _ in .take }

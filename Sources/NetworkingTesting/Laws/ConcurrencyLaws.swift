@@ -76,5 +76,28 @@ extension LawCheck {
                 "One of several callers at the same time gets the response to another's request."
             )
         }
+        try await keepsAnswersApart(calls.map(\.request), over: stack, probe)
+    }
+
+    /// The same requests once more, each after the other: what has remembered an answer gives it to its own request.
+    private func keepsAnswersApart(
+        _ requests: [HTTPRequestData],
+        over stack: some NetworkingComponent,
+        _ probe: Probe
+    ) async throws {
+        // What answers by itself may give everybody the same.
+        guard probe.count > 0 else { return }
+        for request in requests {
+            let request = request.relabelled
+            let call = LawCall(request, over: stack)
+            guard await call.ends(), case .success(let response) = try await call.finished() else {
+                call.cancel()
+                throw BrokenLaw("A request that comes again, after several callers at the same time, is not answered.")
+            }
+            try require(
+                response.data == Data((request.query.caller ?? "").utf8),
+                "A request that comes again gets what another request was answered with."
+            )
+        }
     }
 }

@@ -14,7 +14,7 @@ extension LawCheck {
         switch try await result(of: request, around: probe) {
         case .success(let success): response = success
         case .failure(let error):
-            throw BrokenLaw("A request that is answered with 200 fails with \(type(of: error)).")
+            throw BrokenLaw("A request that is answered with 200 fails with \(said(error)).")
         }
         try require(probe.count == 1, "A request that is answered with 200 is sent \(probe.count) times, not once.")
         try require(response.status == .ok, "The response to a request does not come back: \(response.status).")
@@ -25,7 +25,7 @@ extension LawCheck {
         case .success(let response):
             try require(response.isAnswer(to: request), "response.request is not the caller's own request.")
         case .failure(let error):
-            throw BrokenLaw("The law could not be looked at: the request fails with \(type(of: error)).")
+            throw BrokenLaw("The law could not be looked at: the request fails with \(said(error)).")
         }
     }
 

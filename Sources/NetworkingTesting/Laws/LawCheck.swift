@@ -161,3 +161,9 @@ func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async
     }
     return true
 }
+
+/// An error as a sentence has it: by its type, and what it says where that is without secrets.
+func said(_ error: any Error) -> String {
+    guard let error = error as? NetworkingError else { return "\(type(of: error))" }
+    return "NetworkingError (\(error.kind): \(error.reason))"
+}

@@ -15,7 +15,7 @@ extension LawCheck {
         let response: HTTPResponseData
         switch try await result(of: request.filling(sink), around: probe) {
         case .success(let success): response = success
-        case .failure(let error): throw BrokenLaw("A request with a sink fails with \(type(of: error)).")
+        case .failure(let error): throw BrokenLaw("A request with a sink fails with \(said(error)).")
         }
         // What answers by itself has a body of its own.
         let expected = probe.count == 0 ? sink.data : body

@@ -368,6 +368,12 @@ struct CassetteFileTests {
                 + "Replay it with mode .none, or name another file."
         ),
         Fault(
+            #"{"log": {"_cassette": {"format": 1}, "entries": [{"request": {"method": "GET"}}]}}"#,
+            .none,
+            "The cassette PATH is damaged: entry 1 has no request.url. "
+                + "Restore it from version control, or remove it and record it anew."
+        ),
+        Fault(
             #"{"log": {"_cassette": {"format": 1}, "entries": [{}]}}"#,
             "The cassette PATH has 1 entry without a request. Remove them, or record it anew after removing the file."
         ),

@@ -2,6 +2,7 @@
 import Foundation
 import Networking
 import NetworkingTestServer
+import NetworkingTesting
 import Testing
 
 #if canImport(FoundationNetworking)

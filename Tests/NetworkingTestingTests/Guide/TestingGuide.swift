@@ -12,6 +12,7 @@ struct Shop: Sendable {
             transport
             .timeout(.seconds(10))
             .retry()
+            .checkedStatusCode()
             .server(headerField: .accept, "application/json")
             .server(authority: "api.example.com")
     }
@@ -195,6 +196,23 @@ struct TestingGuide {
                 #expect(item.name == "Lamp")
             }
             #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test func tellsOrdersApartByWhatIsOrdered() async throws {
+        var options = Cassette.Options()
+        options.matching += [.jsonBody, .headerFields(.accept)]
+        options.redaction = .standard.addingBodyFields("name")
+        options.expiration = Cassette.Expiration(after: .seconds(90 * 86_400), .warn)
+
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "order.har")
+            let server = MockTransport { _ in .status(.created) }
+            try await withCassette(at: file, mode: .once, options: options) { cassette in
+                try await Shop(over: server.cassette(cassette)).order(Item(id: 7, name: "Lamp"))
+            }
+            let archive = try String(contentsOf: file, encoding: .utf8)
+            #expect(!archive.contains("Lamp"))
         }
     }
 

@@ -90,10 +90,13 @@ struct MockDirectory: Sendable {
 
 extension MockResponse {
     /// The answer to a request for which no directory has a file.
-    static func notServed(_ request: HTTPRequestData) -> MockResponse {
-        MockResponse(
+    static func notServed(_ request: HTTPRequestData, from directories: [MockDirectory]) -> MockResponse {
+        let missing = directories.filter { !PrivateFile.isDirectory($0.path) }
+            .map { " There is no directory \($0.path)." }
+            .joined()
+        return MockResponse(
             status: .notFound,
-            data: Data("No file answers \(request).\n".utf8),
+            data: Data("No file answers \(request).\(missing)\n".utf8),
             headerFields: [.contentType: "text/plain; charset=utf-8"]
         )
     }

@@ -26,6 +26,8 @@ extension MockResponse {
         switch outcome {
         case .failure(let error):
             throw error
+        case .failureOfKind(let kind):
+            throw NetworkingError(kind, request: request)
         case .never:
             try await Suspension<Void>().value()
             throw CancellationError()

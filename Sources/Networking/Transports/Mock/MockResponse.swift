@@ -30,6 +30,7 @@ public struct MockResponse: Sendable {
     enum Outcome: Sendable {
         case response(HTTPResponse, Content)
         case failure(any Error)
+        case failureOfKind(NetworkingError.Kind)
         case held(HeldAnswer)
         case never
     }
@@ -172,6 +173,18 @@ public struct MockResponse: Sendable {
         MockResponse(outcome: .failure(error))
     }
 
+    /// A transport that fails as transports do: with a ``NetworkingError`` of a kind, which a stack understands.
+    ///
+    /// ```swift
+    /// transport.on(.get, "/users", .failure(.connectionLost))
+    /// ```
+    ///
+    /// - Parameter kind: What kind of failure it is.
+    /// - Returns: The answer.
+    public static func failure(_ kind: NetworkingError.Kind) -> MockResponse {
+        MockResponse(outcome: .failureOfKind(kind))
+    }
+
     /// No answer at all: the request waits until its caller is cancelled or a timeout ends it.
     public static let never = MockResponse(outcome: .never)
 
@@ -184,6 +197,24 @@ public struct MockResponse: Sendable {
     /// - Returns: The answer.
     public static func held(by answer: HeldAnswer) -> MockResponse {
         MockResponse(outcome: .held(answer))
+    }
+
+    /// The answer with header fields, which take the place of those of the same names.
+    ///
+    /// ```swift
+    /// .json(user).headerFields([.eTag: "\"1\""])
+    /// ```
+    ///
+    /// - Parameter fields: The fields. What has no head, such as a failure, and what a ``HeldAnswer`` holds stay as they are.
+    /// - Returns: The answer.
+    public func headerFields(_ fields: HTTPFields) -> MockResponse {
+        guard case .response(var head, let content) = outcome else { return self }
+        for name in Set(fields.map(\.name)) {
+            head.headerFields[fields: name] = fields[fields: name]
+        }
+        var response = self
+        response.outcome = .response(head, content)
+        return response
     }
 
     /// Answers after a while, on the environment's clock.
@@ -207,6 +238,7 @@ extension MockResponse: CustomStringConvertible, CustomReflectable {
         case .response(let head, .file(let url)): "\(head.status), the file \(url.lastPathComponent)"
         case .response(let head, .pieces(let pieces)): "\(head.status), \(pieces.count) pieces"
         case .failure(let error): "a failure of type \(type(of: error))"
+        case .failureOfKind(let kind): "a failure, \(kind)"
         case .held: "an answer that is held"
         case .never: "no answer"
         }

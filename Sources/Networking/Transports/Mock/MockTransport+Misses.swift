@@ -29,7 +29,7 @@ extension MockTransport {
 
 extension MockBoard {
     /// What keeps a stub that matches from answering; nil when none matches.
-    fileprivate func usedUp(for request: HTTPRequestData) -> String? {
+    func usedUp(for request: HTTPRequestData) -> String? {
         var reading = RequestReading(request)
         guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
         let (stub, uses) = (stubs[index], uses[index])
@@ -40,7 +40,7 @@ extension MockBoard {
     }
 
     /// The stub that comes nearest, and why it does not match.
-    fileprivate func nearestMiss(of request: HTTPRequestData) -> String {
+    func nearestMiss(of request: HTTPRequestData) -> String {
         var reading = RequestReading(request)
         var nearest: (stub: Stub, misses: [RequestMiss])?
         for stub in stubs {

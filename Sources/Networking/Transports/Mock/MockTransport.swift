@@ -120,7 +120,7 @@ public final class MockTransport: NetworkingTransport {
         }
         if !directories.isEmpty {
             board.update { $0.note(.somethingElse, for: number) }
-            return { .notServed(request) }
+            return { .notServed(request, from: directories) }
         }
         board.update { $0.note(.nobody, for: number) }
         throw unanswered(request)

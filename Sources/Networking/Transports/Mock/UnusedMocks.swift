@@ -1,11 +1,22 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// What a ``MockTransport`` was to be asked for and was not, and what it was asked for and could not answer.
-public struct UnusedMocks: Error, CustomStringConvertible {
+public struct UnusedMocks: LocalizedError, CustomStringConvertible {
     /// What is left over, a sentence or two each; without secrets.
     public let sentences: [String]
 
     /// The sentences, one a line.
     public var description: String {
         sentences.joined(separator: "\n")
+    }
+
+    /// The same.
+    public var errorDescription: String? {
+        description
     }
 }
 
@@ -72,6 +83,6 @@ extension MockBoard {
 
     fileprivate var unansweredRequests: [String] {
         zip(requests, answerers).filter { $0.1 == .nobody }
-            .map { "Nobody answered \($0.0); the error that it got says why." }
+            .map { "Nobody answered \($0.0). \(usedUp(for: $0.0) ?? nearestMiss(of: $0.0))" }
     }
 }

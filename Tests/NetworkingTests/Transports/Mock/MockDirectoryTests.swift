@@ -93,6 +93,13 @@ struct MockDirectoryTests {
         }
     }
 
+    @Test func directoryThatIsNotThereIsNamed() async throws {
+        let transport = MockTransport(serving: URL(filePath: "/nowhere/fixtures"))
+        let response = try await transport.data(HTTPRequestData(authority: "api.example.com", path: "/users"))
+        #expect(response.status == .notFound)
+        #expect(String(decoding: response.data, as: UTF8.self).contains("There is no directory /nowhere/fixtures."))
+    }
+
     @Test func fileIsReadAnewForEachRequest() async throws {
         try await withBackend { backend in
             try backend.write("changed", to: "served/users/42.json")

@@ -33,6 +33,23 @@ struct MockResponseTests {
         #expect(response.data == Data(body.utf8))
     }
 
+    @Test func failureOfAKindIsOneOfATransport() async throws {
+        let transport = MockTransport([.failure(.connectionLost), .ok()])
+        let request = HTTPRequestData(authority: "api.example.com")
+        let response = try await transport.retry().environment(\.clock, .immediate()).data(request)
+        #expect(response.status == .ok)
+        #expect(transport.requests.count == 2)
+        #expect("\(MockResponse.failure(.offline))" == "a failure, offline")
+    }
+
+    @Test func headerFieldsTakeThePlaceOfThoseOfTheirNames() async throws {
+        let fields: HTTPFields = [.eTag: "\"1\"", .contentType: "application/problem+json"]
+        let transport = MockTransport([.json([1]).headerFields(fields)])
+        let response = try await transport.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(response.headerFields == [.contentType: "application/problem+json", .eTag: "\"1\""])
+        #expect(response.data == Data("[1]".utf8))
+    }
+
     @Test func valueThatCannotBeEncodedFailsTheRequest() async {
         await #expect(throws: EncodingError.self) { try await play(.json(Double.infinity)) }
     }

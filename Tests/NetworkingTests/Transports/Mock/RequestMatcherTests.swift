@@ -15,6 +15,15 @@ struct RequestMatcherTests {
 
     // MARK: Line
 
+    @Test func textThatIsNoJSONMatchesNothingAndSaysWhere() {
+        let matcher = RequestMatcher.json(text: #"{"id": 1, }"#)
+        let request = HTTPRequestData(method: .post, authority: "api.example.com", body: .json(["id": 1]))
+        #expect(!matcher.matches(request))
+        #expect(
+            matcher.mismatches(in: request) == ["What the stub expects is no JSON, from byte 11 on: correct its text."]
+        )
+    }
+
     @Test(
         arguments: [
             ("/users", "/users", true), ("users", "/users?page=2", true), ("/users", "/users/", false),

@@ -79,11 +79,11 @@ extension RequestMatcher {
 
     /// Matches the requests with a JSON body that says the same as a text of JSON.
     ///
-    /// - Parameter text: The document: `#"{"user": {"name": "Emily"}}"#`.
+    /// - Parameter text: The document: `#"{"user": {"name": "Emily"}}"#`. With a text that is no JSON it matches nothing, and says where
+    ///   the mistake is.
     /// - Returns: The matcher.
-    /// - Precondition: The text is JSON.
     public static func json(text: String) -> RequestMatcher {
-        json(JSONDocument(text: text), .equal)
+        json(text: text, .equal)
     }
 
     /// Matches the requests with a JSON body that says what a value says, and perhaps more.
@@ -105,11 +105,19 @@ extension RequestMatcher {
 
     /// Matches the requests with a JSON body that says what a text of JSON says, and perhaps more.
     ///
-    /// - Parameter text: The document; see ``json(including:encoder:)``.
+    /// - Parameter text: The document; see ``json(including:encoder:)`` and ``json(text:)``.
     /// - Returns: The matcher.
-    /// - Precondition: The text is JSON.
     public static func json(includingText text: String) -> RequestMatcher {
-        json(JSONDocument(text: text), .including)
+        json(text: text, .including)
+    }
+
+    private static func json(text: String, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
+        let bytes = Array(text.utf8)
+        if let document = JSONDocument(Data(bytes)) { return json(document, comparison) }
+        // A trap would take all other tests along, for a comma.
+        let place = JSONRedactor.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
+        let reason = "What the stub expects is no JSON\(place): correct its text."
+        return RequestMatcher("a text that is no JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })
     }
 
     private static func json(_ expected: JSONDocument, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
@@ -134,13 +142,6 @@ extension JSONDocument {
     fileprivate init(encoding value: some Encodable, by encoder: JSONEncoder) {
         guard let data = try? encoder.encode(value), let document = JSONDocument(data) else {
             preconditionFailure("the value must be one that its encoder makes JSON of (is a \(type(of: value)))")
-        }
-        self = document
-    }
-
-    fileprivate init(text: String) {
-        guard let document = JSONDocument(Data(text.utf8)) else {
-            preconditionFailure("the text must be JSON (has \(text.utf8.count) bytes)")
         }
         self = document
     }
