@@ -130,7 +130,7 @@ extension MockResponse {
     /// Fails in the middle of the body.
     ///
     /// The head and what comes before the failure reach the request's sink, which hears of the error. An answer that fails
-    /// before its head is ``failure(_:)``.
+    /// before its head is ``failure(_:)-(Error)``.
     ///
     /// - Parameters:
     ///   - error: What the transport throws.
