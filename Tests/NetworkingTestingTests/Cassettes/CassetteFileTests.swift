@@ -288,7 +288,7 @@ struct CassetteFileTests {
                     second.withLock { $0 = task }
                     hasBegun.wait()
                     // Long enough for one that does not wait to come back, most of the time.
-                    for _ in 0..<10_000 { sched_yield() }
+                    for _ in 0..<200 { sched_yield() }
                 }
             }
             let cassette = try Cassette(at: folder.cassette, mode: .once, options: options)
