@@ -8,8 +8,14 @@ struct Lenient<Value: Decodable>: Decodable {
 }
 
 extension KeyedDecodingContainer {
+    /// Whether there is a value to read: an attempt that fails costs an error, and most entries leave most of their fields out.
+    private func has(_ key: Key) -> Bool {
+        contains(key) && (try? decodeNil(forKey: key)) == false
+    }
+
     /// A text, or a number as text.
     func text(_ key: Key) -> String? {
+        guard has(key) else { return nil }
         if let text = try? decode(String.self, forKey: key) { return text }
         if let number = try? decode(Int64.self, forKey: key) { return "\(number)" }
         return (try? decode(Double.self, forKey: key)).map { "\($0)" }
@@ -17,6 +23,7 @@ extension KeyedDecodingContainer {
 
     /// A number, or a text that is one.
     func number(_ key: Key) -> Double? {
+        guard has(key) else { return nil }
         let number =
             (try? decode(Double.self, forKey: key)) ?? (try? decode(String.self, forKey: key)).flatMap(Double.init)
         // Beyond that, it is no time and no size, and what is reckoned with it would not be finite.
@@ -29,15 +36,18 @@ extension KeyedDecodingContainer {
     }
 
     func flag(_ key: Key) -> Bool? {
-        try? decode(Bool.self, forKey: key)
+        guard has(key) else { return nil }
+        return try? decode(Bool.self, forKey: key)
     }
 
     func object<Value: Decodable>(_ key: Key) -> Value? {
-        try? decode(Value.self, forKey: key)
+        guard has(key) else { return nil }
+        return try? decode(Value.self, forKey: key)
     }
 
     /// The elements that can be read.
     func list<Value: Decodable>(_ key: Key) -> [Value] {
-        ((try? decode([Lenient<Value>].self, forKey: key)) ?? []).compactMap(\.value)
+        guard has(key) else { return [] }
+        return ((try? decode([Lenient<Value>].self, forKey: key)) ?? []).compactMap(\.value)
     }
 }

@@ -70,11 +70,5 @@ struct ConnectionEffectTests {
             #expect(server.acceptedConnections == 3)
         }
     }
-
-    @Test func connectionsAreCountedFromOne() async {
-        await #expect(processExitsWith: .failure) {
-            try await withTestServer { $0.onConnection(0, .close) }
-        }
-    }
 }
 #endif

@@ -211,17 +211,5 @@ struct DisconnectTests {
             #expect(throws: TestServerError.self) { try server.verifyAllScripted() }
         }
     }
-
-    @Test func badScriptsAreRefused() async {
-        await #expect(processExitsWith: .failure) {
-            _ = TestResponse.ok.disconnecting(.close, at: .requestBody(after: 0))
-        }
-        await #expect(processExitsWith: .failure) {
-            _ = TestResponse.ok.disconnecting(.close, at: .responseBody(after: -1))
-        }
-        await #expect(processExitsWith: .failure) {
-            _ = TestResponse.raw("x").disconnecting(.close, at: .responseEnd)
-        }
-    }
 }
 #endif

@@ -158,12 +158,5 @@ struct InformationalTests {
             }
         }
     }
-
-    @Test func statusesThatAreNoneAreRefused() async {
-        await #expect(processExitsWith: .failure) { _ = TestResponse.Informational(.ok) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.Informational(.switchingProtocols) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.raw("x").preceded(by: .processing) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.raw("x").trailers([.age: "1"]) }
-    }
 }
 #endif

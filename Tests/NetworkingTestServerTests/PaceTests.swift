@@ -151,13 +151,5 @@ struct PaceTests {
         }
         #expect(clock.sleeps == [.seconds(1), .seconds(1)])
     }
-
-    @Test func badPacesAreRefused() async {
-        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.throttled(to: 0, every: .zero) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.throttled(to: 1, every: .seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.readingThrottled(to: 0, every: .zero) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.ok.delayed(head: .seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.raw("x").throttled(to: 1, every: .zero) }
-    }
 }
 #endif

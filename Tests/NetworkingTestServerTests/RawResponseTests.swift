@@ -110,11 +110,6 @@ struct RawResponseTests {
         }
     }
 
-    @Test func theEndComesLast() async {
-        await #expect(processExitsWith: .failure) { _ = TestResponse.raw(.reset, "more") }
-        await #expect(processExitsWith: .failure) { _ = TestResponse.RawStep.drip("x", by: 0) }
-    }
-
     @Test func connectionsAreCounted() async throws {
         try await withTestServer { server in
             server.route("/") { _ in .ok }

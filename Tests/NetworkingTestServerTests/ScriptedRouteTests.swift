@@ -86,11 +86,5 @@ struct ScriptedRouteTests {
             #expect(answers == ["route"])
         }
     }
-
-    @Test func badRoutesAreRefused() async {
-        await #expect(processExitsWith: .failure) {
-            try await withTestServer { _ = $0.route("/", times: 0) { _ in .ok } }
-        }
-    }
 }
 #endif

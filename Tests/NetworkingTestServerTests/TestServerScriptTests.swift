@@ -107,15 +107,6 @@ struct TestServerScriptTests {
             #expect(answer.hasSuffix("\r\n\r\nping"))
         }
     }
-
-    @Test func refusesAPathThatIsNotOne() async {
-        await #expect(processExitsWith: .failure) {
-            try await withTestServer { _ = $0.route("users") { _ in .ok } }
-        }
-        await #expect(processExitsWith: .failure) {
-            try await withTestServer { _ = $0.route("/*/users") { _ in .ok } }
-        }
-    }
 }
 
 extension HTTPRequest.Method {

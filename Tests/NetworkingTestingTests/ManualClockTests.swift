@@ -170,16 +170,6 @@ struct ManualClockTests {
         try await sleeper.value
     }
 
-    @Test func timeDoesNotGoBack() async throws {
-        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            ManualClock().advance(by: .seconds(-1))
-        }
-
-        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
-        #expect(message.contains("duration must not be negative (is -1.0 seconds): time does not go back."))
-        #expect(message.contains("make a clock that begins there: ManualClock(start:)"))
-    }
-
     @Test func isAdvancedToADate() async throws {
         let call = Task { try await sleep(.seconds(90)) }
         try await clock.waitForSleepers()
@@ -190,11 +180,9 @@ struct ManualClockTests {
         #expect(clock.date == Date(timeIntervalSince1970: 1_700_000_090))
         // What was written down as it stood there before is now, and so is what a `Date` cannot tell from it.
         clock.advance(to: clock.date)
-        await #expect(processExitsWith: .success) {
-            let clock = ManualClock()
-            clock.advance(to: clock.date.addingTimeInterval(-0.000_000_3))
-            precondition(clock.now.offset == .zero)
-        }
+        let other = ManualClock()
+        other.advance(to: other.date.addingTimeInterval(-0.000_000_3))
+        #expect(other.now.offset == .zero)
     }
 
     /// Sums and differences of a `Date` are a fraction of a microsecond off.
@@ -206,20 +194,6 @@ struct ManualClockTests {
 
         try await call.value
         #expect(clock.now.offset == .milliseconds(1_100))
-    }
-
-    @Test func dateDoesNotGoBack() async throws {
-        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            ManualClock().advance(to: Date(timeIntervalSince1970: 1_699_999_998.5))
-        }
-
-        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
-        #expect(
-            message.contains(
-                "date must not be before the clock's: 2023-11-14T22:13:18.500Z is 1.5 seconds before "
-                    + "2023-11-14T22:13:20.000Z, where the clock stands, and time does not go back."
-            )
-        )
     }
 
     @Test func saysWhoWaitsAndUntilWhen() async throws {
@@ -307,8 +281,9 @@ struct ManualClockTests {
     @Test func thousandsSleepAndAreCancelled() async throws {
         let calls = (0..<2_000)
             .map { number in
-                Task {
-                    try await sleep(.seconds(number % 10 + 1))
+                Task { () -> Int? in
+                    // An error that is kept makes the end of every other test slower: Swift Testing looks through all of them.
+                    guard (try? await sleep(.seconds(number % 10 + 1))) != nil else { return nil }
                     return number
                 }
             }
@@ -322,7 +297,7 @@ struct ManualClockTests {
 
         var awake: [Int] = []
         for call in calls {
-            if case .success(let number) = await call.result {
+            if let number = await call.value {
                 awake.append(number)
             }
         }

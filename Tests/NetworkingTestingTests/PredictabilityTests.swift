@@ -76,15 +76,13 @@ struct PredictabilityTests {
         #expect(parent.hasPrefix("00-00000000000000000000000000000001-00000000000000"))
     }
 
-    @Test func repeatingSourceGivesThePatternOverAndOver() async {
+    @Test func repeatingSourceGivesThePatternOverAndOver() {
         #expect(SecureRandomSource.repeating([1, 2, 3]).bytes(7) == [1, 2, 3, 1, 2, 3, 1])
-        await #expect(processExitsWith: .failure) { _ = SecureRandomSource.repeating([]) }
     }
 
-    @Test func chanceIsConstantOrACycle() async {
+    @Test func chanceIsConstantOrACycle() {
         let cycle = RandomSource.cycling([1, 2])
         #expect((0..<5).map { _ in cycle.next() } == [1, 2, 1, 2, 1])
         #expect(RandomSource.constant(7).next() == 7)
-        await #expect(processExitsWith: .failure) { _ = RandomSource.cycling([]) }
     }
 }

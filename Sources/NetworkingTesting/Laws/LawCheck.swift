@@ -145,19 +145,18 @@ struct LawCall: Sendable {
 ///   - condition: What is to be so.
 /// - Returns: Whether it came to be; a caller that is cancelled hears at once whether it is so by now.
 func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async -> Bool {
-    let patience = patience ?? LawCheck.patience
-    var turns = 0
-    var limit: ContinuousClock.Instant?
-    while !condition() {
-        if Task.isCancelled { return condition() }
-        turns += 1
+    for _ in 0..<25 {
+        if condition() { return true }
+        if Task.isCancelled { return false }
         await Task.yield()
-        // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone, since
-        // a turn takes long where thousands of tests wait for theirs.
-        guard turns >= 50 else { continue }
-        let now = ContinuousClock.now
-        guard now < limit ?? now + patience else { return condition() }
-        limit = limit ?? now + patience
+    }
+    // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone, since a
+    // turn takes long where thousands of tests wait for theirs. What has not come by now is held up, or never comes: looking
+    // now and then leaves the processor to those who have work.
+    let limit = ContinuousClock.now + (patience ?? LawCheck.patience)
+    while !condition() {
+        guard ContinuousClock.now < limit, !Task.isCancelled else { return condition() }
+        try? await Task.sleep(for: .milliseconds(1))
     }
     return true
 }

@@ -192,24 +192,6 @@ struct FaultInjectorTests {
         #expect(script(of: first, 100) == script(of: FaultInjector(seed: seed, Self.faults), 100))
         #expect(FaultInjector(script: []).seed == nil)
     }
-
-    @Test func mistakesAreFoundWhenTheyAreMade() async throws {
-        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Fault.error(.timeout, rate: 1.5)
-        }
-        #expect(
-            String(decoding: result.standardErrorContent, as: UTF8.self).contains("rate must be from 0 to 1 (is 1.5)")
-        )
-        await #expect(processExitsWith: .failure) { _ = Fault.error(.timeout, rate: -0.1) }
-        await #expect(processExitsWith: .failure) { _ = Fault.error(.timeout, rate: .nan) }
-        await #expect(processExitsWith: .failure) { _ = Fault.latency(.seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = Fault.latency(.seconds(1), jitter: .seconds(2)) }
-        await #expect(processExitsWith: .failure) { _ = Fault.corrupted(bytes: 0) }
-        await #expect(processExitsWith: .failure) { _ = Fault.truncated(after: -1) }
-        await #expect(processExitsWith: .failure) { _ = Fault.sliced(into: 0, every: .zero) }
-        await #expect(processExitsWith: .failure) { _ = FaultInjector(script: [.error(.timeout, rate: 0.5)]) }
-        await #expect(processExitsWith: .failure) { _ = FaultInjector(script: []).faults(forRequest: 0) }
-    }
 }
 
 /// Is cancelled on its way, past the look that the outermost part of a stack has at it.

@@ -43,8 +43,10 @@ struct GuideTests {
 
     private static func sources() throws -> [String] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "GuideTests.swift" }
+        // What asks a server is no unit test.
+        return try (files + [root.appending(path: "Tests/IntegrationTests/TestServerGuide.swift")])
             .map { Snippet.normalized(try String(contentsOf: $0, encoding: .utf8)) }
     }
 }

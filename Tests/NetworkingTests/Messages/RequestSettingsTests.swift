@@ -79,10 +79,4 @@ struct RequestSettingsTests {
         #expect(deadline?.kind == .deadline)
         #expect(transport.requests.isEmpty)
     }
-
-    @Test func aLimitForRedirectsThatIsNoneIsAProgrammersMistake() async {
-        await #expect(processExitsWith: .failure) {
-            _ = RedirectPolicy.follow(upTo: 0)
-        }
-    }
 }

@@ -148,14 +148,4 @@ struct StreamBodyTests {
         #expect(error?.kind == .tooLarge)
         #expect(try await body.collect(upTo: 11).count == 11)
     }
-
-    #if os(Linux) || os(macOS)
-    @Test func aNegativeLengthIsAMistake() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = RequestBody.stream(length: -1) { AsyncStream<Data> { $0.finish() } }
-        }
-        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("length must not be negative (is -1)"))
-    }
-    #endif
 }

@@ -95,14 +95,4 @@ struct BackoffTests {
         #expect(delays(backoff, 5, seed: 7) == delays(backoff, 5, seed: 7))
         #expect(delays(backoff, 5, seed: 7) != delays(backoff, 5, seed: 8))
     }
-
-    @Test func settingsThatMakeNoSenseStopTheProgram() async {
-        await #expect(processExitsWith: .failure) { _ = Backoff.constant(.seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(base: .seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(multiplier: 0.5) }
-        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(cap: .seconds(-1)) }
-        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(jitter: .proportional(1.1)) }
-        await #expect(processExitsWith: .failure) { _ = RetryPolicy.immediate(maximumRetries: -1) }
-        await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
-    }
 }

@@ -177,19 +177,6 @@ struct ServerURLTests {
         #expect(Set(transport.requests.map(\.url?.absoluteString)) == ["https://api.example.com/v1/users"])
     }
 
-    @Test func baseURLWithoutAHostIsAProgrammersError() async {
-        await #expect(processExitsWith: .failure) {
-            _ = MockTransport().server(baseURL: URL(filePath: "/v1"))
-        }
-    }
-
-    @Test func baseURLWithCredentialsIsAProgrammersError() async {
-        await #expect(processExitsWith: .failure) {
-            guard let url = URL(string: "https://emily:secret@api.example.com") else { return }
-            _ = MockTransport().server(baseURL: url)
-        }
-    }
-
     // MARK: Query encoding
 
     @Test(

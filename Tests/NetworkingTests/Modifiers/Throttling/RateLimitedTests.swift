@@ -197,13 +197,4 @@ struct RateLimitedTests {
         let network = MockTransport().rateLimited(to: 10, per: .seconds(1), burst: 20)
         #expect(network.outline.hasPrefix("rateLimited(10 per 1.0 seconds, burst: 20)\n"))
     }
-
-    @Test func settingsThatMakeNoSenseStopTheProgram() async {
-        await #expect(processExitsWith: .failure) { _ = RateLimiter(0, per: .seconds(1)) }
-        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .zero) }
-        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .seconds(1), burst: 0) }
-        await #expect(processExitsWith: .failure) {
-            _ = MockTransport().rateLimited(to: 1, per: .seconds(1), maximumWait: .seconds(-1))
-        }
-    }
 }

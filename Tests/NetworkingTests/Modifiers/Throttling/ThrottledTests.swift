@@ -308,13 +308,6 @@ struct ThrottledTests {
         let host = MockTransport().throttled(maxPerHost: 2, queue: 9, maximumWait: .seconds(3))
         #expect(host.outline.hasPrefix("throttled(maxPerHost: 2, queue: 9, maximumWait: 3.0 seconds)\n"))
     }
-
-    @Test func settingsThatMakeNoSenseStopTheProgram() async {
-        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, queue: -1) }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, maximumWait: .seconds(-1)) }
-    }
 }
 
 /// Answers each path when the test says so, and counts how many are under way.

@@ -273,11 +273,6 @@ struct TimeoutPhasesTests {
         let network = MockTransport().timeout(.seconds(10), connect: .seconds(1), idle: .milliseconds(500))
         #expect(network.outline.hasPrefix("timeout(10.0 seconds, connect: 1.0 seconds, idle: 0.5 seconds)\n"))
     }
-
-    @Test func aLimitIsNeeded() async {
-        await #expect(processExitsWith: .failure) { _ = MockTransport().timeout() }
-        await #expect(processExitsWith: .failure) { _ = MockTransport().timeout(.seconds(1), idle: .zero) }
-    }
 }
 
 // MARK: - The conversation

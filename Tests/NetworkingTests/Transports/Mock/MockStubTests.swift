@@ -169,45 +169,6 @@ struct MockStubTests {
         #expect(!printed.contains(secret))
     }
 
-    #if os(Linux) || os(macOS)
-    @Test func mistakesAreSaidWhereTheyAreMade() async {
-        let path = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = RequestMatcher.path("/users/:id/posts/:id")
-        }
-        let url = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = RequestMatcher.url("api.example.com/users")
-        }
-        let uses = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = MockUses.exactly(0)
-        }
-
-        let fragment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = RequestMatcher.url("https://a.example#top")
-        }
-        let delay = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = MockResponse.ok().delayed(by: .seconds(-1))
-        }
-        let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = MockResponse.Piece.wait(.seconds(-2))
-        }
-        let held = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let (answer, other) = (HeldAnswer(), HeldAnswer())
-            answer.answer(.held(by: other))
-            other.answer(.held(by: answer))
-        }
-
-        let messages = [path, url, uses, fragment, delay, wait, held]
-            .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
-        #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
-        #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
-        #expect(messages[2].contains("count must be greater than zero (is 0)"))
-        #expect(messages[3].contains("the URL must have no fragment, which is never sent; write %23 for a # (is"))
-        #expect(messages[4].contains("delay must not be negative (is -1.0 seconds)"))
-        #expect(messages[5].contains("duration must not be negative (is -2.0 seconds)"))
-        #expect(messages[6].contains("response must not be held by the HeldAnswer that it answers"))
-    }
-    #endif
-
     // MARK: Conversations
 
     @Test func conversationIsHeldInItsOrder() async throws {

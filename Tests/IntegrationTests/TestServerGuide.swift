@@ -1,0 +1,36 @@
+#if TestServer && URLSession
+import Foundation
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+extension Loopback {
+    /// What the guide shows of a real server.
+    @Suite(.timeLimit(.minutes(5)))
+    struct TestServerGuide {
+        @Test func asksARealServer() async throws {
+            try await withTestServer { server in
+                let item = TestResponse.text("item 7")
+                server.route(
+                    .get,
+                    "/items/:id",
+                    responses: item.disconnecting(.reset, at: .responseBody(after: 3)),
+                    item
+                )
+                let network = URLSession.shared.retry().server(baseURL: server.url).environment(\.clock, .immediate())
+                let response = try await network.data(HTTPRequestData(path: "items/7"))
+                #expect(response.data == Data("item 7".utf8))
+                for _ in 1...2 {
+                    try await server.takeRequest().expect(.get, "/items/7")
+                }
+                try server.verify()
+            }
+        }
+    }
+}
+#endif
