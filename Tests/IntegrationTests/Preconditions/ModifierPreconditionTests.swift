@@ -1,0 +1,71 @@
+#if os(Linux) || os(macOS)
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Settings of modifiers and of requests that make no sense stop the program where they are written.
+///
+/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process needs the
+/// executor that thousands of other tests keep busy.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ModifierPreconditionTests {
+    @Test func aStreamsLengthIsNotNegative() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestBody.stream(length: -1) { AsyncStream<Data> { $0.finish() } }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("length must not be negative (is -1)"))
+    }
+
+    @Test func aLimitForRedirectsIsOne() async {
+        await #expect(processExitsWith: .failure) {
+            _ = RedirectPolicy.follow(upTo: 0)
+        }
+    }
+
+    @Test func retry() async {
+        await #expect(processExitsWith: .failure) { _ = Backoff.constant(.seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(base: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(multiplier: 0.5) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(cap: .seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Backoff.exponential(jitter: .proportional(1.1)) }
+        await #expect(processExitsWith: .failure) { _ = RetryPolicy.immediate(maximumRetries: -1) }
+        await #expect(processExitsWith: .failure) { _ = RetryBudget(.ratio(1.5)) }
+    }
+
+    @Test func aBaseURLHasAHost() async {
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().server(baseURL: URL(filePath: "/v1"))
+        }
+    }
+
+    @Test func aBaseURLHasNoCredentials() async {
+        await #expect(processExitsWith: .failure) {
+            guard let url = URL(string: "https://emily:secret@api.example.com") else { return }
+            _ = MockTransport().server(baseURL: url)
+        }
+    }
+
+    @Test func rateLimits() async {
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(0, per: .seconds(1)) }
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .zero) }
+        await #expect(processExitsWith: .failure) { _ = RateLimiter(1, per: .seconds(1), burst: 0) }
+        await #expect(processExitsWith: .failure) {
+            _ = MockTransport().rateLimited(to: 1, per: .seconds(1), maximumWait: .seconds(-1))
+        }
+    }
+
+    @Test func throttles() async {
+        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 0) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(maxPerHost: -1) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, queue: -1) }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().throttled(max: 1, maximumWait: .seconds(-1)) }
+    }
+
+    @Test func aTimeoutHasALimit() async {
+        await #expect(processExitsWith: .failure) { _ = MockTransport().timeout() }
+        await #expect(processExitsWith: .failure) { _ = MockTransport().timeout(.seconds(1), idle: .zero) }
+    }
+}
+#endif

@@ -1,0 +1,97 @@
+#if os(Linux) || os(macOS)
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Scripts of the test kit that make no sense stop the test where they are written, and say why.
+///
+/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process needs the
+/// executor that thousands of other tests keep busy.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct TestKitPreconditionTests {
+    @Test func mocks() async {
+        let path = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.path("/users/:id/posts/:id")
+        }
+        let url = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.url("api.example.com/users")
+        }
+        let uses = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockUses.exactly(0)
+        }
+
+        let fragment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestMatcher.url("https://a.example#top")
+        }
+        let delay = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockResponse.ok().delayed(by: .seconds(-1))
+        }
+        let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = MockResponse.Piece.wait(.seconds(-2))
+        }
+        let held = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (answer, other) = (HeldAnswer(), HeldAnswer())
+            answer.answer(.held(by: other))
+            other.answer(.held(by: answer))
+        }
+
+        let messages = [path, url, uses, fragment, delay, wait, held]
+            .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
+        #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
+        #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
+        #expect(messages[2].contains("count must be greater than zero (is 0)"))
+        #expect(messages[3].contains("the URL must have no fragment, which is never sent; write %23 for a # (is"))
+        #expect(messages[4].contains("delay must not be negative (is -1.0 seconds)"))
+        #expect(messages[5].contains("duration must not be negative (is -2.0 seconds)"))
+        #expect(messages[6].contains("response must not be held by the HeldAnswer that it answers"))
+    }
+
+    @Test func faults() async throws {
+        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Fault.error(.timeout, rate: 1.5)
+        }
+        #expect(
+            String(decoding: result.standardErrorContent, as: UTF8.self).contains("rate must be from 0 to 1 (is 1.5)")
+        )
+        await #expect(processExitsWith: .failure) { _ = Fault.error(.timeout, rate: -0.1) }
+        await #expect(processExitsWith: .failure) { _ = Fault.error(.timeout, rate: .nan) }
+        await #expect(processExitsWith: .failure) { _ = Fault.latency(.seconds(-1)) }
+        await #expect(processExitsWith: .failure) { _ = Fault.latency(.seconds(1), jitter: .seconds(2)) }
+        await #expect(processExitsWith: .failure) { _ = Fault.corrupted(bytes: 0) }
+        await #expect(processExitsWith: .failure) { _ = Fault.truncated(after: -1) }
+        await #expect(processExitsWith: .failure) { _ = Fault.sliced(into: 0, every: .zero) }
+        await #expect(processExitsWith: .failure) { _ = FaultInjector(script: [.error(.timeout, rate: 0.5)]) }
+        await #expect(processExitsWith: .failure) { _ = FaultInjector(script: []).faults(forRequest: 0) }
+    }
+
+    @Test func timeDoesNotGoBack() async throws {
+        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            ManualClock().advance(by: .seconds(-1))
+        }
+
+        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
+        #expect(message.contains("duration must not be negative (is -1.0 seconds): time does not go back."))
+        #expect(message.contains("make a clock that begins there: ManualClock(start:)"))
+    }
+
+    @Test func dateDoesNotGoBack() async throws {
+        let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            ManualClock().advance(to: Date(timeIntervalSince1970: 1_699_999_998.5))
+        }
+
+        let message = String(decoding: result.standardErrorContent, as: UTF8.self)
+        #expect(
+            message.contains(
+                "date must not be before the clock's: 2023-11-14T22:13:18.500Z is 1.5 seconds before "
+                    + "2023-11-14T22:13:20.000Z, where the clock stands, and time does not go back."
+            )
+        )
+    }
+
+    @Test func patterns() async {
+        await #expect(processExitsWith: .failure) { _ = SecureRandomSource.repeating([]) }
+        await #expect(processExitsWith: .failure) { _ = RandomSource.cycling([]) }
+    }
+}
+#endif
