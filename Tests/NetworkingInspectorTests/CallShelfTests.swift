@@ -139,10 +139,10 @@ struct CallShelfTests {
         let inspector = NetworkInspector(keeping: 8, mostBodyBytes: 20)
         let network = MockTransport { _ in .text("hello") }.inspected(by: inspector)
         await withTaskGroup(of: Void.self) { group in
-            for index in 0..<200 {
+            for index in 0..<100 {
                 group.addTask {
                     _ = try? await network.data(.lawful)
-                    if index % 50 == 0 { inspector.clear() }
+                    if index % 25 == 0 { inspector.clear() }
                     _ = inspector.archive
                     _ = inspector.shelf.changes(since: 0, of: "", upTo: 3)
                 }

@@ -8,7 +8,7 @@ import Testing
 @testable import NetworkingOAuth
 
 /// The page that is shown, and what may come back from it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct OAuthAuthorizationTests {
     private let authorization: OAuthAuthorization
 

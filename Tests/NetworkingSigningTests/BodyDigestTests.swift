@@ -35,7 +35,7 @@ struct BodyDigestTests {
 
     @Test func allKindsOfBodiesComeToTheSame() async throws {
         // More than three portions of a mebibyte, no two of which are the same.
-        let bytes = (0..<14_000).reduce(into: Data()) { bytes, _ in bytes.append(contentsOf: 0..<251) }
+        let bytes = Data.unlike(3_514_000)
         let expected = SHA256.hash(data: bytes)
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try bytes.write(to: file)

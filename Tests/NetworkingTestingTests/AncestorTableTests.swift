@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `Documentation/AncestorTests.md` names tests of this package; what it says stays true.
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct AncestorTableTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 

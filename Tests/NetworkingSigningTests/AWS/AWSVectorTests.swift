@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct AWSVectorTests {
     @Test(arguments: AWSVector.all.filter { $0.inexpressible == nil })
     func requestsAreSignedAsTheSuiteSays(_ vector: AWSVector) async throws {

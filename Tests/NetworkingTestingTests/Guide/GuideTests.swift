@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the guides show is what the suite compiles and runs: each of their snippets stands in a file of this folder.
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct GuideTests {
     @Test(arguments: ["Testing", "NetworkClient", "WritingAModifier"])
     func snippetsAreCompiledAndRun(page: String) throws {

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct NetworkingErrorTests {
     private let request = HTTPRequestData(
         scheme: "https",

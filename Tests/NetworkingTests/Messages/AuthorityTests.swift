@@ -3,7 +3,7 @@ import Testing
 // The type is internal, and what it tells apart decides where credentials go.
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct AuthorityTests {
     @Test(
         arguments: [

@@ -1,7 +1,7 @@
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct BytesTransferredTests {
     @Test func beginsWithNothing() {
         #expect(BytesTransferred().count == 0)

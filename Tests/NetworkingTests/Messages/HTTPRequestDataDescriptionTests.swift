@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct HTTPRequestDataDescriptionTests {
     @Test func isMethodAndURL() {
         var request = HTTPRequestData(method: .post, authority: "my-server.com", path: "message")

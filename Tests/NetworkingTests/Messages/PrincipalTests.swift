@@ -2,7 +2,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct PrincipalTests {
     @Test func isComparedByItsID() {
         #expect(Principal(id: "a") == Principal(id: "a"))

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct QueryEncodingTests {
     private static let sample = "a b+c&d=e#f%g/h?i:j@k,l;m(n)o*p'q!r$s~t-u._v[w]ü\n"
 

@@ -1,7 +1,7 @@
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct RequestOptionTests {
     @Test func hasItsDefaultUntilItIsSet() {
         var request = HTTPRequestData()

@@ -4,7 +4,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct RequestQueryTests {
     private func query(_ encoded: String) -> RequestQuery {
         HTTPRequestData(path: "a?\(encoded)").query

@@ -2,7 +2,7 @@ import HTTPTypes
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct StatusSetTests {
     @Test(
         arguments: [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct JSONRedactorTests {
     private func redact(_ text: String, _ layout: JSONRedactor.Layout = .compact) -> String? {
         JSONRedactor.redact(Array(text.utf8), layout: layout) { $0 == "secret" }?.text

@@ -4,7 +4,7 @@ import Testing
 // Bodies are written for logs only, which is internal.
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct RedactionBodyTests {
     private func text(_ body: String, _ contentType: String?, limit: Int = 4_096) -> String {
         Redaction.standard.text(for: Data(body.utf8), contentType: contentType, style: .init(limit: limit))

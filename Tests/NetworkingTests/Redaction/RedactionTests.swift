@@ -5,7 +5,7 @@ import Testing
 // What a redaction writes is internal: it shows in descriptions and logs, which are tested where they are made.
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct RedactionTests {
     private let redaction = Redaction.standard
 

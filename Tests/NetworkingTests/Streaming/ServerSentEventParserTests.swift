@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct ServerSentEventParserTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -9,7 +9,7 @@ import FoundationNetworking
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct URLSessionErrorsTests {
     @Test(
         arguments: [

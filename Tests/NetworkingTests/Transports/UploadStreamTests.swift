@@ -25,7 +25,7 @@ struct UploadStreamTests {
     func bringsTheBodyInAnyPortions(length: Int) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "data")
-            try Data((0..<140_000).map { UInt8(truncatingIfNeeded: $0 / 3) }).write(to: file)
+            try Data.unlike(140_000).write(to: file)
             let body = RequestBody.multipart([.file(file, name: "f"), .text("x", name: "t")], boundary: "B")
             let reading = UploadReading(body, length: try #require(body.length))
             #expect(!reading.isRead)

@@ -10,7 +10,7 @@ struct FileBodyTests {
     func bringsTheFileInPortions(size: Int) async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "data.bin")
-            let bytes = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+            let bytes = Data.unlike(size)
             try bytes.write(to: url)
             let body = RequestBody.file(url)
             #expect(body.length == Int64(size))

@@ -632,7 +632,7 @@ struct CachedTests {
 
     @Test func manyEntriesComeAndGo() {
         let store = MemoryCacheStore(costLimit: .max, countLimit: 1_000)
-        for number in 0..<20_000 {
+        for number in 0..<8_000 {
             store.store(
                 CachedEntry(
                     response: HTTPResponse(status: .ok),

@@ -488,24 +488,23 @@ private struct As: NetworkingModifier {
 }
 
 /// Holds requests until there are answers: all the same, or one after the other.
-private final class GatedTransport: NetworkingTransport {
+private final class GatedTransport: NetworkingComponent {
     private struct State {
-        var requests = 0
-        var cancellations = 0
         var deadlines: [Duration?] = []
         var priorities: [TaskPriority] = []
-        var answers: [MockResponse]?
-        var held: [Suspension<Void>] = []
+        var answers: [MockResponse] = []
     }
 
     private let state = Mutex(State())
+    private let recorder = RequestRecorder()
+    private let held = HeldAnswer()
 
     var requests: Int {
-        state.withLock { $0.requests }
+        recorder.requests.count
     }
 
     var cancellations: Int {
-        state.withLock { $0.cancellations }
+        held.cancellations
     }
 
     var deadlines: [Duration?] {
@@ -520,51 +519,31 @@ private final class GatedTransport: NetworkingTransport {
         self.answer([answer])
     }
 
-    /// Answers what is held and what comes, with the last of the answers for all that are left.
+    /// Answers what is held with the first of the answers, and what comes with the others: with the last for all that are left.
     func answer(_ answers: [MockResponse]) {
-        let held = state.withLock { state in
-            state.answers = answers
-            defer { state.held = [] }
-            return state.held
-        }
-        for wait in held {
-            wait.resume()
-        }
+        state.withLock { $0.answers = answers.count > 1 ? Array(answers.dropFirst()) : answers }
+        held.answer(answers[0])
     }
 
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let wait = state.withLock { state -> Suspension<Void>? in
-            state.requests += 1
-            state.deadlines.append(NetworkEnvironment.current.deadline)
-            guard state.answers == nil else { return nil }
-            let wait = Suspension<Void>()
-            state.held.append(wait)
-            return wait
-        }
-        try await wait?.value { self.state.withLock { $0.cancellations += 1 } }
-        let answer = state.withLock { state -> MockResponse in
-            state.priorities.append(Task.currentPriority)
-            guard var answers = state.answers, let answer = answers.first else { return .ok() }
-            if answers.count > 1 {
-                answers.removeFirst()
-                state.answers = answers
-            }
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        state.withLock { $0.deadlines.append(NetworkEnvironment.current.deadline) }
+        defer { state.withLock { $0.priorities.append(Task.currentPriority) } }
+        return try await MockTransport { _ in self.next }.recorded(by: recorder).send(request)
+    }
+
+    private var next: MockResponse {
+        state.withLock { state in
+            guard let answer = state.answers.first else { return .held(by: held) }
+            if state.answers.count > 1 { state.answers.removeFirst() }
             return answer
         }
-        return try await answer.respond(to: request)
     }
 
     func arrived(_ count: Int) async throws {
-        while requests < count {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await recorder.waitForRequests(count)
     }
 
     func cancelled(_ count: Int) async throws {
-        while cancellations < count {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await held.waitForCancellations(count)
     }
 }

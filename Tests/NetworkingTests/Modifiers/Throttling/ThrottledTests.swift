@@ -311,53 +311,39 @@ struct ThrottledTests {
 }
 
 /// Answers each path when the test says so, and counts how many are under way.
-private final class CountedTransport: NetworkingTransport {
-    private struct State {
-        var arrived: [String] = []
-        var active = 0
-        var peak = 0
-        var answers: [String: Suspension<Void>] = [:]
-        var arrivals: [String: Suspension<Void>] = [:]
-    }
-
-    private let state = Mutex(State())
+private struct CountedTransport: NetworkingComponent {
+    private let answers = Answers()
+    private let recorder = RequestRecorder()
 
     var arrived: [String] {
-        state.withLock { $0.arrived }
+        recorder.requests.map { $0.path ?? "/" }
     }
 
     var peak: Int {
-        state.withLock { $0.peak }
+        recorder.peakActive
     }
 
-    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let path = request.path ?? "/"
-        let (answer, arrival) = state.withLock { state in
-            state.arrived.append(path)
-            state.active += 1
-            state.peak = max(state.peak, state.active)
-            return (suspension(for: path, in: &state.answers), suspension(for: path, in: &state.arrivals))
-        }
-        defer { state.withLock { $0.active -= 1 } }
-        arrival.resume()
-        try await answer.value()
-        return HTTPResponseData(request: request)
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await MockTransport { .held(by: answers[$0.path ?? "/"]) }.recorded(by: recorder).send(request)
     }
 
     func answer(_ path: String) {
-        state.withLock { suspension(for: path, in: &$0.answers) }.resume()
+        answers[path].answer()
     }
 
     func waitForArrival(_ path: String) async throws {
-        try await state.withLock { suspension(for: path, in: &$0.arrivals) }.value()
+        try await answers[path].waitForRequests()
     }
 
-    private func suspension(
-        for path: String,
-        in suspensions: inout [String: Suspension<Void>]
-    ) -> Suspension<Void> {
-        let suspension = suspensions[path] ?? Suspension()
-        suspensions[path] = suspension
-        return suspension
+    private final class Answers: Sendable {
+        private let answers = Mutex<[String: HeldAnswer]>([:])
+
+        subscript(path: String) -> HeldAnswer {
+            answers.withLock { answers in
+                let answer = answers[path] ?? HeldAnswer()
+                answers[path] = answer
+                return answer
+            }
+        }
     }
 }

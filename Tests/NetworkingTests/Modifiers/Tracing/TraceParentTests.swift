@@ -1,7 +1,7 @@
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct TraceParentTests {
     private static let trace = "0af7651916cd43dd8448eb211c80319c"
     private static let parent = "b7ad6b7169203331"

@@ -1,7 +1,7 @@
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct TraceStateTests {
     private static func members(_ count: Int) -> String {
         (1...count).map { "k\($0)=v\($0)" }.joined(separator: ",")

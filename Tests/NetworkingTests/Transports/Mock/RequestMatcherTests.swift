@@ -3,7 +3,7 @@ import Networking
 import NetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite
 struct RequestMatcherTests {
     private func get(_ path: String, fields: HeaderFields = [:]) -> HTTPRequestData {
         HTTPRequestData(authority: "api.example.com", path: path, headerFields: fields)
