@@ -7,24 +7,12 @@ import Foundation
 #endif
 
 /// A sink on whose way a modifier listens: what it answers, and when it is busy.
-struct ObservedSink: ResponseSink {
+struct ObservedSink: ForwardingSink {
     let sink: any ResponseSink
     /// Hears what the sink answered to a head.
     var answered: @Sendable (SinkAnswer) -> Void = { _ in }
     /// Hears that the sink is busy with what it got, and that it is ready for more.
     var isBusy: @Sendable (Bool) -> Void = { _ in }
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        sink.prepare(&request)
-    }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         let answer = try await sink.offer(head)
@@ -43,9 +31,5 @@ struct ObservedSink: ResponseSink {
         // The exchange may go on: a request's body may still be on its way.
         defer { isBusy(false) }
         try await sink.finish()
-    }
-
-    func fail(_ error: any Error) {
-        sink.fail(error)
     }
 }

@@ -1,5 +1,3 @@
-public import HTTPTypes
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -19,8 +17,9 @@ public import Foundation
 ///     }
 /// }
 /// ```
-public struct WatchedSink: ResponseSink {
-    private let sink: any ResponseSink
+public struct WatchedSink: ForwardingSink {
+    /// The sink that gets everything.
+    public let sink: any ResponseSink
     private let onChunk: @Sendable (Data) -> Void
     private let onEnd: @Sendable ((any Error)?) -> Void
 
@@ -38,26 +37,6 @@ public struct WatchedSink: ResponseSink {
         self.sink = sink
         self.onChunk = onChunk
         self.onEnd = onEnd
-    }
-
-    /// The other sink's answer.
-    public var canRestart: Bool {
-        sink.canRestart
-    }
-
-    /// The other sink's answer.
-    public var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    /// Lets the other sink rewrite the request.
-    public func prepare(_ request: inout HTTPRequestData) {
-        sink.prepare(&request)
-    }
-
-    /// Offers the head to the other sink.
-    public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        try await sink.offer(head)
     }
 
     /// Shows the portion, and passes it on.

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 /// A sink that keeps a copy of what goes into another, up to the length that a cassette keeps.
-final class CassetteTee: ResponseSink {
+final class CassetteTee: ForwardingSink {
     /// What became of the last body.
     enum Copy {
         /// The sink was not asked, or asked for the body to be collected, or did not get it whole.
@@ -29,7 +29,7 @@ final class CassetteTee: ResponseSink {
         var isComplete = false
     }
 
-    private let sink: any ResponseSink
+    let sink: any ResponseSink
     private let limit: Int
     private let state = Mutex(State())
 
@@ -49,18 +49,6 @@ final class CassetteTee: ResponseSink {
             default: return .none
             }
         }
-    }
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        sink.prepare(&request)
     }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {

@@ -9,8 +9,8 @@ import Foundation
 #endif
 
 /// A sink on whose way a body suffers what was decided for it.
-final class FaultySink: ResponseSink {
-    private let sink: any ResponseSink
+final class FaultySink: ForwardingSink {
+    let sink: any ResponseSink
     private let faults: BodyFaults
     private let request: HTTPRequestData
     private let state = Mutex(State())
@@ -30,18 +30,6 @@ final class FaultySink: ResponseSink {
     /// How many bytes have gone on.
     var delivered: Int {
         state.withLock { $0.delivered }
-    }
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        sink.prepare(&request)
     }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
@@ -66,14 +54,6 @@ final class FaultySink: ResponseSink {
             try await sink.receive(piece.corrupted(by: state.withLock { $0.masks }, at: offset))
             state.withLock { $0.delivered += piece.count }
         }
-    }
-
-    func finish() async throws {
-        try await sink.finish()
-    }
-
-    func fail(_ error: any Error) {
-        sink.fail(error)
     }
 
     private func goNoFurther() async throws {

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 /// A sink that keeps a copy of what goes into another, for the cache: as much as an entry may have, and nothing past that.
-final class CacheTee: ResponseSink {
+final class CacheTee: ForwardingSink {
     private struct State {
         /// What has been copied; nil when there is nothing to keep.
         var copy: Data?
@@ -17,7 +17,7 @@ final class CacheTee: ResponseSink {
         var hasWithheld = false
     }
 
-    private let sink: any ResponseSink
+    let sink: any ResponseSink
     private let limit: Int
     /// Whether a response with this head may be kept.
     private let keeps: @Sendable (HTTPResponse) -> Bool
@@ -50,18 +50,6 @@ final class CacheTee: ResponseSink {
     /// Whether the other sink could take another body from the start.
     var canTakeAnother: Bool {
         sink.canRestart || state.withLock { !$0.hasTaken }
-    }
-
-    var canRestart: Bool {
-        sink.canRestart
-    }
-
-    var isReaderPaced: Bool {
-        sink.isReaderPaced
-    }
-
-    func prepare(_ request: inout HTTPRequestData) {
-        sink.prepare(&request)
     }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {

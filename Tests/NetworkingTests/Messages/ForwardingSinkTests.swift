@@ -1,0 +1,88 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct ForwardingSinkTests {
+    private struct Plain: ForwardingSink {
+        let sink: any ResponseSink
+    }
+
+    /// A sink whose answers are all other than the defaults of a sink.
+    private struct Telling: ResponseSink {
+        let journal: Journal
+        let canRestart = true
+        let isReaderPaced = true
+
+        func prepare(_ request: inout HTTPRequestData) {
+            request.headerFields[.range] = "bytes=5-"
+        }
+
+        func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+            journal.note("\(head.status.code)")
+            return .refuse
+        }
+
+        func receive(_ chunk: Data) async throws {
+            journal.note(String(decoding: chunk, as: UTF8.self))
+        }
+
+        func finish() async throws {
+            journal.note("finished")
+        }
+
+        func fail(_ error: any Error) {
+            journal.note("failed: \(type(of: error))")
+        }
+    }
+
+    @Test func everythingIsPassedOn() async throws {
+        let journal = Journal()
+        let sink: any ResponseSink = Plain(sink: Plain(sink: Telling(journal: journal)))
+
+        #expect(sink.canRestart)
+        #expect(sink.isReaderPaced)
+        var request = HTTPRequestData.lawful
+        sink.prepare(&request)
+        #expect(request.headerFields[.range] == "bytes=5-")
+        #expect(try await sink.offer(HTTPResponse(status: .ok)) == .refuse)
+        try await sink.receive(Data("abc".utf8))
+        try await sink.finish()
+        sink.fail(CancellationError())
+        #expect(journal.entries == ["200", "abc", "finished", "failed: CancellationError"])
+    }
+
+    @Test func aModifierThatWrapsSinksKeepsTheLaws() async throws {
+        struct Wrapping: NetworkingModifier {
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var request = request
+                request.sink = request.sink.map { Plain(sink: $0) }
+                return try await upstream.send(request)
+            }
+        }
+        try await checkLaws(of: Wrapping())
+    }
+
+    @Test func whatItChangesIsAllThatIsChanged() async throws {
+        struct UppercaseSink: ForwardingSink {
+            let sink: any ResponseSink
+
+            func receive(_ chunk: Data) async throws {
+                try await sink.receive(Data(String(decoding: chunk, as: UTF8.self).uppercased().utf8))
+            }
+        }
+        let collected = CollectingSink()
+        var request = HTTPRequestData.lawful
+        request.sink = UppercaseSink(sink: collected)
+
+        try await MockTransport([.text("hello")]).data(request)
+
+        #expect(collected.data == Data("HELLO".utf8))
+        #expect(collected.finished == 1)
+    }
+}
