@@ -13,11 +13,12 @@ public import Foundation
 /// ``ResponseSink``.
 ///
 /// ```swift
-/// struct UppercaseSink: ForwardingSink {
+/// struct UnmaskingSink: ForwardingSink {
 ///     let sink: any ResponseSink
+///     let mask: UInt8
 ///
 ///     func receive(_ chunk: Data) async throws {
-///         try await sink.receive(Data(String(decoding: chunk, as: UTF8.self).uppercased().utf8))
+///         try await sink.receive(Data(chunk.map { $0 ^ mask }))
 ///     }
 /// }
 /// ```

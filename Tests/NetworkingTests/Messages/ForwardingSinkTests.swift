@@ -69,16 +69,17 @@ struct ForwardingSinkTests {
     }
 
     @Test func whatItChangesIsAllThatIsChanged() async throws {
-        struct UppercaseSink: ForwardingSink {
+        struct UnmaskingSink: ForwardingSink {
             let sink: any ResponseSink
+            let mask: UInt8
 
             func receive(_ chunk: Data) async throws {
-                try await sink.receive(Data(String(decoding: chunk, as: UTF8.self).uppercased().utf8))
+                try await sink.receive(Data(chunk.map { $0 ^ mask }))
             }
         }
         let collected = CollectingSink()
         var request = HTTPRequestData.lawful
-        request.sink = UppercaseSink(sink: collected)
+        request.sink = UnmaskingSink(sink: collected, mask: 32)
 
         try await MockTransport([.text("hello")]).data(request)
 
