@@ -145,9 +145,8 @@ struct LawCall: Sendable {
 ///   - condition: What is to be so.
 /// - Returns: Whether it came to be; a caller that is cancelled hears at once whether it is so by now.
 func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async -> Bool {
-    for _ in 0..<25 {
+    for _ in 0..<25 where !Task.isCancelled {
         if condition() { return true }
-        if Task.isCancelled { return false }
         await Task.yield()
     }
     // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone, since a
