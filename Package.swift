@@ -58,6 +58,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .target(
+                    name: "NetworkingPrivacy",
+                    condition: .when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
+                ),
             ]
         ),
         .target(name: "NetworkClient", dependencies: ["Networking"]),
@@ -118,6 +122,8 @@ let package = Package(
                 .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["LoopbackRedirect"])),
             ]
         ),
+        // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
+        .target(name: "NetworkingPrivacy", resources: [.copy("PrivacyInfo.xcprivacy")]),
         .target(
             name: "NetworkingSigning",
             dependencies: [

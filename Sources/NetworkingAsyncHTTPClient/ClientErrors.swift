@@ -38,6 +38,9 @@ extension HTTPRequestData {
     /// - Returns: The error to throw.
     func unanswered(_ error: any Error, sending upload: Upload?) -> any Error {
         if error is RequestBody.Failure { return error }
+        if error is UnusableConnection {
+            return UnansweredRequest(error: self.error(for: ChannelError.ioOnClosedChannel, after: nil))
+        }
         let isOnClosedChannel = error as? ChannelError == .ioOnClosedChannel
         let failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
         guard isOnClosedChannel || error is KeptConnectionClosed else { return failure }

@@ -66,7 +66,7 @@ struct ClientExchange {
         request.emit(.connectionMeasured(ConnectionMetrics(response.version)))
         watch.receive(body.head, expecting: body.expected)
         let destination = try await destination(for: body.head)
-        let delivered = try await deliver(&body, from: response.body.makeAsyncIterator(), to: destination)
+        let delivered = try await deliver(&body, from: ReceivedBytes(response.body), to: destination)
         if let upload, body.head.status.code < 300, !destination.isNowhere {
             // The server may have answered before it has read everything, and wants the rest all the same.
             try await upload.waitUntilTaken()
@@ -87,7 +87,7 @@ struct ClientExchange {
 
     private func deliver(
         _ body: inout ReceivedBody,
-        from bytes: HTTPClientResponse.Body.AsyncIterator,
+        from bytes: ReceivedBytes,
         to destination: HTTPRequestData.BodyDestination
     ) async throws -> ResponseBody {
         var bytes = bytes
@@ -117,7 +117,7 @@ struct ClientExchange {
 
     private func collect(
         _ body: inout ReceivedBody,
-        from bytes: inout HTTPClientResponse.Body.AsyncIterator,
+        from bytes: inout ReceivedBytes,
         upTo limit: Int64
     ) async throws -> Data {
         var collected: [ByteBuffer] = []
@@ -134,10 +134,10 @@ struct ClientExchange {
     /// What comes next, decoded; nil at the end.
     private func next(
         _ body: inout ReceivedBody,
-        from bytes: inout HTTPClientResponse.Body.AsyncIterator
+        from bytes: inout ReceivedBytes
     ) async throws -> [ByteBuffer]? {
         do {
-            guard let buffer = try await bytes.next(isolation: #isolation) else {
+            guard let buffer = try await bytes.next() else {
                 // A body that ends with its reader's cancellation has not ended.
                 try Task.checkCancellation()
                 try body.finish()

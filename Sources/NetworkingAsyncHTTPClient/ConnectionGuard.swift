@@ -2,18 +2,67 @@
 import NIOCore
 import NIOHTTP1
 
-/// Watches a connection of HTTP/1.1 between its parser and AsyncHTTPClient.
+/// Watches a connection of HTTP/1.1 between its decoder and AsyncHTTPClient, together with a ``SurplusGuard`` before the decoder.
 ///
-/// It tells when a connection that was kept is closed where the next answer was due, which nobody else can: then the request
-/// may be sent again on another. And it keeps answers out that would trap AsyncHTTPClient, which takes statuses below 100 for
-/// the interim kind and does not expect what follows.
-final class ConnectionGuard: ChannelInboundHandler {
+/// - Bytes that belong to no response close the connection, and no later request is written to it (RFC 9112 section 6.3).
+/// - A kept connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so that the
+///   request can be sent again.
+/// - A status below 100 is refused. AsyncHTTPClient takes it for an interim status and traps at what follows.
+/// - A response that ends before its request does is reported as ``EarlyAnswer``.
+final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
+    typealias OutboundIn = HTTPClientRequestPart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    /// The end of the response in the bytes that arrive.
+    var boundary = ResponseBoundary()
+
+    /// Whether nothing more is read from the connection, nor any request written to it.
+    private(set) var isBroken = false
 
     private var isKept = false
     private var isAnswering = false
-    private var isBroken = false
+    private var isSending = false
+    /// The response of a request whose rest AsyncHTTPClient does not send.
+    private var refusal: UnforwardedBytes?
+
+    /// Stops passing anything on.
+    ///
+    /// The caller closes the connection.
+    func breakOff() {
+        isBroken = true
+    }
+
+    // MARK: Requests
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let part = unwrapOutboundIn(data)
+        guard !isBroken else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            if case .head = part {
+                context.fireErrorCaught(UnusableConnection())
+            }
+            return
+        }
+        switch part {
+        case .head:
+            isSending = true
+            boundary.expectResponse()
+        case .body:
+            break
+        case .end:
+            isSending = false
+        }
+        context.write(data, promise: promise)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        refusal?.read()
+        context.read()
+    }
+
+    // MARK: Responses
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isBroken else { return }
@@ -23,15 +72,44 @@ final class ConnectionGuard: ChannelInboundHandler {
             context.fireErrorCaught(HTTPParserError.invalidStatus)
             context.close(promise: nil)
             return
-        case .head:
+        case .head(let head):
             isAnswering = true
-        case .body:
-            break
+            boundary.receive(head)
+            refusal = isSending && head.status.code >= 300 ? UnforwardedBytes() : nil
+        case .body(let bytes):
+            boundary.receive(bodyBytes: bytes.readableBytes)
+            refusal?.receive(bytes)
         case .end:
-            isAnswering = false
-            isKept = true
+            end(data, context)
+            return
         }
         context.fireChannelRead(data)
+    }
+
+    private func end(_ data: NIOAny, _ context: ChannelHandlerContext) {
+        isAnswering = false
+        isKept = true
+        boundary.endResponse()
+        if isSending, refusal != nil {
+            isBroken = true
+            channelReadComplete(context: context)
+            if let error = refusal?.earlyAnswer {
+                context.fireErrorCaught(error)
+            }
+            refusal = nil
+            return
+        }
+        if !boundary.isExact {
+            isBroken = true
+            // AsyncHTTPClient closes the connection of a response that ends when it has not asked for more.
+            context.fireChannelReadComplete()
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        refusal?.completeRead()
+        context.fireChannelReadComplete()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -42,9 +120,48 @@ final class ConnectionGuard: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let isOtherProtocol = error is OtherProtocol
+        let cause: any Error = isOtherProtocol ? HTTPParserError.invalidConstant : error
         context.fireErrorCaught(
-            isKept && !isAnswering && error is IOError ? KeptConnectionClosed(underlying: error) : error
+            isKept && !isAnswering && (error is IOError || isOtherProtocol)
+                ? KeptConnectionClosed(underlying: cause) : cause
         )
+    }
+}
+
+/// Passes to the decoder of a connection what belongs to a response, and closes the connection at anything else.
+///
+/// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The decoder
+/// would take both for the start of the next response. Bytes that arrive after the next request was written look like its
+/// response; where they do not start with `HTTP/`, they count as a kept connection that was closed.
+final class SurplusGuard: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let connection: ConnectionGuard
+
+    init(_ connection: ConnectionGuard) {
+        self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        while bytes.readableBytes > 0, !connection.isBroken {
+            switch connection.boundary.nextSlice(of: bytes) {
+            case .bytes(let count):
+                guard let slice = bytes.readSlice(length: count) else { return }
+                context.fireChannelRead(wrapInboundOut(slice))
+                connection.boundary.endSlice()
+            case .surplus:
+                connection.breakOff()
+            case .foreign:
+                connection.breakOff()
+                context.fireErrorCaught(OtherProtocol())
+            }
+        }
+        if connection.isBroken {
+            context.close(promise: nil)
+        }
     }
 }
 
@@ -52,4 +169,10 @@ final class ConnectionGuard: ChannelInboundHandler {
 struct KeptConnectionClosed: Error {
     let underlying: (any Error)?
 }
+
+/// The request was not written, because its connection must not be used any more.
+struct UnusableConnection: Error {}
+
+/// A response does not start with `HTTP/`.
+private struct OtherProtocol: Error {}
 #endif

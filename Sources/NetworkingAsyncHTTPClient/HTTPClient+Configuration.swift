@@ -9,7 +9,11 @@ extension HTTPClient.Configuration {
     ///
     /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which `retry`
     /// is there for. It gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its debug
-    /// initializers tell a kept connection that was closed from others, and keep out answers that would end the process.
+    /// initializers tell a kept connection that was closed from others, and keep out answers that would end the process. They
+    /// close a connection on which bytes arrive that belong to no response, so that they do not reach the next one.
+    ///
+    /// A client of this configuration is meant for stacks. Where an app uses it directly, the body of a response with a status of
+    /// 300 or more that comes before the request has been sent ends with an error, behind its last byte.
     ///
     /// ```swift
     /// let client = HTTPClient(configuration: .networking)
@@ -32,8 +36,10 @@ extension HTTPClient.Configuration {
             ConnectionGuard.self,
             before: http1_1ConnectionDebugInitializer
         ) { pipeline in
-            let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-            try pipeline.addHandler(ConnectionGuard(), position: .after(parser))
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
+            let connection = ConnectionGuard()
+            try pipeline.addHandler(connection, position: .after(decoder))
+            try pipeline.addHandler(SurplusGuard(connection), position: .before(decoder))
         }
         configuration.http2StreamChannelDebugInitializer = Self.adding(
             StatusGuard.self,
@@ -46,20 +52,25 @@ extension HTTPClient.Configuration {
         return configuration
     }
 
-    /// An initializer of channels that adds a handler, unless it is there, and then does what another does.
+    /// Returns an initializer of channels that adds handlers, unless they are there, and then calls another initializer.
+    ///
+    /// On the channel's event loop it adds them at once, so that no byte arrives before.
     private static func adding<Handler: ChannelHandler & SendableMetatype>(
         _ type: Handler.Type,
         before own: (@Sendable (any Channel) -> EventLoopFuture<Void>)?,
         _ add: @escaping @Sendable (ChannelPipeline.SynchronousOperations) throws -> Void
     ) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
         { channel in
-            channel.eventLoop
-                .submit {
-                    let pipeline = channel.pipeline.syncOperations
-                    guard (try? pipeline.handler(type: type)) == nil else { return }
-                    try add(pipeline)
-                }
-                .flatMap { own?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+            let addOnce: @Sendable () throws -> Void = {
+                let pipeline = channel.pipeline.syncOperations
+                guard (try? pipeline.handler(type: type)) == nil else { return }
+                try add(pipeline)
+            }
+            let eventLoop = channel.eventLoop
+            return
+                (eventLoop.inEventLoop
+                ? eventLoop.makeCompletedFuture(withResultOf: addOnce) : eventLoop.submit(addOnce))
+                .flatMap { own?(channel) ?? eventLoop.makeSucceededVoidFuture() }
         }
     }
 }

@@ -29,10 +29,11 @@ struct ReceivedBody {
     /// How many bytes there have been, decoded.
     private(set) var count: Int64 = 0
 
-    /// Begins to receive what follows a head.
+    /// Creates the body that follows a head.
     ///
-    /// - Throws: A ``NetworkingError`` when the head is none, and when the body is coded in a way that nobody asked for and
-    ///   nobody can undo.
+    /// A body in a coding that is not undone here is received as it is, and its head says so (RFC 9110 section 8.4).
+    ///
+    /// - Throws: A ``NetworkingError`` if the head is not valid HTTP.
     init(after status: HTTPResponseStatus, _ headers: HTTPHeaders, of request: HTTPRequestData) throws {
         guard let received = ReceivedHead(status, headers) else { throw request.invalidAnswer }
         self.request = request
@@ -47,13 +48,6 @@ struct ReceivedBody {
             // They describe the bytes on the wire, which nobody gets to see.
             head.headerFields[.contentEncoding] = nil
             head.headerFields[.contentLength] = nil
-        } else if !coding.isIdentity, !request.headerFields.contains(.acceptEncoding) {
-            throw NetworkingError(
-                .invalidResponse,
-                request: request,
-                response: request.response(with: head),
-                reason: HTTPRequestData.undecodable(coding)
-            )
         }
     }
 
@@ -117,10 +111,6 @@ struct ReceivedBody {
 extension String {
     fileprivate var trimmed: String {
         lowercased().split { $0 == " " || $0 == "\t" }.joined(separator: " ")
-    }
-
-    fileprivate var isIdentity: Bool {
-        ["", "identity"].contains(trimmed)
     }
 }
 

@@ -35,6 +35,8 @@ final class StatusGuard: ChannelInboundHandler {
 ///
 /// AsyncHTTPClient lets the request go with the end of its response, and traps when anything happens to the stream while the
 /// request's body is still on its way: a reset that asks for no more of it, which is in order (RFC 9113 section 8.1), is enough.
+///
+/// After a status of 300 or more the request never ends, so the end of such a response is reported as ``EarlyAnswer``.
 final class EndGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -44,6 +46,18 @@ final class EndGuard: ChannelDuplexHandler {
     private var isRequestOver = false
     private var end: NIOAny?
     private var isOver = false
+    /// The response of a request whose rest AsyncHTTPClient does not send.
+    private var refusal: UnforwardedBytes?
+
+    func read(context: ChannelHandlerContext) {
+        refusal?.read()
+        context.read()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        refusal?.completeRead()
+        context.fireChannelReadComplete()
+    }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         if case .end = unwrapOutboundIn(data) {
@@ -57,11 +71,32 @@ final class EndGuard: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOver else { return }
-        if case .end = unwrapInboundIn(data), !isRequestOver {
-            end = data
-        } else {
-            context.fireChannelRead(data)
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            refusal = !isRequestOver && head.status.code >= 300 ? UnforwardedBytes() : nil
+        case .body(let bytes):
+            refusal?.receive(bytes)
+        case .end where !isRequestOver:
+            if refusal == nil {
+                end = data
+            } else {
+                refuse(context)
+            }
+            return
+        case .end:
+            break
         }
+        context.fireChannelRead(data)
+    }
+
+    /// The response is complete, and nothing more of the request is sent.
+    private func refuse(_ context: ChannelHandlerContext) {
+        isOver = true
+        channelReadComplete(context: context)
+        if let error = refusal?.earlyAnswer {
+            context.fireErrorCaught(error)
+        }
+        refusal = nil
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -73,7 +73,7 @@ extension HAR.Request {
 extension HAR.Response {
     package mutating func hide(_ redaction: Redaction) {
         hideHead(redaction)
-        content.hide(redaction)
+        content.hide(redaction.forBody(ofStatus: Int(clamping: status)))
     }
 
     mutating func hideHead(_ redaction: Redaction) {

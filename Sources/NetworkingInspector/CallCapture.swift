@@ -15,6 +15,8 @@ final class CallCapture: NetworkEventObserver {
     let id: Int
     let date: Date
     private let bodyLimit: Int
+    /// How many bytes the call may take, without its bodies, before further exchanges are ignored.
+    private let sizeLimit: Int
     private let clock: NetworkClock
     private let start: Duration
     private let state: Mutex<State>
@@ -22,6 +24,7 @@ final class CallCapture: NetworkEventObserver {
     init(_ id: Int, of request: HTTPRequestData, for inspector: NetworkInspector) {
         self.id = id
         bodyLimit = inspector.bodyLimit
+        sizeLimit = inspector.maximumBytes / 8
         let rules = CaptureRules(
             redaction: inspector.redaction.hidingSecrets(of: request),
             bodyLimit: inspector.bodyLimit
@@ -46,6 +49,8 @@ final class CallCapture: NetworkEventObserver {
         /// Whether it waits for an exchange that another call began: what happens in that is the other's.
         var isFollowing = false
         var hasDroppedBodies = false
+        /// Whether the shelf has removed the call, so that nothing more is kept of it.
+        var isForgotten = false
     }
 
     struct End {
@@ -71,6 +76,11 @@ final class CallCapture: NetworkEventObserver {
         var sentBytes: Int64?
     }
 
+    /// About how many bytes of memory it takes now.
+    var size: CaptureSize {
+        state.withLock { $0.size }
+    }
+
     /// What it is now.
     var snapshot: (state: State, elapsed: Duration) {
         (state.withLock { $0 }, clock.now - start)
@@ -78,7 +88,9 @@ final class CallCapture: NetworkEventObserver {
 
     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
         let now = clock.now - start
-        let isNews = state.withLock { $0.note(event, of: request, at: now, bodyLimit: bodyLimit) }
+        let isNews = state.withLock {
+            $0.note(event, of: request, at: now, bodyLimit: bodyLimit, sizeLimit: sizeLimit)
+        }
         if isNews { tell() }
     }
 
@@ -107,6 +119,7 @@ final class CallCapture: NetworkEventObserver {
     ) {
         let now = clock.now - start
         state.withLock { state in
+            guard !state.isForgotten else { return }
             // Its transport may not have told yet that it has given up.
             for index in state.exchanges.indices where state.exchanges[index].end == nil {
                 state.exchanges[index].end = now
@@ -128,9 +141,25 @@ final class CallCapture: NetworkEventObserver {
         withExtendedLifetime(before) {}
     }
 
+    /// Stops to keep anything, since the shelf has removed the call while it is under way.
+    func forget() {
+        // What it held goes when the lock is open again: whoever made that may do something then.
+        let before = state.withLock { state -> State? in
+            guard state.end == nil else { return nil }
+            defer {
+                state.isForgotten = true
+                state.shelf = nil
+                state.exchanges = []
+                state.dropBodies()
+            }
+            return state
+        }
+        withExtendedLifetime(before) {}
+    }
+
     private func tell() {
-        let (shelf, bodyBytes) = state.withLock { ($0.shelf, $0.bodyBytes) }
-        shelf?.update(id, bodyBytes: bodyBytes)
+        let (shelf, size) = state.withLock { ($0.shelf, $0.size) }
+        shelf?.update(id, size: size)
     }
 }
 
@@ -142,8 +171,10 @@ extension CallCapture.State {
         _ event: NetworkEvent,
         of request: HTTPRequestData,
         at now: Duration,
-        bodyLimit: Int
+        bodyLimit: Int,
+        sizeLimit: Int
     ) -> Bool {
+        guard !isForgotten else { return false }
         switch event {
         case .waiting(.sharing, _): isFollowing = true
         case .waited(.sharing, _): isFollowing = false
@@ -159,7 +190,7 @@ extension CallCapture.State {
         }
         if case .attemptStarted = event {
             // More than that is an endless call, whose beginning tells enough.
-            guard exchanges.count < 1_000 else { return false }
+            guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
             redaction = redaction.hidingSecrets(of: request)
             let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
             exchanges.append(CallCapture.Exchange(number: request.exchangeNumber, request: captured, start: now))
@@ -184,8 +215,22 @@ extension CallCapture.State {
         return true
     }
 
-    /// How much memory the bodies take, as far as that counts.
-    fileprivate var bodyBytes: Int {
+    /// About how many bytes of memory it takes.
+    fileprivate var size: CaptureSize {
+        var size = CaptureSize(bodies: bodyBytes, rest: CaptureSize.call + request.headBytes)
+        for exchange in exchanges {
+            size.rest += exchange.headBytes
+        }
+        switch end?.result {
+        case .success(let response): size.rest += response.headBytes
+        case .failure(let failure): size.rest += failure.headBytes
+        case nil: break
+        }
+        size.rest += end?.metrics.byteCount ?? 0
+        return size
+    }
+
+    private var bodyBytes: Int {
         guard !hasDroppedBodies else { return 0 }
         var bytes = request.bodyBytes
         for exchange in exchanges {
@@ -221,6 +266,12 @@ extension CallCapture.State {
 }
 
 extension CallCapture.Exchange {
+    /// About how many bytes of memory it takes without its bodies.
+    fileprivate var headBytes: Int {
+        CaptureSize.exchange + request.headBytes + (response?.headBytes ?? head?.byteCount ?? 0)
+            + (failure?.headBytes ?? 0)
+    }
+
     fileprivate mutating func note(_ event: NetworkEvent, at now: Duration, _ rules: CaptureRules) -> Bool {
         switch event {
         case .bodyRead: bodyRead = now

@@ -5,19 +5,19 @@ import Synchronization
 /// The calls that an inspector has, oldest first, and who waits for something new among them.
 final class CallShelf: Sendable {
     private let mostCalls: Int
-    private let mostBodyBytes: Int
+    private let maximumBytes: Int
     private let state = Mutex(State())
 
-    init(mostCalls: Int, mostBodyBytes: Int) {
+    init(mostCalls: Int, maximumBytes: Int) {
         self.mostCalls = mostCalls
-        self.mostBodyBytes = mostBodyBytes
+        self.maximumBytes = maximumBytes
     }
 
     private struct Slot {
         let capture: CallCapture
         /// When it changed last.
         var revision: Int
-        var bodyBytes = 0
+        var size: CaptureSize
     }
 
     private struct State {
@@ -28,13 +28,33 @@ final class CallShelf: Sendable {
         /// Another one after each clearing, and in each process.
         var epoch = RandomToken.make()
         var isPaused = false
-        var bodyBytes = 0
+        /// The sum over all slots.
+        var size = CaptureSize()
         var waiters: [Suspension<Void>] = []
 
         /// The next revision, each of which one slot has at most: pages read on from one.
         mutating func next() -> Int {
             revision += 1
             return revision
+        }
+
+        /// Changes the size of a slot's call.
+        mutating func set(_ size: CaptureSize, at index: Int) {
+            count(slots[index].size, times: -1)
+            slots[index].size = size
+            count(size, times: 1)
+        }
+
+        /// Removes the oldest call.
+        mutating func popFirst() -> CallCapture? {
+            guard let slot = slots.popFirst() else { return nil }
+            count(slot.size, times: -1)
+            return slot.capture
+        }
+
+        mutating func count(_ size: CaptureSize, times factor: Int) {
+            self.size.bodies += factor * size.bodies
+            self.size.rest += factor * size.rest
         }
     }
 
@@ -54,67 +74,94 @@ final class CallShelf: Sendable {
         }
     }
 
+    /// About how many bytes of memory the calls take together.
+    var size: CaptureSize {
+        state.withLock { $0.size }
+    }
+
     func clear() {
         // They go when the lock is open again: whoever made what they hold may do something then.
         let slots = change { state in
             defer {
                 state.slots = []
-                state.bodyBytes = 0
+                state.size = CaptureSize()
                 state.epoch = RandomToken.make()
                 _ = state.next()
             }
             return state.slots
         }
-        withExtendedLifetime(slots) {}
+        for slot in slots {
+            slot.capture.forget()
+        }
     }
 
     /// Makes room for a call and puts it there; nil while calls pass.
     func add(_ make: (_ id: Int) -> CallCapture) -> CallCapture? {
-        let (capture, oldest) = change { state -> (CallCapture?, Slot?) in
-            guard !state.isPaused else { return (nil, nil) }
-            let oldest = state.slots.count == mostCalls ? state.slots.popFirst() : nil
-            state.bodyBytes -= oldest?.bodyBytes ?? 0
+        let (capture, excess) = change { state -> (CallCapture?, Excess) in
+            guard !state.isPaused else { return (nil, Excess()) }
+            let oldest = state.slots.count == mostCalls ? state.popFirst() : nil
             state.lastID += 1
             let capture = make(state.lastID)
-            state.slots.append(Slot(capture: capture, revision: state.next()))
-            return (capture, oldest)
+            let size = capture.size
+            state.slots.append(Slot(capture: capture, revision: state.next(), size: size))
+            state.count(size, times: 1)
+            var excess = takeExcess(from: &state)
+            excess.removed += oldest.map { [$0] } ?? []
+            return (capture, excess)
         }
-        withExtendedLifetime(oldest) {}
+        excess.drop()
         return capture
     }
 
-    /// A call has come further, and has so many bytes of bodies.
-    func update(_ id: Int, bodyBytes: Int) {
-        let emptied = change { state -> [CallCapture] in
+    /// A call has come further, and takes this many bytes.
+    func update(_ id: Int, size: CaptureSize) {
+        let excess = change { state -> Excess in
             guard let first = state.slots.first?.capture.id, id >= first, id - first < state.slots.count else {
                 // It made room, or everything was forgotten.
-                return []
+                return Excess()
             }
-            let index = id - first
-            state.slots[index].revision = state.next()
-            state.bodyBytes += bodyBytes - state.slots[index].bodyBytes
-            state.slots[index].bodyBytes = bodyBytes
-            return takeBodies(from: &state)
+            state.slots[id - first].revision = state.next()
+            state.set(size, at: id - first)
+            return takeExcess(from: &state)
         }
-        for capture in emptied {
-            capture.dropBodies()
+        excess.drop()
+    }
+
+    /// The calls and bodies that no longer have room.
+    ///
+    /// They count as gone, and go when the lock is open again.
+    private struct Excess {
+        var emptied: [CallCapture] = []
+        var removed: [CallCapture] = []
+
+        func drop() {
+            for capture in emptied {
+                capture.dropBodies()
+            }
+            for capture in removed {
+                capture.forget()
+            }
         }
     }
 
-    /// The oldest calls whose bodies are too many; they count as gone.
-    private func takeBodies(from state: inout State) -> [CallCapture] {
-        var emptied: [CallCapture] = []
+    /// Removes the oldest calls while all but bodies takes more than half of the room, so that there is always room for bodies, and
+    /// then the oldest bodies.
+    private func takeExcess(from state: inout State) -> Excess {
+        var excess = Excess()
+        while state.size.rest > maximumBytes / 2, let oldest = state.popFirst() {
+            excess.removed.append(oldest)
+        }
         var index = 0
-        while state.bodyBytes > mostBodyBytes, index < state.slots.count {
-            if state.slots[index].bodyBytes > 0 {
-                state.bodyBytes -= state.slots[index].bodyBytes
-                state.slots[index].bodyBytes = 0
+        while state.size.bodies + state.size.rest > maximumBytes, index < state.slots.count {
+            let size = state.slots[index].size
+            if size.bodies > 0 {
+                state.set(CaptureSize(bodies: 0, rest: size.rest), at: index)
                 state.slots[index].revision = state.next()
-                emptied.append(state.slots[index].capture)
+                excess.emptied.append(state.slots[index].capture)
             }
             index += 1
         }
-        return emptied
+        return excess
     }
 
     /// Changes what there is, and wakes who waits for that, outside of the lock.

@@ -22,9 +22,25 @@ struct CaptureRules: Sendable {
     }
 }
 
+/// About how many bytes of memory a call takes.
+struct CaptureSize: Sendable, Equatable {
+    /// The bytes of the bodies.
+    var bodies = 0
+    /// The bytes of all else: URLs, header fields, errors, moments.
+    var rest = 0
+
+    /// What a call and an exchange take besides their texts, rounded up.
+    static let call = 2_048
+    static let exchange = 1_024
+    /// What a header field and a part of a form take besides their texts.
+    fileprivate static let field = 96
+}
+
 /// A request without its options.
 struct CapturedRequest: Sendable {
     private(set) var request: HTTPRequestData
+    /// About how many bytes of memory it takes without its body.
+    private(set) var headBytes = 0
     /// How much memory its body takes.
     private(set) var bodyBytes = 0
     /// Why its body is not in it, and how long that is.
@@ -59,7 +75,8 @@ struct CapturedRequest: Sendable {
                 return ("not kept: \(Redaction.singleLine(text))", body.length)
             }
         }
-        bodyBytes += parts?.reduce(0) { $0 + ($1.value?.utf8.count ?? 0) } ?? 0
+        bodyBytes += parts?.reduce(0) { $0 + $1.byteCount } ?? 0
+        headBytes = request.headByteCount + (left?.reason.utf8.count ?? 0)
         self.request = kept
     }
 
@@ -79,6 +96,8 @@ struct CapturedRequest: Sendable {
 /// A response without what its request was.
 struct CapturedResponse: Sendable {
     let head: HTTPResponse
+    /// About how many bytes of memory it takes without its body.
+    let headBytes: Int
     private(set) var body: Body
 
     enum Body: Sendable, Equatable {
@@ -101,6 +120,7 @@ struct CapturedResponse: Sendable {
 
     init(_ response: HTTPResponseData, _ rules: CaptureRules) {
         head = response.http
+        headBytes = head.byteCount
         switch response.body {
         case .collected(let data) where data.count <= rules.bodyLimit:
             body = .kept(data)
@@ -119,6 +139,11 @@ struct CapturedFailure: Error {
     /// What arrived all the same.
     var response: CapturedResponse?
 
+    /// About how many bytes of memory it takes without a body.
+    var headBytes: Int {
+        reason.utf8.count + (response?.headBytes ?? 0)
+    }
+
     static let cancelled = "cancelled"
 
     init(kind: String, reason: String) {
@@ -134,5 +159,32 @@ struct CapturedFailure: Error {
         kind = failure.map { "\($0.kind)" } ?? "failed"
         reason = rules.redaction.reason(of: error)
         response = failure?.response.map { CapturedResponse($0, rules) }
+    }
+}
+
+extension HTTPRequestData {
+    /// About how many bytes of memory its line and header fields take.
+    fileprivate var headByteCount: Int {
+        let texts = [authority, closedTarget, route]
+        return texts.reduce(headerFields.httpFields.byteCount) { $0 + ($1?.utf8.count ?? 0) }
+    }
+}
+
+extension HTTPResponse {
+    /// About how many bytes of memory it takes.
+    var byteCount: Int {
+        headerFields.byteCount + status.reasonPhrase.utf8.count
+    }
+}
+
+extension HTTPFields {
+    fileprivate var byteCount: Int {
+        reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + CaptureSize.field }
+    }
+}
+
+extension HAR.Part {
+    fileprivate var byteCount: Int {
+        [name, value, fileName, contentType].reduce(CaptureSize.field) { $0 + ($1?.utf8.count ?? 0) }
     }
 }

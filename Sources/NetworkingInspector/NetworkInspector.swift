@@ -17,8 +17,9 @@ public import Foundation
 /// print(inspector.archive.waterfall())
 /// ```
 ///
-/// The oldest calls make room for new ones, and their bodies do before. Nothing that it shows or writes has what its redaction hides;
-/// its memory has, until then.
+/// The oldest calls make room for new ones, and their bodies do before that. ``maximumBytes`` bounds the memory of the calls, with
+/// their URLs, header fields, errors and bodies. Nothing that the inspector shows or writes has what its redaction hides; its memory
+/// has.
 public final class NetworkInspector: Sendable {
     /// What the report and the page are called.
     public let title: String
@@ -26,6 +27,8 @@ public final class NetworkInspector: Sendable {
     public let redaction: Redaction
     /// The longest body that is kept, in bytes.
     public let bodyLimit: Int
+    /// About how many bytes of memory all calls may take together.
+    public let maximumBytes: Int
 
     let shelf: CallShelf
 
@@ -35,23 +38,26 @@ public final class NetworkInspector: Sendable {
     ///   - title: What the report and the page are called.
     ///   - mostCalls: How many calls to keep; the oldest make room. A call takes some 5 KB besides its bodies.
     ///   - bodyLimit: The longest body to keep, in bytes; of longer ones the length is told. 1 MiB by default.
-    ///   - mostBodyBytes: How many bytes of bodies to keep together; those of the oldest calls make room. 32 MiB by default.
+    ///   - maximumBytes: About how many bytes of memory all calls may take together, 64 MiB by default. The oldest bodies make
+    ///     room. All but bodies takes at most half of it, and the oldest calls make room for that. The exchanges of one call take
+    ///     at most an eighth, after which no more of them are kept.
     ///   - redaction: What to hide.
     /// - Precondition: `mostCalls` is greater than zero, the limits are not negative.
     public init(
         title: String = "Network",
         keeping mostCalls: Int = 1_000,
         bodyLimit: Int = 1 << 20,
-        mostBodyBytes: Int = 32 << 20,
+        maximumBytes: Int = 64 << 20,
         redaction: Redaction = .standard
     ) {
         precondition(mostCalls > 0, "mostCalls must be greater than zero (is \(mostCalls))")
         precondition(bodyLimit >= 0, "bodyLimit must not be negative (is \(bodyLimit))")
-        precondition(mostBodyBytes >= 0, "mostBodyBytes must not be negative (is \(mostBodyBytes))")
+        precondition(maximumBytes >= 0, "maximumBytes must not be negative (is \(maximumBytes))")
         self.title = title
         self.bodyLimit = bodyLimit
         self.redaction = redaction
-        shelf = CallShelf(mostCalls: mostCalls, mostBodyBytes: mostBodyBytes)
+        self.maximumBytes = maximumBytes
+        shelf = CallShelf(mostCalls: mostCalls, maximumBytes: maximumBytes)
     }
 
     /// How many calls it has, those under way included.

@@ -63,8 +63,7 @@ struct DeviceFlow {
         let response = try await endpoint.answer(to: fields)
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         let answer = try? JSONDecoder().decode(Answer.self, from: response.data)
-        // A page that is opened by its scheme may be a program.
-        guard response.status == .ok, let answer, let page = answer.page.flatMap({ URL(string: $0) }), page.isProtected,
+        guard response.status == .ok, let answer, let page = Self.page(answer.page, namedBy: url),
             let userCode = answer.userCode, let deviceCode = answer.deviceCode
         else {
             let refusal = ProviderError(
@@ -88,12 +87,22 @@ struct DeviceFlow {
         return OAuthDeviceCode(
             userCode: Redaction.cut(Redaction.singleLine(userCode), to: 64),
             verificationURL: page,
-            completeURL: answer.completePage.flatMap { URL(string: $0) }.flatMap { $0.isProtected ? $0 : nil },
+            completeURL: Self.page(answer.completePage, namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),
             deviceCode: deviceCode,
             interval: .seconds(seconds(answer.interval, 5)),
             lifetime: .seconds(lifetime)
         )
+    }
+
+    /// Returns the URL of a page that the user is to open; `nil` if it is not safe to show.
+    ///
+    /// A URL with another scheme may open a program, and one on this machine is not the provider's.
+    private static func page(_ text: String?, namedBy endpoint: URL) -> URL? {
+        guard let page = text.flatMap({ URL(string: $0) }), page.isProtected, !page.isOutOfReach(of: endpoint) else {
+            return nil
+        }
+        return page
     }
 
     /// Asks until the user is done, as often as the provider allows (section 3.5).

@@ -15,14 +15,19 @@ extension OAuthServer {
     /// let server = try await OAuthServer.discovered(from: "https://login.example.com", over: URLSession.shared)
     /// ```
     ///
-    /// A system with an issuer does it by itself.
+    /// A system with an issuer does this by itself.
+    ///
+    /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the port
+    /// would receive the app's codes and tokens. Endpoints that the app names itself may be on this machine
+    /// (``init(issuer:authorizationEndpoint:tokenEndpoint:revocationEndpoint:deviceAuthorizationEndpoint:namesIssuerInCallbacks:)``).
     ///
     /// - Parameters:
-    ///   - issuer: What the provider calls itself: an https URL, or one on this machine.
-    ///   - network: What sends the requests, which go where they say and are not authenticated.
+    ///   - issuer: What the provider calls itself: an https URL, or a URL on this machine.
+    ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` when there is no metadata, or when it is not this
-    ///   issuer's; `NetworkingError` when the provider cannot be reached or is down.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to another
+    ///   issuer, or if it names an endpoint that is neither https nor, for an issuer on this machine, on this machine;
+    ///   `NetworkingError` if the provider cannot be reached or is down.
     public static func discovered(
         from issuer: String,
         over network: some NetworkingComponent
@@ -48,7 +53,7 @@ extension OAuthServer {
                 failure = noMetadata(response, at: place)
                 continue
             }
-            return try metadata.server(of: issuer)
+            return try metadata.server(of: issuer, at: url)
         }
         throw failure
     }
@@ -96,7 +101,14 @@ private struct Metadata: Decodable {
         case namesIssuer = "authorization_response_iss_parameter_supported"
     }
 
-    func server(of asked: String) throws -> OAuthServer {
+    /// Returns the endpoints, after checking that they may belong to the issuer.
+    ///
+    /// - Parameters:
+    ///   - asked: The issuer that the app named.
+    ///   - url: The same as a URL.
+    /// - Returns: The provider's endpoints.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery``.
+    func server(of asked: String, at url: URL) throws -> OAuthServer {
         // Section 3.3: one that calls itself otherwise may be somebody else's.
         guard issuer == asked || issuer == "\(asked)/" || "\(issuer)/" == asked else {
             throw OAuthError(
@@ -119,6 +131,14 @@ private struct Metadata: Decodable {
             namesIssuerInCallbacks: namesIssuer ?? false
         )
         server.lacksProofKeys = challengeMethods.map { !$0.contains(ProofKey.method) } ?? false
+        for (name, endpoint) in server.endpoints where !endpoint.isProtected || endpoint.isOutOfReach(of: url) {
+            throw OAuthError(
+                .discovery,
+                "The metadata of the provider names a \(name) endpoint that is \(endpoint.isProtected ? "on this machine" : "not https"), "
+                    + "so none of its endpoints is used. Have the provider name an https URL of its own, or name the endpoints "
+                    + "in place of the issuer if the app means this one."
+            )
+        }
         return server
     }
 }

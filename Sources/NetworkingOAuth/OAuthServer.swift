@@ -59,13 +59,18 @@ public struct OAuthServer: Sendable, Hashable {
 }
 
 extension OAuthServer {
-    /// Looks at all that may be asked, before a user is.
-    func checkEndpoints() throws {
+    /// The endpoints with their names in error messages.
+    var endpoints: [(name: String, url: URL)] {
         let endpoints: [(String, URL?)] = [
             ("authorization", authorizationEndpoint), ("token", tokenEndpoint), ("revocation", revocationEndpoint),
             ("device authorization", deviceAuthorizationEndpoint),
         ]
-        for case (let name, let url?) in endpoints where !url.isProtected || url.fragment() != nil {
+        return endpoints.compactMap { (name, url) in url.map { (name, $0) } }
+    }
+
+    /// Checks every endpoint before a page is shown or anything is sent.
+    func checkEndpoints() throws {
+        for (name, url) in endpoints where !url.isProtected || url.fragment() != nil {
             throw OAuthError(
                 .misconfigured,
                 "The \(name) endpoint of the provider is neither https nor on this machine, or has a fragment, so it is not asked. "

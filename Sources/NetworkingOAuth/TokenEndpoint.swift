@@ -119,10 +119,19 @@ extension OAuthSystem {
 }
 
 extension URL {
-    /// Whether nobody on the way can read what is sent there.
+    /// Whether requests to it cannot be read on the way: it is https, or on this machine.
     var isProtected: Bool {
         guard ["https", "http"].contains(scheme?.lowercased()), host()?.isEmpty == false else { return false }
         return !HTTPRequestData(method: .get, url: self).isPlaintext
+    }
+
+    /// Whether it is on this machine although the server that names it is on another one.
+    func isOutOfReach(of server: URL) -> Bool {
+        isLoopback && !server.isLoopback
+    }
+
+    private var isLoopback: Bool {
+        HTTPRequestData(method: .get, url: self).isLoopback
     }
 }
 #endif

@@ -45,7 +45,7 @@ enum CacheFault: Equatable {
             self = .newer(version)
         case CacheSchema.Mismatch.foreign:
             self = .foreign
-        case CacheSchema.Mismatch.outdated:
+        case CacheSchema.Mismatch.outdated, CacheSchema.Mismatch.keyless:
             self = .unknownTables
         case CacheSchema.Mismatch.senseless, is RowDecodingError:
             self = .damage

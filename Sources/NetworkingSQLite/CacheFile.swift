@@ -10,6 +10,8 @@ import Synchronization
 final class CacheFile: Sendable {
     let location: CacheLocation
     let identity: CacheLocation.Identity?
+    /// The key for digests of credentials, which stays the same for as long as the file exists.
+    let digestKey: CacheDigestKey
     private let writer: DatabaseQueue
     /// For entries that are read where the caller is, in turn.
     private let readers: [DatabaseQueue]
@@ -44,18 +46,21 @@ final class CacheFile: Sendable {
         self.location = location
         self.settings = settings
         identity = location.identity
-        try writer.writeWithoutTransaction { db in
+        digestKey = try writer.writeWithoutTransaction { db in
             try settings.schema.migrate(db)
+            let key: CacheDigestKey
             do {
                 for sql in SQL.all {
                     _ = try db.cachedStatement(sql: sql)
                 }
+                key = try CacheSchema.digestKey(in: db)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
                 throw CacheSchema.Mismatch.senseless
             }
             guard try Int.fetchOne(db.cachedStatement(sql: SQL.totalCost)) != nil else {
                 throw CacheSchema.Mismatch.senseless
             }
+            return key
         }
         var configuration = Self.configuration(settings)
         configuration.readonly = true

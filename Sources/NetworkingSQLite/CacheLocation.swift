@@ -84,6 +84,14 @@ struct CacheLocation: Sendable {
         return name
     }
 
+    /// Removes the files; to be called with the lock.
+    func removeFiles() throws(FileFault) {
+        // A log that is left without its database is removed with the next opening.
+        for suffix in [""] + Self.logs {
+            try PrivateFile.remove(path + suffix)
+        }
+    }
+
     /// Does something while no other process and no other store opens or moves the files.
     func locked<Value>(patience: Duration, _ work: () throws -> Value) throws -> Value {
         let descriptor = try lock(patience: patience)

@@ -1,5 +1,7 @@
 #if SQLite
+import Foundation
 import GRDB
+import Networking
 
 /// The tables of the file, and how older ones become newer.
 ///
@@ -53,8 +55,20 @@ struct CacheSchema: Sendable {
         CREATE TRIGGER entry_removed AFTER DELETE ON entries BEGIN
             UPDATE totals SET cost = cost - OLD.cost, count = count - 1;
         END;
+        """,
         """
+        CREATE TABLE secrets (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            digest_key BLOB NOT NULL
+        );
+        """,
     ])
+
+    /// The first version with a key for digests of credentials.
+    ///
+    /// What older files hold of credentials could be found by trying. Their pages are not to be reused, so they are removed and not
+    /// migrated.
+    private static let firstWithKey = 2
 
     /// Makes the file's version this one.
     ///
@@ -67,9 +81,24 @@ struct CacheSchema: Sendable {
             for step in steps[try Self.version(of: db)...] {
                 try db.execute(sql: step)
             }
+            // As an argument, since an error shows a statement's text.
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO secrets (id, digest_key) VALUES (1, ?)",
+                arguments: [Data(CacheDigestKey().bytes)]
+            )
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(version)")
             return .commit
         }
+    }
+
+    /// Returns the key for the digests of credentials in the file.
+    static func digestKey(in db: Database) throws -> CacheDigestKey {
+        var key: CacheDigestKey?
+        try db.forEachRow("SELECT digest_key FROM secrets") { row in
+            key = row.bytes(0) { CacheDigestKey(bytes: Array($0)) }
+        }
+        guard let key else { throw Mismatch.senseless }
+        return key
     }
 
     /// Whether the file has this version.
@@ -87,6 +116,7 @@ struct CacheSchema: Sendable {
         guard owner == Self.applicationID else { throw Mismatch.foreign }
         guard found <= version else { throw Mismatch.newer(found) }
         guard found > 0 else { throw Mismatch.senseless }
+        guard found >= Self.firstWithKey else { throw Mismatch.keyless }
         return found < version
     }
 
@@ -98,6 +128,8 @@ struct CacheSchema: Sendable {
     enum Mismatch: Error {
         /// A newer version has written it.
         case newer(Int)
+        /// An older version has written it, without a key for digests of credentials.
+        case keyless
         /// It is somebody else's database.
         case foreign
         /// Its tables are not those of its version.

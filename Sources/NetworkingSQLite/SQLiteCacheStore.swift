@@ -90,6 +90,14 @@ public final class SQLiteCacheStore: CacheStore {
         }
     }
 
+    /// Returns the random key that was made with the file and is kept in it.
+    ///
+    /// - Returns: The key, which every store and process that uses the file shares.
+    /// - Throws: ``SQLiteCacheError``.
+    public func digestKey() async throws -> CacheDigestKey? {
+        try await using { $0.digestKey }
+    }
+
     /// All entries of a key, which counts as used now; one that is damaged is removed, and not among them.
     ///
     /// - Parameter key: The key.
@@ -229,6 +237,10 @@ extension SQLiteCacheStore {
             let opened = try location.locked(patience: settings.patience) { () throws -> CacheFile in
                 try location.prepareFiles()
                 do {
+                    return try CacheFile(at: location, settings)
+                } catch CacheSchema.Mismatch.keyless {
+                    try location.removeFiles()
+                    try location.prepareFiles()
                     return try CacheFile(at: location, settings)
                 } catch {
                     guard CacheFault(error, self.file).isDamage else { throw error }

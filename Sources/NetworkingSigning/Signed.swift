@@ -15,7 +15,7 @@ extension NetworkingComponent {
     /// `authenticated`. It follows redirects in place of the transport, unless `redirected` does further out; one further in
     /// still says which.
     ///
-    /// Requests to the stack's server and to `authorities` are signed, others pass without. So do those that are exempt and
+    /// Requests to the server that the stack names next to this modifier and to `authorities` are signed, others pass without. So do those that are exempt and
     /// those whose `authenticationMethod` is `.anonymous`. What comes back belongs to the key: `cached` and `deduplicated` do not
     /// share it with another's. A cancelled caller gets `CancellationError`.
     ///
@@ -53,6 +53,10 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
             }
             return try await exchange(hop, upstream: upstream)
         }
+    }
+
+    func resolve(_ request: inout HTTPRequestData) {
+        scope.resolve(&request)
     }
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
@@ -109,7 +113,9 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
         var request = request
         // The transport would say it of a body that came later, and change what is signed.
         request.describeBody()
+        let unsigned = request
         try await cancellable { try await signer.sign(&request) }
+        request.recordSignature(of: own, since: unsigned)
         if let scheme = signer.scheme {
             if request.headerFields.contains(.authorization) {
                 request.isAuthorized = true

@@ -18,6 +18,7 @@ let darwinBranch: String = 1  // expected-error {{cannot convert value of type '
 /// A wrong label, a wrong type and a missing member, in what Foundation has and in what a stub has.
 func misuse(_ session: URLSession, _ task: URLSessionTask) {
     _ = session.dataTask(for: URLRequest(url: URL(filePath: "/")))  // expected-error {{incorrect argument label}}
+    _ = session.delegate?.urlSession(_:didReceive:handler:)  // expected-error {{has no member}}
     task.delegate = 1  // expected-error {{cannot assign value of type 'Int'}}
     _ = SocketPool<kQueue>.kQueue(maximumEvents: 1)  // expected-error {{incorrect argument label}}
     _ = BoolSocketOption.noSIGTERM  // expected-error {{has no member 'noSIGTERM'}}

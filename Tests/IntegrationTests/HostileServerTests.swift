@@ -22,12 +22,52 @@ extension Loopback {
                 )
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
                 let response = try await network.data(HTTPRequestData())
-                // A comma within a value cannot be told from one between two cookies, once URLSession has joined them.
-                #expect(
-                    response.headerFields[values: .setCookie] == [
-                        cookies[0], "b=x", "y=z; Path=/, c", cookies[3],
-                    ]
+                #expect(response.headerFields[values: .setCookie] == cookies)
+            }
+        }
+
+        @Test func aLengthOfMoreThanDigitsIsRefused() async throws {
+            try await withTestServer { server in
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                for length in ["+5", "5 5", "0x5", "5;", "1e0", "5, +5", "9223372036854775808"] {
+                    server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nhello"))
+                    let error = await #expect(throws: NetworkingError.self, "\(length)") {
+                        try await network.data(HTTPRequestData())
+                    }
+                    #expect(error?.kind == .invalidResponse, "\(length)")
+                }
+            }
+        }
+
+        @Test func aFinalResponseHasAFinalStatus() async throws {
+            try await withTestServer { server in
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                for status in [100, 101, 102, 103, 199] {
+                    server.enqueue(.raw("HTTP/1.1 \(status) Odd\r\nContent-Length: 2\r\n\r\nok"))
+                    let error = await #expect(throws: NetworkingError.self, "\(status)") {
+                        try await network.data(HTTPRequestData())
+                    }
+                    #expect(error?.kind == .invalidResponse, "\(status)")
+                }
+            }
+        }
+
+        @Test func aSinkIsOfferedTheFinalResponse() async throws {
+            try await withTestServer { server in
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                server.enqueue(
+                    .raw(
+                        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+                        .delay(.milliseconds(50)),
+                        "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nok"
+                    )
                 )
+                let sink = CollectingSink()
+                var request = HTTPRequestData()
+                request.sink = sink
+                let response = try await network.data(request)
+                #expect(response.status == .notFound)
+                #expect(sink.data.isEmpty)
             }
         }
 

@@ -137,7 +137,8 @@ extension Loopback {
                         )
                 }
                 let reports = Mutex<[TransferProgress]>([])
-                try await network.data(HTTPRequestData(url: server.url)) { progress in
+                let request = HTTPRequestData(url: server.url, headerFields: [.acceptEncoding: "gzip"])
+                try await network.data(request) { progress in
                     reports.withLock { $0.append(progress) }
                 }
                 let received = reports.withLock { $0.map(\.received) }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import NetworkingHAR
 import NetworkingTesting
 import Testing
@@ -48,9 +49,10 @@ struct CallShelfTests {
 
     /// Several that change at once must not have one revision, at which a page would go on reading.
     @Test func manyThatAreEmptiedAtOnceComeInPortionsToo() async throws {
-        let inspector = NetworkInspector(mostBodyBytes: 12)
+        let inspector = NetworkInspector(maximumBytes: 300_000)
         let shelf = inspector.shelf
-        for text in ["12345", "12345", "0123456789AB"] {
+        for count in [100_000, 100_000, 200_000] {
+            let text = String(repeating: "x", count: count)
             try await MockTransport { _ in .text(text) }.inspected(by: inspector).data(.lawful)
         }
         var (revision, epoch, ids) = (0, "", [Int]())
@@ -136,8 +138,9 @@ struct CallShelfTests {
 
     /// Calls that begin, end, make room and are forgotten at the same time leave it whole.
     @Test func itStandsCrowds() async throws {
-        let inspector = NetworkInspector(keeping: 8, mostBodyBytes: 20)
-        let network = MockTransport { _ in .text("hello") }.inspected(by: inspector)
+        let inspector = NetworkInspector(keeping: 8, maximumBytes: 480_000)
+        let text = String(repeating: "x", count: 100_000)
+        let network = MockTransport { _ in .text(text) }.inspected(by: inspector)
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<100 {
                 group.addTask {
@@ -153,5 +156,116 @@ struct CallShelfTests {
         let entries = inspector.archive.har.log.entries
         #expect(entries.count == 8)
         #expect(entries.count { $0.response.content.text != nil } == 4)
+    }
+
+    // MARK: Memory
+
+    private static let large = String(repeating: "x", count: 4_000)
+
+    /// A response without a body whose header fields are large.
+    private static let largeHead = MockResponse.status(
+        .noContent,
+        headerFields: HTTPFields((0..<5).map { HTTPField(name: HTTPField.Name("X-Large-\($0)")!, value: large) })
+    )
+
+    /// The texts in an archive of everything that is kept.
+    private func textBytes(of inspector: NetworkInspector) -> Int {
+        inspector.archive.har.log.entries.reduce(0) { sum, entry in
+            let fields = entry.request.headers + entry.response.headers
+            return sum + fields.reduce(entry.request.url.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        }
+    }
+
+    @Test func boundsTheMemoryOfCallsWithoutBodies() async throws {
+        let maximum = 8 << 20
+        let inspector = NetworkInspector(keeping: 20_000, maximumBytes: maximum)
+        let network = MockTransport { _ in Self.largeHead }.inspected(by: inspector)
+        let request = HTTPRequestData.lawful.with { $0.headerFields[.userAgent] = Self.large }
+        for _ in 0..<10_000 {
+            try await network.data(request)
+        }
+        #expect((50..<10_000).contains(inspector.callCount))
+        #expect(inspector.shelf.size.rest <= maximum / 2)
+        #expect(textBytes(of: inspector) <= maximum / 2)
+        // The newest calls are those that are kept.
+        #expect(inspector.shelf.captures.last?.id == 10_000)
+    }
+
+    @Test func boundsTheMemoryOfOneCallWithManyAttempts() async throws {
+        let maximum = 8 << 20
+        let inspector = NetworkInspector(maximumBytes: maximum)
+        let transport = MockTransport { _ in Self.largeHead }
+        try await transport.modified(Repeating(count: 2_000)).inspected(by: inspector).data(.lawful)
+        let state = try #require(inspector.shelf.captures.first).snapshot.state
+        #expect((10..<1_000).contains(state.exchanges.count))
+        #expect(textBytes(of: inspector) <= maximum / 8 + 50_000)
+        #expect(state.end != nil)
+    }
+
+    private struct Repeating: NetworkingModifier {
+        let count: Int
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            for _ in 1..<count {
+                _ = try await upstream.send(request)
+            }
+            return try await upstream.send(request)
+        }
+    }
+
+    /// The texts of errors and their responses count, too.
+    @Test func boundsTheMemoryOfCallsThatFail() async throws {
+        let maximum = 1 << 20
+        let inspector = NetworkInspector(keeping: 20_000, maximumBytes: maximum)
+        let failing = MockTransport { _ in
+            .failure(NetworkingError(.connectionLost, request: .lawful, reason: Self.large))
+        }
+        for network in [
+            AnyNetworkingComponent(failing),
+            AnyNetworkingComponent(MockTransport { _ in Self.largeHead }.checkedStatusCode()),
+        ] {
+            let request = HTTPRequestData.lawful.with { $0.acceptedStatuses = [200] }
+            for _ in 0..<300 {
+                await #expect(throws: NetworkingError.self) {
+                    try await network.inspected(by: inspector).data(request)
+                }
+            }
+        }
+        #expect((10..<300).contains(inspector.callCount))
+        #expect(inspector.shelf.size.rest <= maximum / 2)
+    }
+
+    @Test func keepsNoCallThatIsLargerThanAllRoom() async throws {
+        let inspector = NetworkInspector(maximumBytes: 10_000)
+        let network = MockTransport { _ in Self.largeHead }.inspected(by: inspector)
+        try await network.data(.lawful)
+        #expect(inspector.callCount == 0)
+        #expect(inspector.shelf.size == CaptureSize())
+    }
+
+    /// A call that has made room must not go on to collect what nothing counts.
+    @Test(arguments: [true, false])
+    func keepsNothingMoreOfACallThatHasMadeRoom(byClearing: Bool) async throws {
+        let inspector = NetworkInspector(keeping: 1)
+        let gate = Suspension<Void>()
+        let transport = MockTransport { request in
+            if request.path == "/waiting" { try await gate.value() }
+            return Self.largeHead
+        }
+        let network = transport.modified(Repeating(count: 3)).inspected(by: inspector)
+        let call = Task { try await network.data(.lawful.with { $0.path = "waiting" }) }
+        while transport.requests.isEmpty { await Task.yield() }
+        let capture = try #require(inspector.shelf.captures.first)
+        #expect(capture.snapshot.state.exchanges.count == 1)
+        if byClearing {
+            inspector.clear()
+        } else {
+            try await network.data(.lawful)
+        }
+        gate.resume()
+        _ = try await call.value
+        #expect(capture.snapshot.state.exchanges.isEmpty)
+        #expect(capture.snapshot.state.end == nil)
+        #expect(inspector.callCount == (byClearing ? 0 : 1))
     }
 }

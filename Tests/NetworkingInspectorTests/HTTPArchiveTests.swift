@@ -151,6 +151,51 @@ struct HTTPArchiveTests {
         #expect(lines[3].hasSuffix("ms  failed"))
     }
 
+    /// Pages of a list differ in their query alone.
+    @Test func theWaterfallShowsRedactedQueries() async throws {
+        let inspector = NetworkInspector()
+        let network = MockTransport { _ in .ok() }.inspected(by: inspector)
+        for target in [
+            "list?page=1", "list?page=2&token=SECRET&sort=name", "?page=3",
+            "\(String(repeating: "long/", count: 30))?filter=\(String(repeating: "x", count: 100))&page=4",
+            "plain#part",
+        ] {
+            try await network.data(HTTPRequestData(url: try #require(URL(string: "https://api.example.com/\(target)"))))
+        }
+        let names = inspector.archive.waterfall(width: 10).split(separator: "\n").dropFirst()
+            .map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(
+            names == [
+                "GET /list?page=1", "GET /list?page=2&token=<redacted>&sort=name", "GET /?page=3",
+                "GET /long/long/long/long/long/long…xxxxxxxxxxxxxxxxxxxxxx&page=4", "GET /plain",
+            ]
+        )
+    }
+
+    /// Also after it was written and read again.
+    @Test func anArchiveShowsTheCodeOfAnErrorOnly() async throws {
+        let inspector = NetworkInspector()
+        let body = Data(#"{"code":"E42"}"#.utf8)
+        let transport = MockTransport([
+            MockResponse(status: .ok, data: body, headerFields: [.contentType: "application/json"]),
+            MockResponse(status: .conflict, data: body, headerFields: [.contentType: "application/json"]),
+        ])
+        for _ in 0..<2 {
+            try await transport.inspected(by: inspector)
+                .data(
+                    .lawful.with {
+                        $0.method = .post
+                        $0.body = .data(body, contentType: "application/json")
+                    }
+                )
+        }
+        for archive in [inspector.archive, try HTTPArchive(try inspector.archive.encoded())] {
+            let entries = archive.har.log.entries
+            #expect(entries.map { $0.response.content.text?.contains("E42") } == [false, true])
+            #expect(entries.map { $0.request.postData?.text?.contains("E42") } == [false, false])
+        }
+    }
+
     @Test func withoutCallsItSaysSo() throws {
         #expect(NetworkInspector().archive.waterfall() == "no calls")
     }

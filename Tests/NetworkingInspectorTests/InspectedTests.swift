@@ -299,17 +299,18 @@ struct InspectedTests {
     }
 
     @Test func theOldestBodiesMakeRoomAndThenTheOldestCalls() async throws {
-        let inspector = NetworkInspector(keeping: 3, bodyLimit: 10, mostBodyBytes: 10)
-        let transport = MockTransport { _ in .text("12345") }
+        let inspector = NetworkInspector(keeping: 3, maximumBytes: 250_000)
+        let text = String(repeating: "x", count: 100_000)
+        let transport = MockTransport { _ in .text(text) }
         let network = transport.inspected(by: inspector)
         for index in 1...4 {
             try await network.data(.lawful.with { $0.query.page = "\(index)" })
         }
         let entries = inspector.archive.har.log.entries
         #expect(entries.map { $0.request.queryString.first?.value } == ["2", "3", "4"])
-        #expect(entries.map(\.response.content.text) == [nil, "12345", "12345"])
+        #expect(entries.map(\.response.content.text) == [nil, text, text])
         #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the room")
-        #expect(entries[0].response.content.size == 5)
+        #expect(entries[0].response.content.size == 100_000)
         // They are gone, and not only left out.
         let kept = inspector.shelf.captures.first?.snapshot.state
         #expect(kept?.exchanges.first?.response?.body.keptBytes == 0)
@@ -322,8 +323,8 @@ struct InspectedTests {
 
     /// The text of parts is in memory like any other body.
     @Test func partsMakeRoomToo() async throws {
-        let inspector = NetworkInspector(mostBodyBytes: 4)
-        let body = RequestBody.multipart([.text("Holiday", name: "title")])
+        let inspector = NetworkInspector(maximumBytes: 50_000)
+        let body = RequestBody.multipart([.text(String(repeating: "Holiday", count: 10_000), name: "title")])
         try await MockTransport { _ in .ok() }.inspected(by: inspector)
             .data(
                 .lawful.with {

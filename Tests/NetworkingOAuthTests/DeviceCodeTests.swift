@@ -126,6 +126,17 @@ struct DeviceCodeTests {
         #expect(error?.kind == .invalidResponse || error?.kind == .tokenRefused)
     }
 
+    @Test(arguments: ["http://localhost/go", "https://127.0.0.1/go", "http://login.example.com/go", "x-program:go"])
+    func refusesAPageThatIsNotTheProviders(page: String) async throws {
+        let transport = MockTransport { _ in
+            .text(#"{"device_code": "d", "user_code": "WDJB-MJHT", "verification_uri": "\#(page)"}"#)
+        }
+        let error = await #expect(throws: OAuthError.self) {
+            try await provider.network(client, over: transport).oauth(client).signIn(with: .deviceCode { _ in })
+        }
+        #expect(error?.kind == .invalidResponse)
+    }
+
     @Test func aProviderWithoutTheEndpointIsAClearError() async throws {
         var server = ScriptedProvider.server
         server.deviceAuthorizationEndpoint = nil

@@ -62,6 +62,56 @@ struct DiscoveryTests {
         #expect(error?.reason.contains(text) == true)
     }
 
+    private static let endpoints = [
+        ("authorization", "authorize"), ("token", "token"), ("revocation", "revoke"),
+        ("device authorization", "device"),
+    ]
+
+    /// Whatever listens on that port of this machine would receive the app's codes and tokens.
+    @Test(
+        arguments: endpoints,
+        [
+            "http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]/x", "https://localhost/x",
+            "HTTP://LOCALHOST:1/x", "http://api.localhost/x",
+        ]
+    )
+    func refusesEndpointsOnThisMachineFromARemoteIssuer(endpoint: (name: String, path: String), url: String) async {
+        let metadata = Self.metadata.replacing("https://login.example.com/\(endpoint.path)\"", with: "\(url)\"")
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains("names a \(endpoint.name) endpoint that is on this machine") == true)
+    }
+
+    @Test(
+        arguments: endpoints,
+        ["http://login.example.com/x", "ftp://login.example.com/x", "login", "http://0.0.0.0/x"]
+    )
+    func refusesEndpointsWithoutTLS(endpoint: (name: String, path: String), url: String) async {
+        let metadata = Self.metadata.replacing("https://login.example.com/\(endpoint.path)\"", with: "\(url)\"")
+        let error = await #expect(throws: OAuthError.self) { try await discover([.text(metadata)]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.reason.contains("names a \(endpoint.name) endpoint that is not https") == true)
+    }
+
+    @Test(arguments: ["http://localhost:8080", "http://127.0.0.1:8080/tenant"])
+    func acceptsEndpointsOnThisMachineFromAnIssuerOnThisMachine(issuer: String) async throws {
+        let text = Self.metadata.replacing("https://login.example.com/tenant", with: issuer)
+            .replacing("https://login.example.com/token", with: "http://127.0.0.1:9090/token")
+        let (server, _) = try await discover([.text(text)], from: issuer)
+        #expect(server.tokenEndpoint.absoluteString == "http://127.0.0.1:9090/token")
+        #expect(server.authorizationEndpoint?.absoluteString == "https://login.example.com/authorize")
+    }
+
+    @Test func usesEndpointsOnThisMachineThatTheAppNames() async throws {
+        var server = ScriptedProvider.server
+        server.tokenEndpoint = try #require(URL(string: "http://127.0.0.1:8080/token"))
+        let client = OAuthClient(OAuthSystem(server: server, clientID: "shop"))
+        let transport = MockTransport([.text(#"{"access_token": "a", "token_type": "Bearer"}"#)])
+        let network = ScriptedProvider().network(client, over: transport)
+        try await network.oauth(client).signIn(with: .clientCredentials)
+        #expect(transport.places == ["127.0.0.1:8080/token"])
+    }
+
     @Test func aProviderWithoutPKCEIsRefused() async throws {
         let metadata = Self.metadata.replacing(#", "S256""#, with: "")
         let (server, _) = try await discover([.text(metadata)])

@@ -161,23 +161,76 @@ struct DigestTests {
         #expect(Self.parameters(transport.authorizations[1])["nonce"] == "3")
     }
 
-    @Test func bodiesAreCoveredWhereThatIsAskedForAndPossible() async throws {
-        let server = DigestServer()
-        let transport = server.transport
-        let network = stack(transport, DigestSigner(user: "emily", password: "secret-1", coversBody: true))
-        let once = RequestBody.stream(
-            AsyncStream<Data> { continuation in
-                continuation.yield(Data("once".utf8))
-                continuation.finish()
-            }
-        )
+    private let covering = DigestSigner(user: "emily", password: "secret-1", coversBody: true)
+
+    @Test func coversBodiesThatMustBeCovered() async throws {
+        let transport = DigestServer().transport
+        let network = stack(transport, covering)
         try await network.data(HTTPRequestData())
         try await network.data(HTTPRequestData(method: .put, body: .data(Data("a".utf8))))
-        let response = try await network.data(HTTPRequestData(method: .put, body: once))
-        #expect(response.status == .ok)
         let qualities = transport.authorizations.dropFirst().map { Self.parameters($0)["qop"] }
-        #expect(qualities == ["auth-int", "auth-int", "auth"])
-        #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == [nil, "identity", "identity", nil])
+        #expect(qualities == ["auth-int", "auth-int"])
+        #expect(transport.requests.map { $0.headerFields[.acceptEncoding] } == [nil, "identity", "identity"])
+    }
+
+    /// Anybody on the way could have taken auth-int out of the challenge.
+    @Test(arguments: ["auth", nil], ["GET", "PUT"])
+    func refusesAChallengeThatLeavesTheBodyUncovered(quality: String?, method: String) async throws {
+        let transport = DigestServer { $0.quality = quality }.transport
+        let network = stack(transport, covering)
+        let method = try #require(HTTPRequest.Method(method))
+        let request = HTTPRequestData(method: method, body: method == .get ? nil : .data(Data("a".utf8)))
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.reason.contains("auth-int") == true)
+        #expect(error?.reason.contains("coversBody") == true)
+        #expect(transport.authorizations == [nil])
+    }
+
+    @Test func refusesAnswersWithoutTheBodyAfterAnswersWithIt() async throws {
+        let transport = MockTransport([
+            Self.challenge(#"Digest realm="a", nonce="1", qop="auth,auth-int", algorithm=SHA-256"#), .ok(),
+            Self.challenge(#"Digest realm="a", nonce="2", qop="auth", algorithm=SHA-256, stale=true"#), .ok(),
+        ])
+        let network = stack(transport, covering)
+        try await network.data(HTTPRequestData())
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
+        #expect(error?.kind == .unauthorized)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func prefersAChallengeThatCoversTheBodyToAStrongerOne() async throws {
+        let challenges = Self.challenge(
+            #"Digest realm="a", nonce="1", qop="auth", algorithm=SHA-512-256"#,
+            #"Digest realm="a", nonce="2", qop="auth-int", algorithm=MD5"#,
+            #"Digest realm="a", nonce="3", qop="auth-int", algorithm=SHA-256"#
+        )
+        let transport = MockTransport([challenges, .ok(), challenges, .ok()])
+        try await stack(transport, covering).data(HTTPRequestData())
+        try await stack(transport).data(HTTPRequestData())
+        #expect(transport.authorizations.map { Self.parameters($0)["nonce"] } == [nil, "3", nil, "1"])
+    }
+
+    /// The password must not go out in the clear because its proof would not have been good enough.
+    @Test(arguments: [0, 1])
+    func sendsNoPasswordAfterAChallengeThatLeavesTheBodyUncovered(order: Int) async throws {
+        let transport = MockTransport([Self.both, .ok(), .ok()])
+        let network = stacks(transport, covering)[order]
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
+        #expect(error?.kind == .unauthorized)
+        #expect(schemes(transport) == [nil])
+    }
+
+    @Test func refusesABodyThatCannotBeCovered() async throws {
+        let transport = DigestServer().transport
+        let network = stack(transport, covering)
+        try await network.data(HTTPRequestData())
+        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(method: .put, body: once))
+        }
+        #expect(error?.kind == .bodyNotReplayable)
+        #expect(transport.requests.count == 2)
     }
 
     /// The server's proof would be of bytes that the transport has decompressed.
@@ -384,7 +437,7 @@ struct DigestTests {
         let challenge = AuthenticationChallenge.challenges(in: #"Digest realm="a", nonce="1", qop="auth""#)
         let hosts = (0..<DigestSessions.capacity + 5).map { HTTPRequestData(authority: "host-\($0).example") }
         for request in hosts {
-            sessions.begin(DigestChallenge.strongest(of: challenge)!, to: request)
+            sessions.begin(DigestChallenge.byStrength(challenge)[0], to: request)
         }
         #expect(hosts.count { sessions.next(for: $0) != nil } == DigestSessions.capacity)
         #expect(sessions.next(for: hosts[0]) == nil)
@@ -486,7 +539,7 @@ struct DigestTests {
     func aChallengeWithControlCharactersIsNone(parameters: String) {
         let challenges = AuthenticationChallenge.challenges(in: "Digest realm=\"a\", \(parameters)")
         #expect(challenges.count == 1)
-        #expect(DigestChallenge.strongest(of: challenges) == nil)
+        #expect(DigestChallenge.byStrength(challenges).isEmpty)
     }
 
     @Test func aChallengeOfAnyBytesDoesNoHarm() async throws {
@@ -509,8 +562,12 @@ struct DigestTests {
 
     private static let both = challenge(#"Basic realm="a", Digest realm="a", nonce="1", qop="auth", algorithm=SHA-256"#)
 
-    private func stacks(_ transport: some NetworkingComponent) -> [AnyNetworkingComponent] {
+    private func stacks(
+        _ transport: some NetworkingComponent,
+        _ signer: DigestSigner? = nil
+    ) -> [AnyNetworkingComponent] {
         let basic = BasicCredentials(user: "emily", password: "secret-1")
+        let signer = signer ?? self.signer
         return [
             AnyNetworkingComponent(
                 transport.signed(with: signer).authenticated(with: basic, preemptive: false).server(authority: host)

@@ -7,10 +7,11 @@ import Foundation
 #endif
 
 extension HTTPResponseData {
-    /// The name that the server suggests for a file with the body; never with a directory, and never one that does harm.
+    /// The name that the server suggests for a file with the body, without a directory and made harmless; `nil` if there is none.
     ///
-    /// That of `Content-Disposition` (RFC 6266, `filename*` before `filename`), or else the last component of the URL; nil when neither
-    /// leaves anything. Only what can stand in a name is left of it: no directory, no control character, no dot at its start.
+    /// The name is that of `Content-Disposition`, or else the last component of the URL. Percent escapes are decoded in
+    /// `filename*` (RFC 8187), which comes first, and in the URL. They stay as they are in `filename`, where RFC 6266 gives them no
+    /// meaning. Directories, control characters and dots at the start are removed.
     ///
     /// ```swift
     /// // Content-Disposition: attachment; filename="../../etc/passwd"
@@ -34,9 +35,7 @@ extension FileName {
         {
             return name
         }
-        guard let value = BodyType.parameter("filename", in: disposition[...]) else { return nil }
-        // Many servers escape here what belongs in `filename*`, and a percent sign that is meant rarely has two digits behind it.
-        return safe(PercentEncoding.decode(value))
+        return BodyType.parameter("filename", in: disposition[...]).flatMap { safe($0) }
     }
 
     /// A value with its charset and language before it: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).

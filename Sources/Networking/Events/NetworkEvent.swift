@@ -66,8 +66,9 @@ public enum NetworkEvent: Sendable {
     case timedOut(after: Duration)
     /// The call was given up because its time ran out.
     case deadlineExceeded(after: Duration)
-    /// Header fields with credentials that `server` or `authenticated` would have set stay away from an authority that the
-    /// stack does not name.
+    /// The request is sent without credentials that `server`, `authenticated` or `signed` would have added, because it does not go to
+    /// the server that the stack names next to that modifier; or without the transport's stored cookies, because it goes over
+    /// plain http.
     case credentialsWithheld([HTTPField.Name])
     /// What a modifier or a transport of somebody else's has to say; no secrets.
     case note(String)
@@ -88,7 +89,7 @@ public enum NetworkEvent: Sendable {
     /// Why a redirect is not followed.
     @nonexhaustive
     public enum RedirectRefusal: String, Sendable, Hashable {
-        /// The location is no http URL, or holds credentials.
+        /// The location is no http URL, holds credentials, or is longer than 64 KiB.
         case unusableLocation
         /// It goes from https to http.
         case downgrade

@@ -56,7 +56,8 @@ public protocol NetworkEventListener: NetworkEventObserver {
     func retryRefused(_ refusal: RetryRefusal, _ request: HTTPRequestData)
     /// The request has the credentials renewed, or gets the first.
     func refreshingCredentials(_ request: HTTPRequestData)
-    /// Header fields with credentials stay away from an authority that the stack does not name.
+    /// The request is sent without credentials, because it goes to another server, or without stored cookies, because it goes over
+    /// plain http.
     func credentialsWithheld(_ names: [HTTPField.Name], _ request: HTTPRequestData)
     /// The response comes from the cache.
     func cacheHit(_ hit: NetworkEvent.CacheHit, _ request: HTTPRequestData)

@@ -64,6 +64,9 @@ struct Authority {
             }
     }
 
+    /// The longest host, which no name of the DNS exceeds (RFC 3986 section 3.2.2).
+    static let maximumHostBytes = 255
+
     /// Whether it names this machine: `localhost` and its subdomains (RFC 6761), 127.0.0.0/8 and `::1`.
     var isLoopback: Bool {
         let host = host.lowercased()

@@ -24,10 +24,9 @@ extension Date {
             return nil
         }
         let clock = fields.time.split(separator: ":", omittingEmptySubsequences: false).map(Self.number)
-        guard let day = Self.number(fields.day), let month = Self.months.firstIndex(of: fields.month.lowercased()),
+        guard let day = Self.number(fields.day), let month = Self.httpMonth(named: fields.month),
             var year = Self.number(fields.year), fields.year.count == 4 || fields.year.count == 2,
-            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2],
-            1...Self.days(inMonth: month + 1, of: year) ~= day, hour < 24, minute < 60, second <= 60
+            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2], second <= 60
         else { return nil }
         if fields.year.count == 2 {
             let current = Self.year(of: now)
@@ -36,9 +35,22 @@ extension Date {
                 year -= 100
             }
         }
-        let days = Self.days(toYear: year, month: month + 1, day: day)
+        self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: min(second, 59))
+    }
+
+    /// Creates the date of a moment in UTC; `nil` if the calendar has no such day or the day no such time.
+    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard 1...12 ~= month, 1...Self.days(inMonth: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute,
+            0..<60 ~= second
+        else { return nil }
+        let days = Self.days(toYear: year, month: month, day: day)
         // In floating point, since Int has 32 bits on a watch.
-        self.init(timeIntervalSince1970: Double(days) * 86_400 + Double((hour * 60 + minute) * 60 + min(second, 59)))
+        self.init(timeIntervalSince1970: Double(days) * 86_400 + Double((hour * 60 + minute) * 60 + second))
+    }
+
+    /// Returns the number of a month, from 1, by the first three letters of its English name in any case.
+    static func httpMonth(named name: some StringProtocol) -> Int? {
+        months.firstIndex(of: name.lowercased()).map { $0 + 1 }
     }
 
     /// The date as HTTP writes it, to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.

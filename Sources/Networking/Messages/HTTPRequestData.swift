@@ -12,7 +12,7 @@ public import Foundation
 /// ```swift
 /// var request = HTTPRequestData(method: .post, path: "message", body: .json(message))
 /// request.headerFields[.accept] = "application/json"
-/// request.greeting = "Hello World"   // ?greeting=Hello%20World
+/// request.query.greeting = "Hello World"   // ?greeting=Hello%20World
 /// ```
 ///
 /// What was given is sent: percent-encoding, trailing slashes, empty and repeated query items and their order are
@@ -21,7 +21,6 @@ public import Foundation
 ///
 /// A request is checked before a transport sees it; what HTTP does not allow fails with
 /// ``NetworkingError/Kind/invalidRequest``. No setter traps on a value from outside.
-@dynamicMemberLookup
 public struct HTTPRequestData: Sendable, Identifiable {
     /// A label that is unique in this process, for logs and for keeping requests apart.
     ///
@@ -79,6 +78,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///
     /// No option, since setting it must not copy those.
     var recorder: CallRecorder?
+    /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the request's own.
+    var credentialServers: CopyOnWrite<CredentialServers>?
     /// The options; nil while none was set.
     ///
     /// Read them through this, which copies one and not all.
@@ -197,14 +198,6 @@ public struct HTTPRequestData: Sendable, Identifiable {
     public var query: RequestQuery {
         get { RequestQuery(encoded: Self.split(target ?? "").query) }
         set { target = Self.join(path: Self.split(target ?? "").path, query: newValue.encoded) }
-    }
-
-    /// A query item, as a property: `request.greeting = "Hello World"` is `request.query.greeting = "Hello World"`.
-    ///
-    /// - Parameter name: The name of the item.
-    public subscript(dynamicMember name: String) -> String? {
-        get { query[name] }
-        set { query[name] = newValue }
     }
 }
 

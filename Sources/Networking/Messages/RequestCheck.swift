@@ -28,18 +28,15 @@ extension HTTPRequestData {
             return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
         }
         // A plain name, which nearly all are, needs no taking apart.
-        let isPlainName = text.withUTF8 { !$0.isEmpty && $0.allSatisfy(Authority.isPlainNameByte) }
+        let isPlainName = text.withUTF8 {
+            !$0.isEmpty && $0.count <= Authority.maximumHostBytes && $0.allSatisfy(Authority.isPlainNameByte)
+        }
         if !isPlainName, let reason = authorityInvalidity(Authority(text)) {
             return reason
         }
         let scheme = scheme
         return schemeInvalidity(scheme) ?? targetInvalidity()
             ?? headerFieldInvalidity()
-    }
-
-    /// Whether it goes to another machine in the clear.
-    package var isPlaintext: Bool {
-        scheme == "http" && !Authority(authority ?? "").isLoopback
     }
 
     private func schemeInvalidity(_ scheme: String?) -> String? {
@@ -54,6 +51,10 @@ extension HTTPRequestData {
         }
         guard authority.hasValidHost else {
             return "The authority is malformed. It is a host name or an address, without a scheme or a path."
+        }
+        guard authority.host.utf8.count <= Authority.maximumHostBytes else {
+            return
+                "The host of the authority is longer than \(Authority.maximumHostBytes) bytes, so it is no name or address."
         }
         if authority.portText != nil, authority.port == nil {
             return "The port of the authority is not a number from 0 to 65535. "
@@ -79,23 +80,16 @@ extension HTTPRequestData {
                 + "Names consist of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 section 5.6.2)."
         }
         guard !headerFields.isEmpty else { return nil }
-        // Asked first, since over https, which nearly all is, no field need be looked up among the credentials.
-        let isHTTP = scheme == "http"
+        let isExposed = !allowsPlaintextCredentials && isPlaintext
         for field in headerFields.httpFields {
             if Self.isOfTransport(field.name) {
                 return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."
             }
-            if isHTTP, Redaction.isCredential(field), !allowsPlaintextCredentials, isPlaintext {
+            if isExposed, field.isCredential {
                 return Self.plaintextRefusal(of: "The field \(field.name.rawName)")
             }
         }
         return nil
-    }
-
-    /// Why a request does not go out with a secret over plain http.
-    package static func plaintextRefusal(of what: String) -> String {
-        "\(what) would go over plain http, where anybody can read it. "
-            + "Use https, or set allowsPlaintextCredentials if this network is trusted."
     }
 
     /// RFC 9110 sections 7.2, 7.6.1, 7.8 and 8.6; RFC 9112 section 6.1.

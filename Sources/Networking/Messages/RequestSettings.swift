@@ -32,10 +32,9 @@ struct RequestSettings: Sendable {
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     var observers: [any NetworkEventObserver] = []
-    /// The fields with credentials that the stack set while it rewrites the request.
-    var serverCredentials: [HTTPField.Name] = []
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
+    /// The credentials that the stack did not send, since they belong to another server.
     var withheldCredentials: [HTTPField.Name] = []
     /// The fields that listeners named for the exchange with which it went out.
     var attemptFields: HTTPFields = [:]
@@ -51,6 +50,10 @@ struct RequestSettings: Sendable {
     var secretValues = SecretValues()
     /// The schemes of the credentials that wait for a challenge, in lower case, the outermost first.
     var offeredSchemes: [String] = []
+    /// The principals that signed the request.
+    var signers: [Principal] = []
+    /// The fields that signing set.
+    var signedFields: [HTTPField.Name] = []
     var custom = TypedValues()
 }
 

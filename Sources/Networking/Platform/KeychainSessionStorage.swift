@@ -26,11 +26,7 @@ public struct KeychainSessionStorage: SessionStorage {
         case whenPasscodeSetThisDeviceOnly
     }
 
-    private let service: String
-    private let accessibility: Accessibility
-    private let accessGroup: String?
-    private let isSynchronizable: Bool
-    private let requiresBiometry: Bool
+    private let sessions: KeychainSessions<SystemKeychain>
 
     /// Creates a storage.
     ///
@@ -48,26 +44,23 @@ public struct KeychainSessionStorage: SessionStorage {
         isSynchronizable: Bool = false,
         requiresBiometry: Bool = false
     ) {
-        self.service = service
         let standard = isSynchronizable ? Accessibility.afterFirstUnlock : .afterFirstUnlockThisDeviceOnly
-        self.accessibility = accessibility ?? standard
-        self.accessGroup = accessGroup
-        self.isSynchronizable = isSynchronizable
-        self.requiresBiometry = requiresBiometry
+        let keychain = SystemKeychain(
+            service: service,
+            accessibility: accessibility ?? standard,
+            accessGroup: accessGroup,
+            isSynchronizable: isSynchronizable,
+            requiresBiometry: requiresBiometry
+        )
+        sessions = KeychainSessions(items: keychain, addsForChanges: requiresBiometry)
     }
 
     /// The session of a user.
     ///
-    /// An item that is no session is removed, and told of once.
+    /// An item that is not a session is removed, and reported once.
     public func session(for userID: String) throws -> Session? {
-        let query = query(for: userID)
-        query[kSecReturnData as NSString] = true
-        query[kSecMatchLimit as NSString] = kSecMatchLimitOne
-        var result: CFTypeRef?
-        let status = SecItemCopyMatching(query as CFDictionary, &result)
-        guard status != errSecItemNotFound else { return nil }
-        try check(status)
-        guard let data = result as? Data, let session = try? JSONDecoder().decode(Session.self, from: data) else {
+        guard let data = try sessions.data(for: userID) else { return nil }
+        guard let session = try? JSONDecoder().decode(Session.self, from: data) else {
             try removeSession(for: userID)
             throw SessionStorageError.unusable(
                 reason: "A session in the Keychain could not be read and was removed. Sign in again."
@@ -77,49 +70,103 @@ public struct KeychainSessionStorage: SessionStorage {
     }
 
     /// Keeps a session.
+    ///
+    /// If this fails, the former session of the user is still there.
     public func save(_ session: Session) throws {
-        let data = try JSONEncoder().encode(session)
-        let item = query(for: session.userID ?? "")
-        if requiresBiometry {
-            // Changing such an item asks for a face or a finger, in the middle of a refresh; a new one does not.
-            try removeSession(for: session.userID ?? "")
-        } else {
-            let changes = NSMutableDictionary()
-            changes[kSecValueData as NSString] = data
-            try protect(changes)
-            let status = SecItemUpdate(item as CFDictionary, changes as CFDictionary)
-            guard status == errSecItemNotFound else { return try check(status) }
-        }
-        item[kSecValueData as NSString] = data
-        try protect(item)
-        try check(SecItemAdd(item as CFDictionary, nil))
+        try sessions.save(try JSONEncoder().encode(session), for: session.userID ?? "")
     }
 
     /// Forgets a session.
     public func removeSession(for userID: String) throws {
-        let status = SecItemDelete(query(for: userID) as CFDictionary)
-        guard status != errSecItemNotFound else { return }
-        try check(status)
+        try sessions.remove(for: userID)
     }
 
     /// The users who have sessions, in order.
     public func userIDs() throws -> [String] {
-        let query = query(for: nil)
-        query[kSecReturnAttributes as NSString] = true
-        query[kSecMatchLimit as NSString] = kSecMatchLimitAll
-        var result: CFTypeRef?
-        let status = SecItemCopyMatching(query as CFDictionary, &result)
-        guard status != errSecItemNotFound else { return [] }
-        try check(status)
-        let items = result as? [[String: Any]] ?? []
-        return items.compactMap { $0["\(kSecAttrAccount)"] as? String }.sorted()
+        try sessions.userIDs()
+    }
+}
+
+/// The items of one storage in the system's Keychain.
+private struct SystemKeychain: KeychainItems {
+    let service: String
+    let accessibility: KeychainSessionStorage.Accessibility
+    let accessGroup: String?
+    let isSynchronizable: Bool
+    let requiresBiometry: Bool
+
+    func items(of userID: String?) throws(SessionStorageError) -> [KeychainItem] {
+        var items: [KeychainItem] = []
+        for place in KeychainItem.Place.allCases {
+            let query = query(for: userID, in: place)
+            query[kSecReturnAttributes as NSString] = true
+            query[kSecMatchLimit as NSString] = kSecMatchLimitAll
+            var result: CFTypeRef?
+            let status = SecItemCopyMatching(query as CFDictionary, &result)
+            guard status != errSecItemNotFound else { continue }
+            try check(status)
+            for attributes in result as? [[String: Any]] ?? [] {
+                guard let userID = attributes["\(kSecAttrAccount)"] as? String else { continue }
+                let number = (attributes["\(kSecAttrGeneric)"] as? Data).map { String(decoding: $0, as: UTF8.self) }
+                let generation = number.flatMap { UInt64($0) } ?? 0
+                items.append(KeychainItem(userID: userID, place: place, generation: generation))
+            }
+        }
+        return items
     }
 
-    /// What finds the item of a user, or those of all.
-    private func query(for userID: String?) -> NSMutableDictionary {
+    func data(of item: KeychainItem) throws(SessionStorageError) -> Data? {
+        let query = query(for: item)
+        query[kSecReturnData as NSString] = true
+        query[kSecMatchLimit as NSString] = kSecMatchLimitOne
+        var result: CFTypeRef?
+        let status = SecItemCopyMatching(query as CFDictionary, &result)
+        guard status != errSecItemNotFound else { return nil }
+        try check(status)
+        return result as? Data ?? Data()
+    }
+
+    func add(_ data: Data, as item: KeychainItem) throws(SessionStorageError) -> Bool {
+        let attributes = query(for: item)
+        attributes[kSecValueData as NSString] = data
+        try protect(attributes)
+        let status = SecItemAdd(attributes as CFDictionary, nil)
+        guard status != errSecDuplicateItem else { return false }
+        try check(status)
+        return true
+    }
+
+    func update(_ item: KeychainItem, to data: Data) throws(SessionStorageError) -> Bool {
+        let changes = NSMutableDictionary()
+        changes[kSecValueData as NSString] = data
+        try protect(changes)
+        let status = SecItemUpdate(query(for: item) as CFDictionary, changes as CFDictionary)
+        guard status != errSecItemNotFound else { return false }
+        try check(status)
+        return true
+    }
+
+    func remove(_ item: KeychainItem) throws(SessionStorageError) {
+        let status = SecItemDelete(query(for: item) as CFDictionary)
+        guard status != errSecItemNotFound else { return }
+        try check(status)
+    }
+
+    /// Finds an item, unless another generation has taken its place.
+    private func query(for item: KeychainItem) -> NSMutableDictionary {
+        let query = query(for: item.userID, in: item.place)
+        // Items of the first generation have no number.
+        if item.generation > 0 {
+            query[kSecAttrGeneric as NSString] = Data("\(item.generation)".utf8)
+        }
+        return query
+    }
+
+    /// Finds the items of a user, or those of all, in one place.
+    private func query(for userID: String?, in place: KeychainItem.Place) -> NSMutableDictionary {
         let query = NSMutableDictionary()
         query[kSecClass as NSString] = kSecClassGenericPassword
-        query[kSecAttrService as NSString] = service
+        query[kSecAttrService as NSString] = place == .first ? service : "\(service).replacement"
         query[kSecUseDataProtectionKeychain as NSString] = true
         query[kSecAttrSynchronizable as NSString] = isSynchronizable
         if let userID {
@@ -132,7 +179,7 @@ public struct KeychainSessionStorage: SessionStorage {
     }
 
     /// Says who may read a new item, and when.
-    private func protect(_ item: NSMutableDictionary) throws {
+    private func protect(_ item: NSMutableDictionary) throws(SessionStorageError) {
         let protection =
             switch accessibility {
             case .whenUnlocked: kSecAttrAccessibleWhenUnlocked
@@ -153,7 +200,7 @@ public struct KeychainSessionStorage: SessionStorage {
         item[kSecAttrAccessControl as NSString] = control
     }
 
-    private func check(_ status: OSStatus) throws {
+    private func check(_ status: OSStatus) throws(SessionStorageError) {
         guard status != errSecSuccess else { return }
         let message = SecCopyErrorMessageString(status, nil).map { "\($0)" } ?? "status \(status)"
         throw SessionStorageError.unusable(reason: "The Keychain could not be used: \(message)")

@@ -24,20 +24,47 @@ extension URLSession {
         request.httpBody = upload?.data
         let file = upload?.reading?.body.fileURL
         let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
-        // A task's delegate comes before the session's. What it does not answer, the challenge for the server's
-        // certificate above all, stays with the session and its delegate.
+        // A task's delegate comes before the session's; it passes on the challenges that are not the stack's.
         task.delegate = exchange
         return task
     }
+
+    /// Answers a challenge as if its task had no delegate: with the session's delegate, or as the system does.
+    func answer(
+        _ challenge: URLAuthenticationChallenge,
+        of task: URLSessionTask,
+        with completionHandler: @escaping ChallengeHandler
+    ) {
+        // Both methods are optional, so these are nil where the delegate lacks them.
+        let answerOfSession: ((URLSession, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
+            delegate?.urlSession(_:didReceive:completionHandler:)
+        let answerOfTask:
+            ((URLSession, URLSessionTask, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
+                (delegate as? any URLSessionTaskDelegate)?.urlSession(_:task:didReceive:completionHandler:)
+        if challenge.protectionSpace.isForSession, let answerOfSession {
+            answerOfSession(self, challenge, completionHandler)
+        } else if let answerOfTask {
+            answerOfTask(self, task, challenge, completionHandler)
+        } else {
+            completionHandler(.performDefaultHandling, nil)
+        }
+    }
+
+    typealias ChallengeHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
     /// The cookies of this session's exchanges: the session's own business.
     var cookiesForExchanges: URLSessionCookies? {
         nil
     }
 
-    /// The session that runs this one's exchanges: itself.
-    func hostForExchanges(of request: HTTPRequestData) throws -> URLSession {
-        self
+    /// Whether the session asks for content codings: URLSession checks them to their end here.
+    var asksForCodings: Bool {
+        true
+    }
+
+    /// Makes one exchange as a task of this session.
+    func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await respond(to: request)
     }
 }
 
@@ -70,8 +97,11 @@ struct UploadReading: Sendable {
 }
 
 extension URLSessionTask {
-    /// How many bytes of body have arrived as they are on the wire; nil where only the end tells.
-    var countOfEncodedBytesReceived: Int64? {
+    /// The number of bytes of the response's body on the wire; `nil` if only the end tells.
+    ///
+    /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
+    /// - Returns: The number of bytes.
+    func countOfEncodedBytesReceived(sentBefore: Int64) -> Int64? {
         (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
     }
 }

@@ -16,7 +16,10 @@ extension URLSession {
         configuration.urlCredentialStorage = nil
         // It is cut to whole seconds, and what is below one ends at once.
         configuration.timeoutIntervalForRequest = max(1, configuration.timeoutIntervalForRequest.rounded(.up))
-        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration))
+        let asksForCodings =
+            configuration.httpAdditionalHeaders?.keys
+            .contains { ($0.base as? String)?.lowercased() == "accept-encoding" } ?? false
+        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration), asksForCodings: asksForCodings)
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.httpCookieAcceptPolicy = .never
@@ -26,6 +29,13 @@ extension URLSession {
     /// The cookies of this session's exchanges.
     var cookiesForExchanges: URLSessionCookies? {
         (delegate as? URLSessionRelay)?.cookies
+    }
+
+    /// Whether the session asks for content codings: only if its configuration says so.
+    ///
+    /// libcurl does not check that a coded body is complete, and it cannot be told to leave the decoding to the library.
+    var asksForCodings: Bool {
+        (delegate as? URLSessionRelay)?.asksForCodings ?? false
     }
 
     /// Makes the task of an exchange, which hears from it what happens.
@@ -52,8 +62,8 @@ extension URLSession {
         return task
     }
 
-    /// The session that runs this one's exchanges: a companion, made from a copy of the configuration at first use.
-    func hostForExchanges(of request: HTTPRequestData) throws -> URLSession {
+    /// Makes one exchange over this session's companions, which are made from a copy of its configuration at first use.
+    func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
         guard delegate == nil else {
             throw NetworkingError(
                 .invalidRequest,
@@ -62,7 +72,7 @@ extension URLSession {
                     + "Use URLSessionTransport(configuration:), or a session without a delegate."
             )
         }
-        return Companions.shared.companion(of: self)
+        return try await Companions.shared.pool(of: self).respond(to: request)
     }
 }
 
@@ -190,12 +200,15 @@ final class UploadStream: InputStream {
 }
 
 extension URLSessionTask {
-    /// How many bytes of body have arrived as they are on the wire; it runs a buffer behind.
+    /// Returns how many bytes of body have arrived as they are on the wire; the count runs a buffer behind.
     ///
-    /// libcurl counts them before it decodes, and a task's progress is all that hands the count out. It says nothing when a body
-    /// was sent more than once.
-    var countOfEncodedBytesReceived: Int64? {
-        progress.completedUnitCount - countOfBytesSent
+    /// libcurl counts them before it decodes. A task's progress is the only value that includes the count, added to the bytes
+    /// that the current connection has taken.
+    ///
+    /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
+    /// - Returns: The number of bytes.
+    func countOfEncodedBytesReceived(sentBefore: Int64) -> Int64? {
+        progress.completedUnitCount - (countOfBytesSent - sentBefore)
     }
 }
 
@@ -240,26 +253,24 @@ private final class Companions: Sendable {
 
     private struct Entry {
         weak var session: URLSession?
-        let companion: URLSession
+        let pool: URLSessionPool
     }
 
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    func companion(of session: URLSession) -> URLSession {
-        let (companion, orphans) = entries.withLock { entries -> (URLSession, [URLSession]) in
+    func pool(of session: URLSession) -> URLSessionPool {
+        // The pools of sessions that are gone end with the last reference, outside of the lock.
+        let (pool, _) = entries.withLock { entries -> (URLSessionPool, [Entry]) in
             if let entry = entries[ObjectIdentifier(session)], entry.session === session {
-                return (entry.companion, [])
+                return (entry.pool, [])
             }
-            let orphans = entries.values.filter { $0.session == nil }.map(\.companion)
+            let orphans = entries.values.filter { $0.session == nil }
             entries = entries.filter { $0.value.session != nil }
-            let companion = URLSession.forExchanges(session.configuration)
-            entries[ObjectIdentifier(session)] = Entry(session: session, companion: companion)
-            return (companion, orphans)
+            let pool = URLSessionPool(session.configuration, reuse: .standard)
+            entries[ObjectIdentifier(session)] = Entry(session: session, pool: pool)
+            return (pool, orphans)
         }
-        for orphan in orphans {
-            orphan.finishTasksAndInvalidate()
-        }
-        return companion
+        return pool
     }
 }
 
@@ -287,9 +298,11 @@ private final class InlineQueue: OperationQueue, @unchecked Sendable {
 /// Without it a task's delegate hears of redirects and challenges, but never of the response, the body or the end.
 private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
     let cookies: URLSessionCookies?
+    let asksForCodings: Bool
 
-    init(cookies: URLSessionCookies?) {
+    init(cookies: URLSessionCookies?, asksForCodings: Bool) {
         self.cookies = cookies
+        self.asksForCodings = asksForCodings
     }
 
     private func exchange(of task: URLSessionTask) -> URLSessionExchange? {

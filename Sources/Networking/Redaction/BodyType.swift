@@ -49,15 +49,18 @@ struct BodyType {
         }
     }
 
-    /// A parameter as `Content-Type` and `Content-Disposition` have them: `; name=token` and `; name="a \"string\""`.
+    /// Returns a parameter of `Content-Type` or `Content-Disposition`: `; name=token` or `; name="a \"string\""`.
+    ///
+    /// White space around the equals sign is ignored, and a value without quotation marks may have some inside, since servers
+    /// write both.
     static func parameter(_ name: String, in text: Substring) -> String? {
         var rest = text.utf8[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {
-            rest = rest[semicolon...].dropFirst().drop { $0 == 32 || $0 == 9 }
+            rest = rest[semicolon...].dropFirst()
             guard let end = rest.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }) else {
                 return nil
             }
-            let found = String(Substring(rest[..<end])).lowercased()
+            let found = String(trimmed(rest[..<end])).lowercased()
             rest = rest[end...]
             guard rest.first == UInt8(ascii: "=") else { continue }
             let value = takeValue(&rest)
@@ -67,11 +70,11 @@ struct BodyType {
     }
 
     private static func takeValue(_ rest: inout Substring.UTF8View) -> String {
-        rest = rest.dropFirst()
+        rest = rest.dropFirst().drop(while: isBlank)
         guard rest.first == UInt8(ascii: "\"") else {
             let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
             defer { rest = rest[end...] }
-            return String(Substring(rest[..<end]).filter { $0 != " " })
+            return String(trimmed(rest[..<end]))
         }
         rest = rest.dropFirst()
         var value: [UInt8] = []
@@ -79,5 +82,15 @@ struct BodyType {
             value.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
         }
         return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring {
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return Substring(text)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 }

@@ -27,6 +27,11 @@ struct NameRules: Sendable, Hashable {
         }
     }
 
+    /// Removes the rule for a single name, in lower case, so that patterns decide.
+    mutating func forget(_ name: String) {
+        names[name] = nil
+    }
+
     /// Whether a name is hidden.
     ///
     /// One with brackets, `user[password]`, is hidden when any of its parts is.

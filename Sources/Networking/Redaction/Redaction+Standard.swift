@@ -1,53 +1,26 @@
 extension Redaction {
-    /// The default: credentials, cookies, API keys, signatures, tokens and passwords, by the names that they commonly have.
+    /// The default: redacts credentials, cookies, API keys, signatures, tokens and passwords by their usual names.
     ///
-    /// Besides single names, such as `Authorization`, `code` and `session`, these are hidden wherever they stand:
+    /// Besides single names, such as `Authorization`, `code` and `session`, it redacts these:
     ///
-    /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*cookie`,
-    ///   `*session-id`, `*credential*`, `*passphrase*`, `*passwd*`, `*passcode*`, `*private-key*`, `*auth-key`, `*jwt*`;
+    /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*access-key`, `*accesskey`,
+    ///   `*subscription-key`, `*functions-key`, `x-auth*`, `*cookie`, `*session-id`, `*sessionid`, `*credential*`, `*passphrase*`,
+    ///   `*passwd*`, `*passcode*`, `*private-key*`, `*auth-key`, `*jwt*`;
     /// - query items and the fields of bodies: `*token`, `*secret*`, `*password*`, `*passwd*`, `*passphrase*`,
-    ///   `*passcode*`, `*credential*`, `*api_key` and `*private_key*` in their spellings, `*session_id`, `*sessionid`, `*jwt`, `*cookie`,
-    ///   `*authorization`, `*access_key*`;
+    ///   `*passcode*`, `*credential*`, `*api_key` and `*private_key*` in their spellings, `*session_id`, `*sessionid`, `*jwt`,
+    ///   `*cookie`, `*authorization`, `*access_key*`;
     /// - query items: `*signature`.
     ///
-    /// What only sounds like them stays: `max_tokens`, `token_type`, `X-RateLimit-Remaining-Tokens`, `nextPageToken`,
-    /// `secretary`.
+    /// In the body of a response of 4xx or 5xx, `code` names the error and is shown, unless
+    /// ``Redaction/addingBodyFields(_:)`` names it.
+    ///
+    /// Similar names that hold no secret are shown: `max_tokens`, `token_type`, `X-RateLimit-Remaining-Tokens`, `nextPageToken`,
+    /// `secretary`, `X-Author`.
+    ///
+    /// The header fields are the library's definition of a credential (``HTTPTypes/HTTPField/isCredential``).
     public static let standard = Redaction(
-        headerFields: NameRules(
-            hiding: [
-                "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
-                "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-amz-security-token", "x-goog-api-key",
-                "authentication-info", "proxy-authentication-info", "dpop", "*token", "*secret*", "*password*",
-                "*authorization", "*api-key", "*apikey", "*cookie", "*session-id", "*sessionid", "*jwt*",
-                "*credential*",
-                "*passphrase*", "*passwd*", "*passcode*", "*private-key*", "*auth-key",
-            ]
-        ),
-        queryItems: NameRules(
-            hiding: names + ["awsaccesskeyid", "sig", "x-amz-credential", "key", "*signature"],
-            showing: innocentNames
-        ),
-        bodyFields: NameRules(hiding: names, showing: innocentNames)
+        headerFields: CredentialNames.headerFields,
+        queryItems: CredentialNames.queryItems,
+        bodyFields: CredentialNames.bodyFields
     )
-
-    private static let names = [
-        "access_token", "accesstoken", "api_key", "apikey", "api-key", "assertion", "auth", "authorization",
-        "client_assertion", "client_secret", "clientsecret", "code", "code_verifier", "codeverifier", "credential",
-        "device_code", "id_token", "idtoken", "jwt", "otp", "pass", "passcode", "passphrase", "passwd", "password",
-        "pin", "private_key", "privatekey", "refresh_token", "refreshtoken", "secret", "session", "session_id",
-        "sessionid", "subject_token", "token", "totp",
-        "*token", "*secret*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "*credential*",
-        "*api_key", "*api-key", "*apikey", "*private_key*", "*private-key*", "*privatekey*",
-        "*session_id", "*session-id", "*sessionid", "*jwt", "*cookie", "*authorization", "*access_key*", "*accesskey*",
-        "tokens",
-    ]
-
-    /// What the patterns would hide for its sound.
-    private static let innocentNames = ["*page_token", "*page-token", "*pagetoken", "secretar*"]
-
-    /// The fields that let someone in: they go over https or loopback only, and to one origin.
-    static let credentials: Set<String> = [
-        "authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token",
-        "x-amz-security-token", "x-goog-api-key",
-    ]
 }

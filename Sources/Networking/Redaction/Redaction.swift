@@ -31,6 +31,8 @@ public struct Redaction: Sendable {
         var secretValues = SecretValues()
         /// What stands for each value that is not hidden; nil for the value itself.
         var mask: String?
+        /// Whether the app has said that `code` is a secret in bodies, so that it is one in the bodies of errors too.
+        var isCodeAlwaysHidden = false
     }
 
     init(headerFields: NameRules, queryItems: NameRules, bodyFields: NameRules) {
@@ -58,7 +60,12 @@ public struct Redaction: Sendable {
     /// - Parameter names: Their names, or patterns.
     /// - Returns: A redaction that hides them too.
     public func addingBodyFields(_ names: String...) -> Redaction {
-        with { $0.bodyFields.set(names, isHidden: true) }
+        with { rules in
+            rules.bodyFields.set(names, isHidden: true)
+            if names.contains(where: { $0.lowercased() == Self.errorCode }) {
+                rules.isCodeAlwaysHidden = true
+            }
+        }
     }
 
     /// Shows header fields that are hidden otherwise.
@@ -94,13 +101,22 @@ public struct Redaction: Sendable {
             || rules.value.headerFields.hides(lowercased: field.name.canonicalName)
     }
 
-    static func isCredential(_ field: HTTPField) -> Bool {
-        field.indexingStrategy == .disallow || credentials.contains(field.name.canonicalName)
-    }
-
     package func hidesQueryItem(_ name: String) -> Bool {
         let rules = rules.value
         return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
+    }
+
+    /// The field that names an error in the body of one, and elsewhere may be an authorization code (RFC 6749 section 4.1.2).
+    private static let errorCode = "code"
+
+    /// Returns the redaction for the body of a response, in which `code` is shown if the response is an error (4xx or 5xx).
+    ///
+    /// - Parameter status: The status code of the response.
+    /// - Returns: The redaction for its body.
+    package func forBody(ofStatus status: Int) -> Redaction {
+        guard 400...599 ~= status, !rules.value.isCodeAlwaysHidden, hidesBodyField(Self.errorCode) else { return self }
+        // Patterns that the app has added still apply.
+        return with { $0.bodyFields.forget(Self.errorCode) }
     }
 
     package func hidesBodyField(_ name: String) -> Bool {

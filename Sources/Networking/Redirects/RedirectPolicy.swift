@@ -12,8 +12,8 @@ public import HTTPTypes
 /// The rules themselves are those of the Fetch standard and RFC 9110 section 15.4: 301 and 302 make a GET of a POST, 303
 /// of everything but HEAD, and 307 and 308 send method and body again. A redirect to another origin (scheme, host or
 /// port) goes without credentials, and they do not come back on a later hop. What cannot be followed is returned as the
-/// response it is: a location that is missing, no http URL or one with userinfo, a way from https to http, and a body
-/// that would have to be sent again and cannot be.
+/// response it is: a location that is missing, no http URL, one with userinfo or longer than 64 KiB, a way from https to
+/// http, and a body that would have to be sent again and cannot be.
 public struct RedirectPolicy: Sendable {
     /// How many redirects are followed before the next is an error; nil follows none and returns the response.
     public let limit: Int?
@@ -23,7 +23,7 @@ public struct RedirectPolicy: Sendable {
     /// It is not by default: what was asked for in private would be answered in the open.
     public private(set) var allowsDowngrade = false
 
-    /// The names, in lower case, of fields that let someone in, besides those that the library knows.
+    /// The names, in lower case, of further fields to treat as credentials.
     private(set) var credentials: Set<String> = []
 
     private(set) var decide: (@Sendable (RedirectProposal) throws -> RedirectDecision)?
@@ -61,8 +61,7 @@ public struct RedirectPolicy: Sendable {
 
     /// Leaves further header fields behind at another origin.
     ///
-    /// The library's own list is of credentials, cookies, API keys and tokens, by the names they commonly have, and every
-    /// field whose `indexingStrategy` is `.disallow`.
+    /// Every field that ``HTTPTypes/HTTPField/isCredential`` is left behind already.
     ///
     /// - Parameter names: The names of the fields.
     /// - Returns: The policy that treats them as credentials.
@@ -85,7 +84,7 @@ public struct RedirectPolicy: Sendable {
     }
 
     func treatsAsCredential(_ field: HTTPField) -> Bool {
-        Redaction.standard.hides(field) || credentials.contains(field.name.canonicalName)
+        field.isCredential || credentials.contains(field.name.canonicalName)
     }
 }
 

@@ -67,6 +67,12 @@ extension HTTPResponse {
 }
 
 extension HTTPRequestData {
+    /// The longest URL that a redirect may lead to, in bytes.
+    ///
+    /// RFC 9110 section 4.1 asks for 8,000. Transports fail with longer ones at one length or another, as if the app had made the
+    /// URL.
+    private static let maximumURLBytes = 65_536
+
     /// The request to make next when a response sends this one elsewhere; nil when the response is the answer.
     ///
     /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` past the limit, and for a request that was made before; and
@@ -74,7 +80,9 @@ extension HTTPRequestData {
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
         let policy = redirects
         guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[.location] else { return nil }
-        guard let url = destination(of: location) else { return refused(.unusableLocation) }
+        guard location.utf8.count <= Self.maximumURLBytes, let url = destination(of: location),
+            url.absoluteString.utf8.count <= Self.maximumURLBytes
+        else { return refused(.unusableLocation) }
 
         var next = self
         next.changeMethod(for: head.status.code)
@@ -99,7 +107,7 @@ extension HTTPRequestData {
             throw tooManyRedirects(head, "The server redirects in circles, to where the request has been.")
         }
         if next.origin != origin {
-            next.leaveCredentials(under: policy)
+            next.removeCredentials(under: policy)
         } else if isForServer {
             next.state.insert(.isForServer)
         }
@@ -149,17 +157,6 @@ extension HTTPRequestData {
         method = .get
         body = nil
         headerFields.removeAll { $0.name.canonicalName.hasPrefix("content-") }
-    }
-
-    /// Leaves behind what let the request in at the server that it comes from: that is not the next one's business.
-    ///
-    /// What was removed is gone for the hops that follow, too.
-    private mutating func leaveCredentials(under policy: RedirectPolicy) {
-        headerFields.removeAll { policy.treatsAsCredential($0) }
-        state.remove(.isForServer)
-        if box != nil {
-            settings.custom.removeCredentials()
-        }
     }
 
     /// Scheme, host and port, with the port that the scheme implies (RFC 6454 section 4).

@@ -19,6 +19,9 @@ extension NetworkingComponent {
             )
         }
         for (index, part) in parts.enumerated() {
+            if let sentence = credentialAdvice(for: part, at: index, in: parts) {
+                advice.append(sentence)
+            }
             let isOutsideRetry = retries.contains { $0 > index }
             let isInsideRetry = retries.contains { $0 < index }
             switch part {
@@ -64,6 +67,33 @@ extension NetworkingComponent {
             }
         }
         return advice
+    }
+}
+
+/// Returns a sentence about a part whose credentials belong to one of several servers of its stack.
+private func credentialAdvice(for part: Any, at index: Int, in parts: [Any]) -> String? {
+    let scope: CredentialScope
+    switch part {
+    case let part as any Authenticating: scope = part.scope
+    case let part as any Signing: scope = part.scope
+    case let part as Server where part.setsCredential: scope = CredentialScope([])
+    default: return nil
+    }
+    func server(at index: Int) -> Server? {
+        (parts[index] as? Server).flatMap { $0.authority == nil ? nil : $0 }
+    }
+    // The nearest one outside, or else the nearest one inside.
+    guard
+        let own = parts.indices[..<index].reversed().lazy.compactMap(server).first
+            ?? parts.indices[(index + 1)...].lazy.compactMap(server).first
+    else { return nil }
+    let other = parts.indices.lazy.compactMap(server)
+        .first { server in
+            server.authority?.lowercased() != own.authority?.lowercased() && !scope.names(server.authority ?? "")
+        }
+    return other.map { other in
+        "\(part) belongs to \(own), which stands next to it, so requests to \(other) go without its credentials. Keep one of "
+            + "the two, or name the authority with the parameter at:."
     }
 }
 

@@ -67,13 +67,13 @@ struct ElementReader<Decoder: StreamDecoder> {
     }
 }
 
-/// What becomes of an element of a stream that does not decode.
+/// What happens with an element of a stream that does not decode.
 public enum DecodingFailures: Sendable {
-    /// It is left out.
+    /// The element is skipped.
     case skip
-    /// It is left out, and somebody hears of it.
+    /// The element is skipped, and the closure receives the error.
     case report(@Sendable (any Error) -> Void)
-    /// It ends the stream with ``NetworkingError/Kind/decoding``.
+    /// The iteration ends with ``NetworkingError/Kind/decoding``, the default.
     case fail
 }
 
@@ -119,7 +119,8 @@ struct ElementDecoding: Sendable {
                 request: request,
                 underlying: error,
                 reason:
-                    "An element of the stream does not decode to \(type). Compare the type with what the server sends."
+                    "An element of the stream does not decode to \(type). Compare the type with what the server sends, or skip "
+                    + "such elements with onDecodingFailure."
             )
         }
     }

@@ -15,12 +15,15 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// The stream is read to the letter of WHATWG's HTML standard. When a connection ends or is lost, and the request may be
-    /// sent twice (a GET, or one that says so), it waits as long as the server has asked, 3 s where it has not, on the
-    /// environment's clock, and up to 30 s after several that brought no event, and connects again through the whole stack with `Last-Event-ID`. It ends with a 204, with the
-    /// event that says `terminator`, or with an error: of a status that is none of the request's accepted ones, of another
-    /// media type, and of a connection that the stack's own `retry` could not make. A request that may not be sent twice, such
-    /// as the POST that asks a model for an answer, has one connection.
+    /// The stream is read as WHATWG's HTML standard says. When a connection ends or is lost, and the request may be sent twice
+    /// (a GET, or one that says so), the stream waits on the environment's clock and connects again through the whole stack,
+    /// with `Last-Event-ID`. It waits as long as the server has asked, but at least 500 ms and at most an hour, and 3 s if the
+    /// server has not asked; after several connections without an event, up to 30 s. A request that may not be sent twice,
+    /// such as the POST that asks a model for an answer, has one connection.
+    ///
+    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error: of any other status than 200,
+    /// whatever the request's ``HTTPRequestData/acceptedStatuses``, of another media type, and of a connection that the stack's
+    /// own `retry` could not make.
     ///
     /// - Parameters:
     ///   - request: The request. It accepts `text/event-stream`, unless it says what it accepts.
@@ -29,7 +32,8 @@ extension NetworkingComponent {
     ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default. A longer one ends the iteration with
     ///     ``NetworkingError/Kind/tooLarge``.
     /// - Returns: The events, and the first response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for another media type.
+    /// - Throws: What ``stream(_:)`` throws, ``NetworkingError/Kind/status`` for any other status than 200 and 204, and
+    ///   ``NetworkingError/Kind/invalidResponse`` for another media type.
     /// - Precondition: `maximumEventBytes` is greater than zero.
     public func events(
         _ request: HTTPRequestData,
@@ -55,7 +59,8 @@ extension NetworkingComponent {
     ///   - type: The type that the data of an event decodes to.
     ///   - terminator: What the last event says; `[DONE]` by default.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    ///   - failures: What becomes of an event that does not decode; it is left out by default.
+    ///   - failures: What happens with an event that does not decode; by default it ends the iteration with
+    ///     ``NetworkingError/Kind/decoding``.
     ///   - lastEventID: The last id of an earlier stream, to go on after it.
     ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default.
     /// - Returns: The values, and the first response's head.
@@ -66,7 +71,7 @@ extension NetworkingComponent {
         as type: Value.Type,
         until terminator: String? = "[DONE]",
         decoder: any BodyDecoder = JSONDecoder(),
-        onDecodingFailure failures: DecodingFailures = .skip,
+        onDecodingFailure failures: DecodingFailures = .fail,
         after lastEventID: String = "",
         maximumEventBytes: Int = 16 << 20
     ) async throws -> DecodedEvents<Value> {
@@ -235,8 +240,8 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
 
         /// Brings the next value; nil after the last.
         ///
-        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` when that was
-        ///   asked for.
+        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` if an event does not
+        ///   decode and is not to be skipped.
         public mutating func next() async throws -> Value? {
             do {
                 while let event = try await events?.next() {
@@ -262,6 +267,10 @@ struct EventSource: Sendable {
     }
 
     private static let standardReconnectionTime = Duration.seconds(3)
+    /// The shortest wait, as Firefox has it.
+    ///
+    /// Without one, a server that says `retry: 0` and ends each connection after one event would be asked without a pause.
+    private static let minimumReconnectionTime = Duration.milliseconds(500)
     private static let leastBackoff = Duration.seconds(1)
     private static let longestBackoff = Duration.seconds(30)
     /// The longest that a server may have a client wait.
@@ -278,6 +287,7 @@ struct EventSource: Sendable {
         if !request.headerFields.contains(.cacheControl) {
             request.headerFields[.cacheControl] = "no-store"
         }
+        request.acceptedStatuses = [200, 204]
         self.request = request
         self.send = send
     }
@@ -295,9 +305,11 @@ struct EventSource: Sendable {
         }
     }
 
-    /// Waits before the next connection: as long as the server wants, and longer after several that brought nothing.
+    /// Waits before the next connection: as long as the server wants, within limits, and longer after several that brought
+    /// nothing.
     func wait(_ time: Duration?, afterFruitless count: Int) async throws {
-        var time = min(time ?? Self.standardReconnectionTime, Self.longestReconnectionTime)
+        var time = time ?? Self.standardReconnectionTime
+        time = min(max(time, Self.minimumReconnectionTime), Self.longestReconnectionTime)
         if count > 1 {
             // A server that ends each at once would be asked without a pause, and by all clients at the same moment.
             let longest = max(time, Self.longestBackoff)
@@ -314,8 +326,14 @@ struct EventSource: Sendable {
         }
         let stream = try await send(request)
         let response = stream.response
-        guard response.status != .noContent else { return Connection(response: response, stream: nil) }
-        let type = (response.headerFields[.contentType] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+        if response.status == .noContent {
+            // Reads to the end, so that the exchange is not cancelled where it is complete.
+            for try await _ in stream {}
+            return Connection(response: response, stream: nil)
+        }
+        // A stack may accept more than this request does.
+        guard response.status == .ok else { throw NetworkingError.refusedStatus(of: response) }
+        let type = BodyType(response.headerFields[.contentType]).essence
         guard type == "text/event-stream" else {
             throw NetworkingError(
                 .invalidResponse,

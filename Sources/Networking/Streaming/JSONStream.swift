@@ -18,7 +18,8 @@ extension NetworkingComponent {
     ///   - type: The type of a document.
     ///   - format: How documents are told apart; nil has the response's Content-Type say so.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    ///   - failures: What becomes of a document that does not decode; it is left out by default.
+    ///   - failures: What happens with a document that does not decode; by default it ends the iteration with
+    ///     ``NetworkingError/Kind/decoding``.
     ///   - maximumDocumentBytes: The most bytes of a document; 16 MiB by default. A longer one ends the iteration with
     ///     ``NetworkingError/Kind/tooLarge``.
     /// - Returns: The values, and the response's head. They are read once, and giving them up ends the transfer.
@@ -29,7 +30,7 @@ extension NetworkingComponent {
         as type: Value.Type,
         format: JSONStreamFormat? = nil,
         decoder: any BodyDecoder = JSONDecoder(),
-        onDecodingFailure failures: DecodingFailures = .skip,
+        onDecodingFailure failures: DecodingFailures = .fail,
         maximumDocumentBytes: Int = 16 << 20
     ) async throws -> JSONStream<Value> {
         precondition(
@@ -59,7 +60,7 @@ public enum JSONStreamFormat: Sendable, Hashable {
     ///
     /// A page is none of them: the sign of a login page or of a portal, which would be a stream without values.
     init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
-        let type = (response.headerFields[.contentType] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased()
+        let type = BodyType(response.headerFields[.contentType]).essence
         switch type {
         case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
             "application/jsonlines", "application/json-lines":
@@ -127,7 +128,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         /// Brings the next value; nil after the last.
         ///
         /// - Throws: What the iterator of a ``ResponseStream`` throws, ``NetworkingError/Kind/tooLarge``, and
-        ///   ``NetworkingError/Kind/decoding`` when that was asked for.
+        ///   ``NetworkingError/Kind/decoding`` if a document does not decode and is not to be skipped.
         public mutating func next() async throws -> Value? {
             do {
                 while let document = try await reader?.next() {

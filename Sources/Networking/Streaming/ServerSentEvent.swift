@@ -1,3 +1,5 @@
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -35,13 +37,21 @@ public struct ServerSentEvent: Sendable, Hashable {
 /// }
 /// ```
 ///
-/// Bytes that are not UTF-8 become U+FFFD. An event that has not ended at the end of the stream is none.
+/// Bytes that are not UTF-8 become U+FFFD. An event that has not ended at the end of the stream is ignored.
+///
+/// An id that `Last-Event-ID` cannot carry back to the server is ignored, as the standard ignores one with a NUL, and the id
+/// before it stays: one with a control byte, with white space at its start or end, or of more than 4 KiB.
 public struct ServerSentEventParser: Sendable {
     /// The last id that the server has sent; what a reconnection names in `Last-Event-ID`.
     public private(set) var lastEventID: String
 
     /// How long the server wants clients to wait before they connect again; nil when it does not say.
     public private(set) var reconnectionTime: Duration?
+
+    /// The most bytes of an id.
+    ///
+    /// Most servers refuse requests whose header fields have more than 8 KiB.
+    static let maximumIDBytes = 4_096
 
     private let maximumEventBytes: Int
     private var lines = LineSplitter()
@@ -158,8 +168,8 @@ public struct ServerSentEventParser: Sendable {
         case (5, UInt8(ascii: "e")) where line.starts(with: "event".utf8):
             type = Array(value)
         case (2, UInt8(ascii: "i")) where line.starts(with: "id".utf8):
-            if !value.contains(0) {
-                nextID = String(decoding: value, as: UTF8.self)
+            if let id = Self.id(of: value) {
+                nextID = id
             }
         case (5, UInt8(ascii: "r")) where line.starts(with: "retry".utf8):
             if !value.isEmpty, value.allSatisfy({ 0x30...0x39 ~= $0 }) {
@@ -171,6 +181,13 @@ public struct ServerSentEventParser: Sendable {
             break
         }
         return nil
+    }
+
+    /// Returns the id in the value of a field; `nil` for one that cannot be sent in a header field.
+    private static func id(of value: Slice<UnsafeRawBufferPointer>) -> String? {
+        guard value.count <= maximumIDBytes else { return nil }
+        let id = String(decoding: value, as: UTF8.self)
+        return HTTPField.isValidValue(id) ? id : nil
     }
 
     private mutating func dispatch() -> ServerSentEvent? {

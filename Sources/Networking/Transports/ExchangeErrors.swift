@@ -45,10 +45,15 @@ extension HTTPRequestData {
         HTTPResponseData(request: self, http: head, body: .collected(Data()))
     }
 
-    /// The reason for a body that cannot be decoded.
+    /// The reason for a body that cannot be decoded: `nil` for a coding that the head does not name, which may be a transfer coding.
     package static func undecodable(_ coding: String?) -> String {
-        "The body is not valid in its Content-Encoding, \(coding.map { Redaction.singleLine($0) } ?? "unknown"), or this "
-            + "transport cannot decode that."
+        guard let coding else {
+            return
+                "The body is not valid in its Content-Encoding or Transfer-Encoding, or this transport cannot decode that."
+        }
+        return
+            "The body is not valid in its Content-Encoding, \(Redaction.singleLine(coding)), or this transport cannot decode "
+            + "that."
     }
 
     /// The reason for a chunked body that was cut off.

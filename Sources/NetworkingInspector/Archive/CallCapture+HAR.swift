@@ -100,7 +100,8 @@ extension CallCapture {
         let type = response.head.headerFields[.contentType]
         let content =
             switch response.body {
-            case .kept(let data): HAR.Content(data, mimeType: type, redaction)
+            case .kept(let data):
+                HAR.Content(data, mimeType: type, redaction.forBody(ofStatus: response.head.status.code))
             case .left(let reason, let count): HAR.Content(size: count, mimeType: type, because: reason)
             }
         return HAR.Response(response.head, content: content, redaction: redaction)

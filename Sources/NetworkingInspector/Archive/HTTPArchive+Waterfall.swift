@@ -14,8 +14,10 @@ extension HTTPArchive {
     /// 3 calls in 92.4 ms
     ///   POST /login    ████████████                              21.0 ms  200
     ///   GET /me                    ████                           8.3 ms  200, fresh
-    ///   GET /users/42              ██████████████████████████    55.9 ms  200, 2 attempts
+    ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
+    ///
+    /// Queries are redacted, and long ones are cut.
     ///
     /// - Parameter width: How many columns the bars have.
     /// - Returns: The lines.
@@ -45,23 +47,19 @@ extension HTTPArchive {
 }
 
 extension HAR.Entry {
-    /// More than that of a path makes the bars too short to read.
-    private static let longestPath = 60
-
-    /// Host and path; without the query, which seldom tells calls apart.
+    /// The host, and the path with its query, redacted as the whole archive is.
     fileprivate var target: (host: Substring, path: Substring) {
         let url = call?.summary?.url ?? request.url
         let rest = url.utf8.firstRange(of: "://".utf8).map { url[$0.upperBound...] } ?? url[...]
         let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        let path = rest[host.endIndex...].prefix { $0 != "?" && $0 != "#" }
-        return (host, path.isEmpty ? "/" : path)
+        let path = rest[host.endIndex...].prefix { $0 != "#" }
+        return (host, path.first == "/" ? path : "/\(path)")
     }
 
     fileprivate func name(withHost hasHost: Bool) -> String {
         let (host, path) = target
         let place = "\(hasHost ? host : "")\(path)".replacing("%3Credacted%3E", with: Redaction.placeholder)
-        let shown = place.count > Self.longestPath ? "\(place.prefix(Self.longestPath - 1))…" : place
-        return Redaction.singleLine("\(call?.summary?.method ?? request.method) \(shown)")
+        return Redaction.singleLine("\(call?.summary?.method ?? request.method) \(TextWaterfall.shortened(place))")
     }
 
     fileprivate var outcome: String {

@@ -40,9 +40,10 @@ struct DigestChallenge: Sendable {
         domain = challenge["domain"]
     }
 
-    /// The strongest that can be answered; of equally strong ones the first, which the server prefers.
-    static func strongest(of challenges: [AuthenticationChallenge]) -> DigestChallenge? {
-        challenges.compactMap { DigestChallenge($0) }.max { $0.algorithm.strength < $1.algorithm.strength }
+    /// The challenges that can be answered, the strongest first; of equally strong ones the one that the server names first.
+    static func byStrength(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
+        // The sort is stable.
+        challenges.compactMap { DigestChallenge($0) }.sorted { $0.algorithm.strength > $1.algorithm.strength }
     }
 
     /// Whether values that a server has sent may be part of a header field, and are not too long for that.
@@ -50,15 +51,18 @@ struct DigestChallenge: Sendable {
         values.joined().utf8.allSatisfy { $0 >= 32 && $0 != 127 } && values.reduce(0) { $0 + $1.utf8.count } <= longest
     }
 
-    /// What the digest of a request is to cover; nil where the server gives no choice.
+    /// Whether a digest may cover the body.
+    var allowsBody: Bool {
+        qualities.contains(.bodyToo)
+    }
+
+    /// Returns what a digest covers; `nil` for a server that knows RFC 2069 only.
     ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - coversBody: Whether the body is, where the server leaves that open.
-    /// - Returns: The quality.
-    func quality(for request: HTTPRequestData, coversBody: Bool) -> DigestQuality? {
+    /// - Parameter coversBody: Whether the body is covered if the server leaves that open.
+    /// - Returns: The quality of protection.
+    func quality(coversBody: Bool) -> DigestQuality? {
         guard qualities.count > 1 else { return qualities.first }
-        return coversBody && request.body?.isReplayable ?? true ? .bodyToo : .head
+        return coversBody ? .bodyToo : .head
     }
 }
 

@@ -31,6 +31,10 @@ import Foundation
 /// What a server proves of itself in turn (`rspauth` in Authentication-Info) is checked. A body that can be read only once is
 /// used up by the request that goes without. In plain http, Digest keeps the password from those who listen, and nothing else:
 /// such a request needs `HTTPRequestData.allowsPlaintextCredentials`.
+///
+/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow that are not answered, since anybody
+/// on the way could have taken `auth-int` out of them: the call fails with `NetworkingError.Kind.unauthorized` if there is no other
+/// challenge, and with `.bodyNotReplayable` if the body can be read only once.
 public struct DigestSigner: RequestSigner {
     private let user: String
     private let password: String
@@ -42,8 +46,8 @@ public struct DigestSigner: RequestSigner {
     /// - Parameters:
     ///   - user: The user.
     ///   - password: The password.
-    ///   - coversBody: Whether bodies are covered too where the server leaves that open (`auth-int`). They are then read twice, and
-    ///     responses come without compression.
+    ///   - coversBody: Whether every answer must cover the body (`auth-int`). Bodies are then read twice, and responses are not
+    ///     compressed. Without it, bodies are covered only where the server allows nothing else.
     public init(user: String, password: String, coversBody: Bool = false) {
         self.user = user
         self.password = password
@@ -68,7 +72,7 @@ public struct DigestSigner: RequestSigner {
     /// Answers the challenge that is known for the request's place; without one it leaves the request as it is.
     public func sign(_ request: inout HTTPRequestData) async throws {
         guard let session = sessions.next(for: request) else { return }
-        let quality = session.challenge.quality(for: request, coversBody: coversBody)
+        let quality = session.challenge.quality(coversBody: coversBody)
         let answer = DigestAnswer(session, for: request, covering: quality)
         var body: String?
         if quality == .bodyToo {
@@ -82,7 +86,8 @@ public struct DigestSigner: RequestSigner {
 
     /// Remembers what the server asks for, and checks what it proves.
     ///
-    /// - Throws: `NetworkingError.Kind.invalidResponse` when it does not know the password.
+    /// - Throws: `NetworkingError.Kind.invalidResponse` if the server does not know the password, and
+    ///   `NetworkingError.Kind.unauthorized` if no answer to its challenge would cover the body although it must.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         let answer = DigestAnswer(in: response.sentRequest)
         guard response.status == .unauthorized else {
@@ -91,11 +96,13 @@ public struct DigestSigner: RequestSigner {
             }
             return false
         }
-        let challenge = DigestChallenge.strongest(of: response.challenges)
+        let challenges = DigestChallenge.byStrength(response.challenges)
+        let challenge = challenges.first { $0.allowsBody || !coversBody }
         let isWorthAnother = challenge.map { deserves($0, afterRefusalOf: answer) } ?? false
         if let answer {
             sessions.end(answer.nonce)
         }
+        if challenge == nil, !challenges.isEmpty { throw response.leavesBodyUncovered }
         guard let challenge, isWorthAnother else { return false }
         sessions.begin(challenge, to: response.sentRequest)
         return true
@@ -161,6 +168,17 @@ extension HTTPField.Name {
 }
 
 extension HTTPResponseData {
+    /// Holds no response: an `authenticated` further out would take the 401 as a demand for its own credentials.
+    fileprivate var leavesBodyUncovered: NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: sentRequest,
+            reason:
+                "The server's Digest challenge does not let an answer cover the body (qop=auth-int), which coversBody requires, "
+                + "so it was not answered. Have the server offer auth-int, or create the DigestSigner without coversBody."
+        )
+    }
+
     fileprivate var isUnproven: NetworkingError {
         NetworkingError(
             .invalidResponse,

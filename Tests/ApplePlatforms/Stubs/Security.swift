@@ -14,11 +14,13 @@ public typealias OSStatus = Int32
 
 public let errSecSuccess: OSStatus = 0
 public let errSecItemNotFound: OSStatus = -25_300
+public let errSecDuplicateItem: OSStatus = -25_299
 
 public var kSecClass: CFString { "class" }
 public var kSecClassGenericPassword: CFString { "genp" }
 public var kSecAttrService: CFString { "svce" }
 public var kSecAttrAccount: CFString { "acct" }
+public var kSecAttrGeneric: CFString { "gena" }
 public var kSecAttrAccessGroup: CFString { "agrp" }
 public var kSecAttrSynchronizable: CFString { "sync" }
 public var kSecAttrAccessible: CFString { "pdmn" }

@@ -230,6 +230,83 @@ extension Loopback {
             }
         }
 
+        /// The server refuses the upload before it has read it: the response arrives, and nothing of the body stays behind.
+        @Test(
+            .timeLimit(.minutes(1)),
+            arguments: [33 << 10, 256 << 10, 4 << 20],
+            [TestResponse.RawStep.close, .stall, .reset]
+        )
+        func refusedUploadIsReleased(count: Int, ending: TestResponse.RawStep) async throws {
+            final class Token: Sendable {
+                let isReleased = Gate()
+                deinit { isReleased.open() }
+            }
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.put, "/") { _ in
+                    // Not kept where it is complete: a server that stalls answers no other request.
+                    .raw(
+                        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 4\r\n\r\n",
+                        "busy",
+                        ending
+                    )
+                }
+                var gates: [Gate] = []
+                for _ in 1...20 {
+                    let token = Token()
+                    gates.append(token.isReleased)
+                    let body = RequestBody.stream {
+                        let left = Mutex(count)
+                        return AsyncStream { [token] in
+                            withExtendedLifetime(token) {
+                                let size = left.withLock { left in
+                                    defer { left -= min(left, 11 << 10) }
+                                    return min(left, 11 << 10)
+                                }
+                                return size > 0 ? Data(count: size) : nil
+                            }
+                        }
+                    }
+                    do {
+                        let request = HTTPRequestData(method: .put, url: server.url, body: body)
+                        let response = try await transport.data(request)
+                        #expect(response.status.code == 503)
+                        #expect(response.data == Data("busy".utf8))
+                    } catch let error as NetworkingError {
+                        // A reset that overtakes the response takes it away.
+                        #expect([.connectionLost, .truncated].contains(error.kind))
+                    }
+                }
+                for gate in gates { try await gate.wait() }
+            }
+        }
+
+        /// The end of the response, with the connection's, while its reader takes its time.
+        @Test func refusalReadSlowlyIsComplete() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                let page = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+                server.routeAtHead(.put, "/") { _ in
+                    .raw(
+                        "HTTP/1.1 413 Content Too Large\r\nContent-Length: 200000\r\n\r\n",
+                        .drip(page, by: 10_000),
+                        .halfClose
+                    )
+                }
+                for _ in 1...10 {
+                    let (never, continuation) = AsyncStream.makeStream(of: Data.self)
+                    continuation.yield(Data(count: 64 << 10))
+                    var request = HTTPRequestData(method: .put, url: server.url, body: .stream(never))
+                    request.acceptedStatuses = [413]
+                    var received = Data()
+                    for try await chunk in try await transport.stream(request) {
+                        received += chunk
+                        await Task.yield()
+                    }
+                    #expect(received == page)
+                    continuation.finish()
+                }
+            }
+        }
+
         @Test func aSlowSinkHoldsTheServerBack() async throws {
             try await withTestServer { server in
                 let isSent = Atomic(false)

@@ -15,6 +15,8 @@ import NIOSSL
 /// - `/reset` ends the stream in the middle.
 /// - `/status/<code>` answers with a status, whatever it is.
 /// - `/early` answers in full at the head, and then wants no more of the request.
+/// - `/refused` answers 413 in full at the head, and reads no more of the request.
+/// - `/poison` answers in full, and sends the start of another response behind that (HTTP/1.1).
 final class SecureOrigin: Sendable {
     let port: Int
     private let channel: any Channel
@@ -106,6 +108,16 @@ private final class Responder: ChannelInboundHandler {
             } else if path == "/early" {
                 respond(context, [:], ByteBuffer(string: "early"))
                 context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            } else if path == "/refused" {
+                context.channel.setOption(.autoRead, value: false).whenFailure { _ in }
+                let head = HTTPResponseHead(
+                    version: .http1_1,
+                    status: .payloadTooLarge,
+                    headers: ["Content-Length": "7"]
+                )
+                context.write(wrapOutboundOut(.head(head)), promise: nil)
+                context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "refused")))), promise: nil)
+                context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             }
         case .body where path == "/early":
             context.close(promise: nil)
@@ -120,7 +132,18 @@ private final class Responder: ChannelInboundHandler {
 
     private func answer(_ context: ChannelHandlerContext) {
         switch path {
-        case "/early":
+        case "/early", "/refused":
+            return
+        case "/poison":
+            // One flush for all, so that the poison is there before the next request.
+            let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["Content-Length": "2"])
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "ok")))), promise: nil)
+            context.write(wrapOutboundOut(.end(nil)), promise: nil)
+            let poison = ByteBuffer(string: "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: ")
+            // Behind the encoder, where bytes go to TLS as they are.
+            let encoder = try? context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
+            encoder?.writeAndFlush(NIOAny(poison), promise: nil)
             return
         case "/echo":
             break

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingAsyncHTTPClient
+import NetworkingTestServer
 import NetworkingTesting
 import NIOCore
 import NIOSSL
@@ -158,6 +159,47 @@ extension Loopback {
                 }
                 let next = try await transport.data(HTTPRequestData(url: url.appending(path: "version")))
                 #expect(next.data == Data("h2".utf8))
+            }
+        }
+
+        // MARK: Bytes behind a response
+
+        @Test func bytesBehindAResponseDoNotReachTheNextOne() async throws {
+            try await Self.withTransport(speaking: ["http/1.1"]) { transport, url in
+                let network = transport.timeout(.seconds(60)).server(baseURL: url)
+                for _ in 1...20 {
+                    let response = try await network.data(HTTPRequestData(path: "poison"))
+                    #expect(response.data == Data("ok".utf8))
+                    for _ in 1...2 {
+                        let next = try await network.data(HTTPRequestData(path: "version"))
+                        #expect(next.data == Data("http/1.1".utf8))
+                        #expect(!next.headerFields.contains { $0.name.rawName.hasPrefix("X-") })
+                    }
+                }
+            }
+        }
+
+        /// The server answers at the head, reads no more and keeps the stream open.
+        @Test(.timeLimit(.minutes(1)), arguments: ["h2", "http/1.1"])
+        func refusedUploadEndsAndIsReleased(version: String) async throws {
+            final class Token: Sendable {
+                let isReleased = Gate()
+                deinit { isReleased.open() }
+            }
+            try await Self.withTransport(speaking: [version]) { transport, url in
+                var gates: [Gate] = []
+                for _ in 1...10 {
+                    let token = Token()
+                    gates.append(token.isReleased)
+                    let body = RequestBody.stream {
+                        AsyncStream { [token] in withExtendedLifetime(token) { Data(count: 64 << 10) } }
+                    }
+                    let request = HTTPRequestData(method: .post, url: url.appending(path: "refused"), body: body)
+                    let response = try await transport.data(request)
+                    #expect(response.status.code == 413)
+                    #expect(response.data == Data("refused".utf8))
+                }
+                for gate in gates { try await gate.wait() }
             }
         }
 

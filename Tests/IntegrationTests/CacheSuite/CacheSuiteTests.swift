@@ -44,8 +44,8 @@ struct CacheSuiteTests {
     }
 
     @Test(isThere) func everyRequiredTestOfASharedCachePasses() async throws {
-        // Only a private cache can pass it.
-        let left: Set = ["freshness-max-age-s-maxage-private"]
+        // Only a private cache passes the first. The second wants a Set-Cookie stored that nothing marks as meant for all users.
+        let left: Set = ["freshness-max-age-s-maxage-private", "headers-store-Set-Cookie"]
         let outcomes = try await CacheSuite.play(CacheSuite.all.filter { !left.contains($0.id) }, named: "shared") {
             try await Self.inProcess(CacheTestRun($0, isShared: true))
         }
@@ -81,20 +81,26 @@ extension Loopback {
             }
         }
 
-        /// What cannot pass over a socket: a coding that nobody knows, and a length that is not the body's.
-        private static let impossible: Set = ["headers-store-Content-Encoding", "headers-store-Content-Length"]
+        /// What cannot pass over a socket: a length that is not the body's.
+        private static let impossible: Set = ["headers-store-Content-Length"]
         /// URLSession on Linux drops the body of a redirect without a Location (L33).
         #if canImport(FoundationNetworking)
         private static let bodylessRedirects: Set = [
             "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
         ]
+        /// URLSession on Linux refuses a coding that libcurl does not know.
+        private static let unknownCodings: Set = ["headers-store-Content-Encoding"]
         #else
         private static let bodylessRedirects: Set<String> = []
+        private static let unknownCodings: Set<String> = []
         #endif
 
         @Test(isThere) func overURLSession() async throws {
             let outcomes = try await Self.overSockets("urlsession", URLSessionTransport(configuration: .ephemeral))
-            #expect(Set(outcomes.failures(.required)) == Self.impossible.union(Self.bodylessRedirects))
+            #expect(
+                Set(outcomes.failures(.required))
+                    == Self.impossible.union(Self.bodylessRedirects).union(Self.unknownCodings)
+            )
             #expect(outcomes.rate(.optimal) >= (Self.bodylessRedirects.isEmpty ? 0.92 : 0.87))
         }
 

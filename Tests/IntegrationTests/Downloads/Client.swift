@@ -12,11 +12,16 @@ enum Client: String, CaseIterable, Sendable {
     case urlSession = "URLSession"
     case asyncHTTPClient = "AsyncHTTPClient"
 
-    /// A transport of this kind, with connections of its own.
+    /// Returns a transport of this kind, with connections of its own, which accepts content codings.
     func makeTransport() -> any NetworkingComponent {
         switch self {
-        case .urlSession: URLSessionTransport(configuration: .ephemeral)
-        case .asyncHTTPClient: AsyncHTTPClientTransport()
+        case .urlSession:
+            // On Linux it accepts only what the app asks for.
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpAdditionalHeaders = ["Accept-Encoding": "gzip"]
+            return URLSessionTransport(configuration: configuration)
+        case .asyncHTTPClient:
+            return AsyncHTTPClientTransport()
         }
     }
 }

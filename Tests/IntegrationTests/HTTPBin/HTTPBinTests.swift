@@ -87,7 +87,7 @@ extension Loopback {
                 var args: [String: [String]]
             }
             var request = HTTPRequestData(path: "get?a=1%202")
-            request.greeting = "Hello & World+ü"
+            request.query.greeting = "Hello & World+ü"
             let echo = try await network.request(request, as: Echo.self)
             #expect(echo.args == ["a": "1 2", "greeting": "Hello & World+ü"])
             let repeated = try await network.request(HTTPRequestData(path: "get?a=1&a=2"), as: Repeated.self)
@@ -199,7 +199,10 @@ extension Loopback {
 
         @Test(arguments: [("gzip", "gzipped"), ("deflate", "deflated"), ("brotli", "brotli")])
         func decodesTheBody(coding: (path: String, mark: String)) async throws {
-            let response = try await network.data(HTTPRequestData(path: coding.path))
+            var request = HTTPRequestData(path: coding.path)
+            // On Linux only what the app asks for is accepted.
+            request.headerFields[.acceptEncoding] = "gzip, deflate, br"
+            let response = try await network.data(request)
             #expect(response.status == .ok)
             #expect(response.headerFields[.contentEncoding] == nil)
             #expect(response.headerFields[.contentLength] == nil)
@@ -212,6 +215,7 @@ extension Loopback {
         func aSinkGetsADecodedBody(path: String) async throws {
             let sink = CollectingSink()
             var request = HTTPRequestData(path: path)
+            request.headerFields[.acceptEncoding] = "gzip, deflate, br"
             request.sink = sink
             let response = try await network.data(request)
             #expect(response.body == .delivered(byteCount: Int64(sink.data.count)))

@@ -48,7 +48,7 @@ enum InspectedSession {
 
     /// A session of simple calls.
     static func long(_ count: Int) async throws -> HTTPArchive {
-        let inspector = NetworkInspector(title: "A long session", keeping: count)
+        let inspector = NetworkInspector(title: "A long session", keeping: count, maximumBytes: 256 << 20)
         let network = MockTransport { request in
             let number = request.query.item.flatMap { Int($0) } ?? 0
             if number % 97 == 0 { return .status(.notFound) }

@@ -131,7 +131,7 @@ struct BackgroundDepartureTests {
         let network = MockTransport().server(authority: "films.example").server(customHeaderField: "X-App", "1")
         var request = HTTPRequestData(path: "42", headerFields: [.authorization: "Bearer secret"])
         request.acceptedStatuses = [200]
-        request.size = "4k"
+        request.query.size = "4k"
         let departure = try BackgroundDeparture(request, id: "film", to: destination, over: network)
         #expect(departure.request.url?.absoluteString == "https://films.example/42?size=4k")
         #expect(departure.request.value(forHTTPHeaderField: "X-App") == "1")

@@ -8,7 +8,7 @@ import Testing
 struct HTTPRequestDataDescriptionTests {
     @Test func isMethodAndURL() {
         var request = HTTPRequestData(method: .post, authority: "my-server.com", path: "message")
-        request.greeting = "Hello World"
+        request.query.greeting = "Hello World"
         #expect(request.description == "POST https://my-server.com/message?greeting=Hello%20World")
         #expect(request.debugDescription == request.description)
     }

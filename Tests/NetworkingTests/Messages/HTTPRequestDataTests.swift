@@ -64,32 +64,31 @@ struct HTTPRequestDataTests {
 
     @Test func setsAQueryItemThroughAProperty() {
         var request = HTTPRequestData(authority: "my-server.com", path: "message")
-        request.greeting = "Hello World"
-        #expect(request.greeting == "Hello World")
+        request.query.greeting = "Hello World"
         #expect(request.query.greeting == "Hello World")
         #expect(request.url?.absoluteString == "https://my-server.com/message?greeting=Hello%20World")
     }
 
     @Test func replacesAQueryItemThroughAProperty() {
         var request = HTTPRequestData(path: "m?page=1&x=2&page=3")
-        request.page = "4"
+        request.query.page = "4"
         #expect(request.query.encoded == "page=4&x=2")
     }
 
     /// In the ancestor the setter returned early on nil, and the item stayed.
     @Test func removesAQueryItemThroughAProperty() {
         var request = HTTPRequestData(path: "m?page=1&x=2&page=3")
-        request.page = nil
+        request.query.page = nil
         #expect(request.query.encoded == "x=2")
-        request.x = nil
+        request.query.x = nil
         #expect(request.query.encoded == nil)
         #expect(request.path == "/m")
-        #expect(request.page == nil)
+        #expect(request.query.page == nil)
     }
 
     @Test func hasAQueryBeforeItHasAPath() {
         var request = HTTPRequestData(authority: "example.com")
-        request.page = "2"
+        request.query.page = "2"
         #expect(request.path == nil)
         #expect(request.url?.absoluteString == "https://example.com/?page=2")
         request.path = "list"
@@ -197,11 +196,11 @@ struct HTTPRequestDataTests {
         var copy = request
         copy.timeout = .seconds(2)
         copy.redirects = .never
-        copy.page = "2"
+        copy.query.page = "2"
         copy.headerFields[.accept] = "x"
         #expect(request.timeout == .seconds(1))
         #expect(request.redirects.limit == 20)
-        #expect(request.page == nil)
+        #expect(request.query.page == nil)
         #expect(request.headerFields.isEmpty)
         #expect(copy.timeout == .seconds(2))
         request.timeout = .seconds(3)

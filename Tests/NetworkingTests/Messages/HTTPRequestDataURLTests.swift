@@ -87,7 +87,7 @@ struct HTTPRequestDataURLTests {
         var request = HTTPRequestData(path: "a?x=1")
         request.path = nil
         #expect(request.path == nil)
-        #expect(request.x == "1")
+        #expect(request.query.x == "1")
         request.query.x = nil
         #expect(request.path == nil)
         #expect(request == HTTPRequestData())
@@ -260,12 +260,12 @@ struct HTTPRequestDataURLTests {
         request.queryItems += [URLQueryItem(name: text, value: text), URLQueryItem(name: text, value: nil)]
         request.headerFields[.accept] = text
         request.headerFields.append(name: .accept, value: text)
-        request[dynamicMember: text] = text
+        request.query[dynamicMember: text] = text
         #expect(request.query[text] == text)
         _ = (request.url, request.host, request.port, request.queryItems, request.path, request.hashValue)
         #expect(!everyPrint(of: request).isEmpty)
         request.url = URL(string: text)
-        request[dynamicMember: text] = nil
+        request.query[dynamicMember: text] = nil
         #expect(request.query[text] == nil)
     }
 }

@@ -20,11 +20,11 @@ struct QueryEncodingTests {
     )
     func writesItemsItsOwnWay(encoding: QueryEncoding, expected: String) {
         var request = HTTPRequestData(path: "a")
-        request.q = Self.sample
+        request.query.q = Self.sample
         let written = MockTransport().server(queryEncoding: encoding).resolved(request)
         #expect(written.query.encoded == "q=\(expected)")
         if encoding != .form {
-            #expect(written.q == Self.sample)
+            #expect(written.query.q == Self.sample)
         }
     }
 

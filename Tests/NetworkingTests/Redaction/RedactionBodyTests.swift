@@ -54,6 +54,26 @@ struct RedactionBodyTests {
         #expect(text(body, "Application/X-WWW-Form-Urlencoded; charset=utf-8") == shown)
     }
 
+    /// An authorization code comes with success, and with requests.
+    @Test(arguments: [200, 201, 302, 400, 404, 422, 500, 503])
+    func showsTheCodeOfAnErrorOnly(status: Int) {
+        let body = #"{"code":"E42","message":"no","details":[{"Code":7}],"access_token":"x","promo_code":"y"}"#
+        let style = Redaction.BodyStyle(limit: 4_096)
+        func text(_ redaction: Redaction, _ body: String, _ type: String = "application/json") -> String {
+            redaction.forBody(ofStatus: status).text(for: Data(body.utf8), contentType: type, style: style)
+        }
+        let hidden =
+            #"{"code":"<redacted>","message":"no","details":[{"Code":"<redacted>"}],"access_token":"<redacted>","promo_code":"y"}"#
+        let isError = status >= 400
+        let shown = body.replacing(#""access_token":"x""#, with: #""access_token":"<redacted>""#)
+        #expect(text(.standard, body) == (isError ? shown : hidden))
+        #expect(text(.standard, "code=7&token=x", "application/x-www-form-urlencoded").contains("code=7") == isError)
+        // An app that hides it hides it everywhere.
+        #expect(text(.standard.addingBodyFields("Code"), body) == hidden)
+        #expect(!text(.standard.addingBodyFields("*code"), body).contains("E42"))
+        #expect(text(.standard.showingBodyFields("code"), body) == shown)
+    }
+
     /// The sign and the mark are one character, and a search for the sign alone passes it by.
     @Test func hidesAFormFieldWhoseValueBeginsWithACombiningMark() {
         let type = "application/x-www-form-urlencoded"

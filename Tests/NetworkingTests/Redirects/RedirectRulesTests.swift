@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -105,6 +106,42 @@ struct RedirectRulesTests {
         #expect(response.status == .found)
         #expect(response.redirects.isEmpty)
         #expect(transport.requests.count == 1)
+    }
+
+    /// What is wrong is the server's location, and no request of the app's.
+    @Test(arguments: [
+        ("/", "x", 1 << 16, ""), ("/", "ü", 12_000, ""), ("https://other.example/", "x", 9_000_000, ""),
+        ("https://", "x.", 150, "example/"), ("https://", "x", 66_000, "/"),
+    ])
+    func returnsARedirectWhoseLocationIsTooLong(start: String, text: String, count: Int, end: String) async throws {
+        let location = start + String(repeating: text, count: count) + end
+        let transport = MockTransport([.redirect(to: location), .ok()])
+        let recorder = EventRecorder()
+        let response = try await transport.data(request.with { $0.addObserver(recorder) })
+        #expect(response.status == .found)
+        #expect(response.redirects.isEmpty)
+        #expect(transport.requests.count == 1)
+        #expect(recorder.refusals == [.unusableLocation])
+    }
+
+    @Test func followsALongLocation() async throws {
+        let path = "/" + String(repeating: "x", count: 60_000)
+        let transport = MockTransport([.redirect(to: path), .ok()])
+        try await transport.data(request)
+        #expect(transport.requests.last?.path == path)
+    }
+
+    private final class EventRecorder: NetworkEventObserver {
+        private let events = Mutex<[NetworkEvent.RedirectRefusal]>([])
+
+        var refusals: [NetworkEvent.RedirectRefusal] {
+            events.withLock { $0 }
+        }
+
+        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+            guard case .redirectRefused(let refusal) = event else { return }
+            events.withLock { $0.append(refusal) }
+        }
     }
 
     @Test func goesFromPlainHTTPToHTTPS() async throws {

@@ -74,12 +74,61 @@ struct EventStreamTests {
                 return data
             }
         }
-        for seconds in [2, 4] {
+        for milliseconds in [500, 2_000, 4_000] {
             try await clock.waitForSleepers()
-            #expect(clock.nextDeadline.map { clock.now.duration(to: $0) } ?? .zero > .milliseconds(seconds * 999))
-            clock.advance(by: .seconds(seconds))
+            #expect(clock.nextDeadline.map { clock.now.duration(to: $0) } ?? .zero > .milliseconds(milliseconds - 5))
+            clock.advance(by: .milliseconds(milliseconds))
         }
+        try await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(500))
         #expect(try await call.value == ["one"])
+    }
+
+    /// A server that ends each connection after one event would be asked without a pause.
+    @Test func pausesBetweenConnectionsThatBringOneEventEach() async throws {
+        let clock = ManualClock()
+        let one = MockResponse.events(.text("retry: 0\ndata: one\n\n"))
+        let transport = MockTransport([one, one, one, .status(.noContent)])
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        let call = Task {
+            try await withEnvironment(environment) {
+                var count = 0
+                for try await _ in try await transport.events(.lawful) { count += 1 }
+                return count
+            }
+        }
+        for connections in 1...3 {
+            try await clock.waitForSleepers()
+            #expect(transport.requests.count == connections)
+            #expect(clock.nextDeadline?.offset == .milliseconds(500 * connections))
+            clock.advanceToNextDeadline()
+        }
+        #expect(try await call.value == 3)
+        #expect(transport.requests.count == 4)
+    }
+
+    /// A request with such an id would fail, and its error would blame the app.
+    @Test(arguments: ["2\u{1}", "2\u{7f}", "\t2", "2 ", " 2", String(repeating: "2", count: 1 << 16), "2\u{0}"])
+    func reconnectsAfterAnIDThatCannotBeSent(id: String) async throws {
+        let transport = MockTransport([
+            .events(.text("id: 1\ndata: one\n\nid: \(id)\ndata: two\n\n")),
+            .events(.text("data: three\n\n")),
+            .status(.noContent),
+        ])
+        let (data, error) = await read(transport)
+        #expect(data == ["one", "two", "three"])
+        #expect(error == nil)
+        #expect(transport.requests.map(\.lastEventID) == [nil, "1", "1"])
+    }
+
+    @Test(arguments: ["2", "a b", "ü-名", "a\tb", String(repeating: "2", count: 4_096)])
+    func sendsAnyOtherIDBack(id: String) async throws {
+        let transport = MockTransport([.events(.text("id: \(id)\ndata: one\n\n")), .status(.noContent)])
+        let (data, error) = await read(transport)
+        #expect(data == ["one"])
+        #expect(error == nil)
+        #expect(transport.requests.map(\.lastEventID) == [nil, id])
     }
 
     @Test func connectsAgainWhenAConnectionEnds() async throws {
@@ -93,17 +142,16 @@ struct EventStreamTests {
         let (data, error) = await read(transport)
         #expect(data == ["one", "two", "three"])
         #expect(error == nil)
-        let ids = transport.requests.map { request in
-            request.headerFields.first { $0.name.canonicalName == "last-event-id" }?.value
-        }
-        #expect(ids == [nil, "1", "2", "2"])
+        #expect(transport.requests.map(\.lastEventID) == [nil, "1", "2", "2"])
     }
 
     @Test(
-        arguments: [(nil, 3), ("retry: 10000\n", 10), ("retry: 0\n", 0), ("retry: 99999999999\n", 3_600)]
-            as [(String?, Int)]
+        arguments: [
+            (nil, .seconds(3)), ("retry: 10000\n", .seconds(10)), ("retry: 500\n", .milliseconds(500)),
+            ("retry: 0\n", .milliseconds(500)), ("retry: 99999999999\n", .seconds(3_600)),
+        ] as [(String?, Duration)]
     )
-    func waitsAsLongAsTheServerWants(line: String?, seconds: Int) async throws {
+    func waitsAsLongAsTheServerWants(line: String?, time: Duration) async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current
         environment.clock = .manual(clock)
@@ -117,12 +165,10 @@ struct EventStreamTests {
                 return count
             }
         }
-        if seconds > 0 {
-            try await clock.waitForSleepers()
-            #expect(clock.nextDeadline?.offset == .seconds(seconds))
-            #expect(transport.requests.count == 1)
-            clock.advanceToNextDeadline()
-        }
+        try await clock.waitForSleepers()
+        #expect(clock.nextDeadline?.offset == time)
+        #expect(transport.requests.count == 1)
+        clock.advanceToNextDeadline()
         #expect(try await call.value == 1)
         #expect(transport.requests.count == 2)
     }
@@ -190,7 +236,41 @@ struct EventStreamTests {
         #expect(error == nil)
     }
 
-    @Test(arguments: ["text/html", "application/json; charset=utf-8", "text/event-streams", nil])
+    @Test(arguments: [
+        "text/event-stream\t;charset=utf-8", "Text/Event-Stream", "text/event-stream ; charset=\"utf-8\"",
+        "\ttext/event-stream", "text/event-stream;",
+    ])
+    func readsEveryFormOfTheMediaType(type: String) async throws {
+        let transport = MockTransport([
+            .pieces([.text("data: one\n\n")], headerFields: [.contentType: type]), .status(.noContent),
+        ])
+        let (data, error) = await read(transport)
+        #expect(data == ["one"])
+        #expect(error == nil)
+    }
+
+    /// WHATWG has a client give up on any status but 200.
+    @Test(arguments: [201, 202, 203, 205, 206, 210, 226, 299], [true, false])
+    func refusesEveryStatusBut200(code: Int, isAccepted: Bool) async throws {
+        let refused = MockResponse.pieces(
+            [.text("data: two\n\n")],
+            status: .init(code: code),
+            headerFields: [.contentType: "text/event-stream"]
+        )
+        let transport = MockTransport([.events(.text("data: one\n\n")), refused])
+        let network = transport.server(mutateRequest: { request in
+            if isAccepted { request.acceptedStatuses = .all }
+        })
+        let (data, error) = await read(network)
+        #expect(data == ["one"])
+        #expect((error as? NetworkingError)?.kind == .status)
+        #expect((error as? NetworkingError)?.response?.status.code == code)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(arguments: [
+        "text/html", "application/json; charset=utf-8", "text/event-streams", "text/event-stream charset=utf-8", nil,
+    ])
     func whatIsNoEventStreamIsAnError(type: String?) async throws {
         let transport = MockTransport([
             .pieces([.text("<html>"), .hang], headerFields: type.map { [.contentType: $0] } ?? [:])
@@ -231,6 +311,20 @@ struct EventStreamTests {
 
     // MARK: Values
 
+    /// A model that has changed would otherwise be a stream without values.
+    @Test func anEventThatDoesNotDecodeIsAnErrorByDefault() async throws {
+        let transport = MockTransport([.events(.text("data: {\"n\":1}\n\ndata: nonsense\n\n"), .hang)])
+        var numbers: [Int] = []
+        let error = await #expect(throws: NetworkingError.self) {
+            for try await value in try await transport.events(.lawful, as: [String: Int].self) {
+                numbers.append(value["n"] ?? 0)
+            }
+        }
+        #expect(numbers == [1])
+        #expect(error?.kind == .decoding)
+        #expect(error?.reason.contains("onDecodingFailure") == true)
+    }
+
     @Test func decodesTheirData() async throws {
         let stream = "data: {\"n\":1}\n\ndata: nonsense\n\ndata: {\"n\":\ndata: 2}\n\ndata: [DONE]\n\n"
         let heard = Mutex(0)
@@ -254,6 +348,12 @@ struct EventStreamTests {
             try await transport.waitForEnds()
         }
         #expect(heard.withLock { $0 } == 1)
+    }
+}
+
+extension HTTPRequestData {
+    fileprivate var lastEventID: String? {
+        headerFields.first { $0.name.canonicalName == "last-event-id" }?.value
     }
 }
 

@@ -56,6 +56,17 @@ struct JSONStreamTests {
         return values
     }
 
+    /// A model that has changed would otherwise be a stream without values.
+    @Test func aDocumentThatDoesNotDecodeIsAnErrorByDefault() async throws {
+        let transport = MockTransport([.pieces([.text("1\n\"two\"\n3\n")])])
+        var numbers: [Int] = []
+        let error = await #expect(throws: NetworkingError.self) {
+            for try await number in try await transport.values(.lawful, as: Int.self) { numbers.append(number) }
+        }
+        #expect(numbers == [1])
+        #expect(error?.kind == .decoding)
+    }
+
     /// RFC 7464 section 2.4: it may be the beginning of a longer one.
     @Test(arguments: ["\u{1E}12\u{1E}{}\n", "\u{1E}{}\n\u{1E}12", "\u{1E}{}\n\u{1E}tru"])
     func aScalarWithoutAnEndMayBeCutOff(text: String) async throws {

@@ -62,6 +62,15 @@ struct ServerSentEventParserTests {
             event("c", id: "2")
         ),
         Case("an id with NUL is none", "id:1\ndata:a\n\nid:2\0\ndata:b\n\n", event("a", id: "1"), event("b", id: "1")),
+        Case("an id with a control byte is none", "id:1\nid:2\u{1b}\ndata:a\n\n", event("a", id: "1")),
+        Case("an id with white space at its end is none", "id:1\nid:2 \ndata:a\n\n", event("a", id: "1")),
+        Case("an id with two spaces before it is none", "id:1\nid:  2\ndata:a\n\n", event("a", id: "1")),
+        Case("an id with white space inside", "id:1 2\ndata:a\n\n", event("a", id: "1 2")),
+        Case(
+            "an id that is not UTF-8",
+            Data("id:".utf8) + [0xff] + Data("\ndata:a\n\n".utf8),
+            [event("a", id: "\u{FFFD}")]
+        ),
         Case("an empty id resets", "id:1\ndata:a\n\nid:\ndata:b\n\n", event("a", id: "1"), event("b")),
         Case("NUL elsewhere", "data:a\0b\n\n", event("a\0b")),
         Case("unknown fields", "datax:1\nDATA:2\n data:3\ndata :4\nfoo\ndata:5\n\n", event("5")),
@@ -232,7 +241,7 @@ struct ServerSentEventParserTests {
                 switch name {
                 case "data": data = (data ?? []) + [String(value)]
                 case "event": type = String(value)
-                case "id" where !value.contains("\0"): next = String(value)
+                case "id" where !value.contains("\0") && value.first != " " && value.last != " ": next = String(value)
                 default: break
                 }
             }

@@ -10,8 +10,11 @@ extension NetworkingComponent {
     /// ```
     ///
     /// A request gets the credentials when its ``HTTPRequestData/authenticationMethod`` is theirs, or is left open. `.anonymous`
-    /// keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps those. They go to the
-    /// stack's server and to `authorities`, and nowhere else: other requests pass without them.
+    /// keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps those.
+    ///
+    /// The credentials go to the server that the stack names next to this modifier, and to `authorities`. That server is the nearest
+    /// `server` outside of it, or the nearest one inside if there is none outside. Requests to other servers, such as absolute URLs
+    /// or a second `server` further out, are sent without them, and ``NetworkEvent/credentialsWithheld(_:)`` reports it.
     ///
     /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the request
     /// alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that cannot be
@@ -24,7 +27,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - store: Where the credentials are.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get them besides the stack's server.
+    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get them besides that server.
     ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the strongest scheme
     ///     that it names, and that the stack has, is used.
     ///   - isExempt: Tells requests that go without. It must not have effects.
@@ -78,7 +81,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
-    ///   - authorities: Hosts that get them besides the stack's server.
+    ///   - authorities: Hosts that get them besides that server.
     ///   - preemptive: Whether they are sent at once.
     ///   - isExempt: Tells requests that go without.
     /// - Returns: A component that sends requests with them.
@@ -97,7 +100,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - delegate: Gets credentials and renews them.
-    ///   - authorities: Hosts that get them besides the stack's server.
+    ///   - authorities: Hosts that get them besides that server.
     ///   - isExempt: Tells requests that go without.
     /// - Returns: A component that sends requests with them.
     public func authenticated<Delegate: AuthenticationDelegate>(
@@ -133,12 +136,6 @@ extension NetworkingComponent {
     }
 }
 
-/// Tells `authenticated` from other modifiers, whatever its credentials are.
-protocol Authenticating {}
-
-/// Tells `signed` from other modifiers, whatever signs.
-package protocol Signing {}
-
 struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, Authenticating,
     CustomStringConvertible
 {
@@ -159,7 +156,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     }
 
     func resolve(_ request: inout HTTPRequestData) {
-        // So that it is hidden in what lies outside, too, where a server repeats it in a redirect.
+        scope.resolve(&request)
+        // So that it is redacted by the parts outside, too, where a server repeats it in a redirect.
         if Credentials.self == APIKeyCredentials.self, let key = store.credentials as? APIKeyCredentials,
             case .query(let name) = key.place
         {
@@ -268,14 +266,6 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             settings.append("preemptive: false")
         }
         return "authenticated(\(settings.joined(separator: ", ")))"
-    }
-}
-
-extension Principal? {
-    /// Those of two stores whose credentials a request has.
-    package func joined(by other: Principal) -> Principal {
-        guard let self else { return other }
-        return Principal(id: "\(other.id) \(self.id)")
     }
 }
 

@@ -1,5 +1,3 @@
-public import HTTPTypes
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -90,31 +88,5 @@ extension AuthenticatingCredentials {
     func expires(within leeway: Duration) -> Bool {
         guard let expirationDate else { return false }
         return expirationDate.timeIntervalSince(NetworkEnvironment.current.clock.date) <= leeway / .seconds(1)
-    }
-}
-
-extension HTTPRequestData {
-    /// Sets a header field that holds a secret, in place of those of its name.
-    ///
-    /// It is hidden in logs and errors, stays off the compression tables of HTTP/2 and is left behind by redirects to other
-    /// origins.
-    ///
-    /// - Parameters:
-    ///   - value: The secret.
-    ///   - name: The name of the field.
-    public mutating func setCredential(_ value: String, for name: HTTPField.Name) {
-        headerFields.setSecret(value, for: name)
-    }
-
-    /// Sets a query item that holds a secret.
-    ///
-    /// Its value is hidden wherever the request is printed.
-    ///
-    /// - Parameters:
-    ///   - value: The secret.
-    ///   - name: The name of the item.
-    public mutating func setCredential(_ value: String, forQueryItem name: String) {
-        query[name] = value
-        settings.secretQueryItems.insert(name.lowercased())
     }
 }

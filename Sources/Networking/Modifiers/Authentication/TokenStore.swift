@@ -524,7 +524,7 @@ private enum RenewingStores: NetworkEnvironmentKey {
 extension AuthenticatingCredentials {
     /// Whose they are, if they say so.
     fileprivate var principal: Principal? {
-        userID.flatMap { $0.isEmpty ? nil : Principal(id: $0) }
+        userID.flatMap { $0.isEmpty ? nil : Principal(userID: $0) }
     }
 
     /// The same, with the user of those that they take the place of, where they do not name one.

@@ -96,6 +96,7 @@ private struct StructuredDictionary {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return number()
         case UInt8(ascii: "\""): return string() ? .other : nil
         case UInt8(ascii: ":"): return bytes() ? .other : nil
+        case UInt8(ascii: "%"): return displayString() ? .other : nil
         case UInt8(ascii: "?"):
             rest.removeFirst()
             if take("1") { return .flag(true) }
@@ -134,6 +135,33 @@ private struct StructuredDictionary {
             }
         }
         return false
+    }
+
+    /// Reads a display string (RFC 9651 section 4.2.10): its escaped bytes must be UTF-8.
+    private mutating func displayString() -> Bool {
+        rest.removeFirst()
+        guard take("\"") else { return false }
+        var text: [UInt8] = []
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self) != nil
+            case UInt8(ascii: "%"):
+                guard let high = hexDigit(), let low = hexDigit() else { return false }
+                text.append(high << 4 | low)
+            case 0x20...0x7e: text.append(byte)
+            default: return false
+            }
+        }
+        return false
+    }
+
+    /// A hexadecimal digit in lower case, the only one that a display string may have.
+    private mutating func hexDigit() -> UInt8? {
+        switch rest.popFirst() {
+        case .some(let byte) where Self.isDigit(byte): byte - UInt8(ascii: "0")
+        case .some(let byte) where UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte: byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     private mutating func bytes() -> Bool {

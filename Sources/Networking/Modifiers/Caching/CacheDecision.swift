@@ -20,7 +20,13 @@ enum CacheDecision: Sendable {
 
 extension CacheRules {
     /// What to do with a request, given what is stored for its URL.
-    func decide(about request: HTTPRequestData, entries: [CachedEntry], mode: CacheMode, now: Date) -> CacheDecision {
+    func decide(
+        about request: HTTPRequestData,
+        _ credentials: CredentialDigests,
+        entries: [CachedEntry],
+        mode: CacheMode,
+        now: Date
+    ) -> CacheDecision {
         guard mode.reads else { return .forward(.bypass) }
         let wanted = Self.directives(of: request)
         let mayNotAsk = mode == .onlyIfCached || wanted.contains(.onlyIfCached)
@@ -30,7 +36,7 @@ extension CacheRules {
         guard !wanted.contains(.noStore), !isForOrigin else { return mayNotAsk ? .unsatisfiable : .forward(.request) }
         // The newest of those that fit (section 4).
         var fitting: CachedEntry?
-        for entry in entries where matches(entry, request) {
+        for entry in entries where matches(entry, request, credentials) {
             if let fitting, fitting.facts.date > entry.facts.date { continue }
             fitting = entry
         }

@@ -11,11 +11,30 @@ final class CacheFetches: Sendable {
         var removals: [UInt64: Removal] = [:]
         /// How often anything was changed.
         var changes: UInt64 = 0
+        /// The URLs of the latest changes, each at its number modulo the size; `nil` for a change of all URLs.
+        var latest: [String?] = Array(repeating: nil, count: CacheFetches.mostLatest)
         /// How often everything was outdated.
         var generation: UInt64 = 0
 
         func standing(of url: String) -> Beginning {
             Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
+        }
+
+        /// Notes a change of a URL, or of all.
+        mutating func note(_ url: String?) {
+            changes += 1
+            latest[Int(changes % UInt64(latest.count))] = url
+        }
+
+        /// Whether a URL was changed after a number of changes; also `true` when there were too many to know.
+        func hasChanged(_ url: String, since number: UInt64) -> Bool {
+            guard changes > number else { return false }
+            guard changes - number <= UInt64(latest.count) else { return true }
+            return (number + 1...changes)
+                .contains { number in
+                    let changed = latest[Int(number % UInt64(latest.count))]
+                    return changed == nil || changed == url
+                }
         }
 
         /// Everything is to be removed, since there is too much to tell.
@@ -63,6 +82,8 @@ final class CacheFetches: Sendable {
     /// A store that never removes anything must not fill the memory.
     private static let mostDoomed = 1_000
     private static let mostRemovals = 32
+    /// As many changes are remembered by their URLs; a store is read in less time than they take.
+    private static let mostLatest = 256
 
     private let state = Mutex(State())
 
@@ -79,12 +100,12 @@ final class CacheFetches: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - glance: How things stood when the store was read; if anything was changed since, nothing of the fetch is kept.
+    ///   - glance: How things stood when the store was read; if the URL was changed since, nothing of the fetch is kept.
     /// - Returns: Where it stands with the URL; nil when that is so.
     func begin(_ url: String, since glance: Glance) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
-            return glance.changes == state.changes ? state.standing(of: url) : nil
+            return state.hasChanged(url, since: glance.changes) ? nil : state.standing(of: url)
         }
     }
 
@@ -112,7 +133,7 @@ final class CacheFetches: Sendable {
     /// - Returns: What ends that, when it is gone.
     func doom(_ url: String) -> UInt64 {
         state.withLock { state in
-            state.changes += 1
+            state.note(url)
             state.fetches[url]?.changes += 1
             state.doomed[url] = state.changes
             if state.doomed.count > Self.mostDoomed {
@@ -182,7 +203,7 @@ final class CacheFetches: Sendable {
     @discardableResult
     func outdateAll() -> UInt64 {
         state.withLock { state in
-            state.changes += 1
+            state.note(nil)
             state.generation += 1
             return state.changes
         }

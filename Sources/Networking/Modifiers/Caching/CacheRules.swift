@@ -63,7 +63,7 @@ struct CacheRules: Sendable, Hashable {
         return nil
     }
 
-    /// Why a response is not stored whatever the request's mode says: it would answer somebody else.
+    /// Why a response is not stored whatever the request's mode says: it would be returned to another user.
     private func absoluteRefusal(
         toStore response: HTTPResponse,
         _ directives: CacheControl,
@@ -72,8 +72,12 @@ struct CacheRules: Sendable, Hashable {
         if Self.directives(of: request).contains(.noStore) { return .request }
         if isShared {
             if directives.isUnqualified(.private) { return .response }
+            // What section 3.5 says of Authorization holds for each credential: the response may be its owner's alone.
             let isAllowed = directives.contains(anyOf: [.public, .mustRevalidate, .sMaxAge])
-            if request.headerFields.contains(.authorization), !isAllowed { return .response }
+            if CredentialDigests.areNeeded(for: request), !isAllowed { return .response }
+            // A cookie is for one user, and so may be the page that sets it (section 7.3).
+            let isForAll = directives.contains(anyOf: [.public, .sMaxAge])
+            if !isForAll, stored(response).headerFields.contains(.setCookie) { return .response }
         }
         return CacheFacts.vary(of: response) == nil ? .vary : nil
     }
@@ -154,50 +158,48 @@ struct CacheRules: Sendable, Hashable {
     // MARK: Choosing
 
     /// Whether an entry was chosen by header fields that a request has too (section 4.1).
-    func matches(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
-        // Without a Vary that can be read, by nothing that another request has.
+    func matches(_ entry: CachedEntry, _ request: HTTPRequestData, _ credentials: CredentialDigests) -> Bool {
+        // An entry with a Vary that cannot be read matches no request.
         guard let vary = entry.facts.vary else { return false }
-        if vary.isEmpty, request.headerFields.isEmpty { return entry.varying.isEmpty }
-        return entry.varying == varying(vary, request)
+        if vary.isEmpty, isShared || credentials.isEmpty { return entry.varying.isEmpty }
+        return entry.varying == varying(vary, request, credentials)
     }
 
     /// The header fields of a request by which a response is chosen.
-    func varying(_ response: HTTPResponse, _ request: HTTPRequestData) -> [String: String] {
-        varying(CacheFacts.vary(of: response) ?? [], request)
+    func varying(
+        _ response: HTTPResponse,
+        _ request: HTTPRequestData,
+        _ credentials: CredentialDigests
+    ) -> [String: String] {
+        varying(CacheFacts.vary(of: response) ?? [], request, credentials)
     }
 
-    /// Those that Vary names, and in a private cache those that let somebody in.
+    /// The fields that Vary names, and in a private cache all credentials.
     ///
-    /// A cookie or an API key says whose a response is, whatever Vary says.
-    private func varying(_ names: [CacheFacts.Vary], _ request: HTTPRequestData) -> [String: String] {
-        var fields: [String: String] = [:]
+    /// A cookie or an API key tells whose response it is, whether Vary names it or not. No credential is kept, only its digest.
+    private func varying(
+        _ names: [CacheFacts.Vary],
+        _ request: HTTPRequestData,
+        _ credentials: CredentialDigests
+    ) -> [String: String] {
+        var fields = isShared ? [:] : credentials.byName
         for vary in names {
+            if let digest = credentials.byName[vary.name] {
+                fields[vary.name] = digest
+                continue
+            }
             let values = request.headerFields[values: vary.field]
             guard !values.isEmpty else { continue }
-            let isSecret = Redaction.credentials.contains(vary.name)
-            fields[vary.name] = isSecret ? Self.digest(of: values) : Self.normalized(values, vary.name)
-        }
-        guard !isShared else { return fields }
-        for field in request.headerFields where Redaction.isCredential(field) {
-            fields[field.name.canonicalName] = Self.digest(of: request.headerFields[values: field.name])
+            fields[vary.name] = Self.normalized(values, vary.name)
         }
         return fields
     }
 
-    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of one may concern the
-    /// other.
-    func isForTheSameUser(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
-        guard !isShared, !(entry.varying.isEmpty && request.headerFields.isEmpty) else { return true }
-        return entry.varying.filter { $0.value.hasPrefix(Self.digestMark) }
-            == varying([], request).filter { $0.value.hasPrefix(Self.digestMark) }
-    }
-
-    private static let digestMark = "digest "
-
-    /// What stands for secrets, which are not kept.
-    private static func digest(of values: [String]) -> String {
-        let id = id(of: ["": values.joined(separator: "\0")])
-        return digestMark + "\(id)"
+    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of the entry holds for the
+    /// request.
+    func isForTheSameUser(_ entry: CachedEntry, _ credentials: CredentialDigests) -> Bool {
+        guard !isShared, !(entry.varying.isEmpty && credentials.isEmpty) else { return true }
+        return CredentialDigests.digests(in: entry.varying) == credentials.byName
     }
 
     /// An id that entries have in common when they answer the same requests, so that the last takes the place of the others.
@@ -230,7 +232,8 @@ struct CacheRules: Sendable, Hashable {
 /// Why `cached` lets a request or a response pass.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {
-    /// It has an Authorization of its own; one that `authenticated` sets is told apart by its principal.
+    /// The request has an Authorization field of its own, or a component below the cache has added a credential without naming a
+    /// principal.
     case credentials
     /// Its method is none that is cached.
     case method
@@ -259,26 +262,24 @@ public enum CacheBypass: String, Sendable, Hashable {
 }
 
 extension Date {
-    /// Reads a date that is written as HTTP says, to the letter but for its case: what is not is taken for long past, since
-    /// it limits how long something is used.
+    /// Reads a date that is written exactly as HTTP says, except for its case.
+    ///
+    /// Returns `nil` for every other date, which then counts as long past, because it limits how long a response is used.
     init?(strictHTTPDate text: String, now: Date) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let time = words.first { $0.contains(":") } ?? ""
         guard time.utf8.count == 8 else { return nil }
+        let isGMT = words.last?.lowercased() == "gmt"
         switch words.count {
         // Sun, 06 Nov 1994 08:49:37 GMT
-        case 6 where words[0].hasSuffix(",") && words[1].utf8.count == 2 && words[3].utf8.count == 4: break
+        case 6 where isGMT && words[0].hasSuffix(",") && words[1].utf8.count == 2 && words[3].utf8.count == 4: break
         // Sunday, 06-Nov-94 08:49:37 GMT
-        case 4 where words[0].hasSuffix("day,") && words[1].utf8.count == 9: break
+        case 4 where isGMT && words[0].hasSuffix("day,") && words[1].utf8.count == 9: break
         // Sun Nov  6 08:49:37 1994, with two blanks before a single digit
         case 6 where words[2].isEmpty && words[3].utf8.count == 1: break
         case 5 where words[2].utf8.count == 2 && words[4].utf8.count == 4: break
         default: return nil
         }
-        self.init(
-            httpDate: text.hasSuffix("T") || text.hasSuffix("t")
-                ? text.dropLast(3) + text.suffix(3).uppercased() : text,
-            now: now
-        )
+        self.init(httpDate: isGMT ? text.dropLast(3) + "GMT" : text, now: now)
     }
 }

@@ -111,12 +111,14 @@ extension HTTPResponseData {
 
     /// The request that brought what comes from a cache of the stack.
     ///
-    /// It has the URL and the header fields by which the response was chosen; nothing else of it is kept.
+    /// It has the URL and the header fields by which the response was chosen, except credentials. The cache keeps nothing else
+    /// of the request.
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)
-        for vary in entry.facts.vary ?? [] where !Redaction.credentials.contains(vary.name) {
-            request.headerFields[vary.field] = entry.varying[vary.name]
+        for vary in entry.facts.vary ?? [] where !vary.field.isCredential {
+            guard let value = entry.varying[vary.name], !CredentialDigests.isDigest(value) else { continue }
+            request.headerFields[vary.field] = value
         }
         return request
     }

@@ -7,6 +7,17 @@ public protocol CacheStore: Sendable {
     /// The most bytes that an entry may take, its ``CachedEntry/cost``; larger ones are never handed over.
     var entryCostLimit: Int { get }
 
+    /// Returns the key for the digests of credentials in this store's entries.
+    ///
+    /// A store that outlives the process, or that several ``ResponseCache`` objects use, needs a key of its own: a random
+    /// ``CacheDigestKey`` that is kept with the entries, so that it is the same for as long as they are. A store over
+    /// another one returns the key of that one. With another key, entries for requests with credentials are not found; no request
+    /// gets an entry that belongs to other credentials.
+    ///
+    /// - Returns: The key; `nil`, the default, for a store without one. Each ``ResponseCache`` then uses a random key of its own.
+    /// - Throws: The error that keeps the store from reading its key.
+    func digestKey() async throws -> CacheDigestKey?
+
     /// All entries of a key.
     ///
     /// - Parameter key: The key.
@@ -46,6 +57,11 @@ public protocol CacheStore: Sendable {
 }
 
 extension CacheStore {
+    /// Returns `nil`: each ``ResponseCache`` uses a random key of its own.
+    public func digestKey() async throws -> CacheDigestKey? {
+        nil
+    }
+
     /// Asks about every key; a store that can find a URL's does better.
     public func remove(url: String) async throws {
         try await removeAll { $0.url == url }

@@ -51,7 +51,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = upstream.principal(for: request)
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
-        let exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
+        var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
         // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
         let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
         guard request.method == .get || request.method == .head else {
@@ -73,9 +73,11 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             return response
         }
         let mode = request.cacheMode
-        let entries = mode.reads ? await cache.entries(for: key, request, exchange.glance) : []
+        let credentials = await cache.credentials(of: request)
+        exchange.credentials = credentials
+        let entries = mode.reads ? await cache.entries(for: key, request, credentials, exchange.glance) : []
         let now = NetworkEnvironment.current.clock.date
-        switch cache.rules.decide(about: request, entries: entries, mode: mode, now: now) {
+        switch cache.rules.decide(about: request, credentials, entries: entries, mode: mode, now: now) {
         case .serve(let entry, let age, let isStale):
             if isStale {
                 exchange.revalidate(entries, chosen: entry, over: upstream)

@@ -41,6 +41,7 @@ extension CachedEntry {
     ///   - head: The head of the response.
     ///   - rules: What is kept of a head.
     ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as it is.
+    ///   - credentials: The credentials of the request.
     ///   - sent: When the request was sent.
     ///   - received: When the response came.
     /// - Returns: An entry with the same body.
@@ -48,6 +49,7 @@ extension CachedEntry {
         by head: HTTPResponse,
         _ rules: CacheRules,
         for request: HTTPRequestData?,
+        _ credentials: CredentialDigests,
         sent: Date,
         received: Date
     ) -> CachedEntry {
@@ -65,7 +67,7 @@ extension CachedEntry {
         if !names.contains("date") {
             response.headerFields[.date] = received.httpDate
         }
-        let varying = request.map { rules.varying(response, $0) } ?? varying
+        let varying = request.map { rules.varying(response, $0, credentials) } ?? varying
         return CachedEntry(
             id: CacheRules.id(of: varying),
             response: response,

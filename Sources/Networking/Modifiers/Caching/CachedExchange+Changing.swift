@@ -41,7 +41,8 @@ extension CachedExchange {
         var get = request
         get.method = .get
         get.body = nil
-        let exchange = CachedExchange(cache: cache, key: key, request: get, glance: glance)
+        let credentials = await cache.credentials(of: get)
+        let exchange = CachedExchange(cache: cache, key: key, request: get, glance: glance, credentials: credentials)
         response.cacheRecord = await exchange.kept(response, .method, nil, [], fetch).cacheRecord
     }
 }

@@ -13,6 +13,8 @@ struct CachedExchange: Sendable {
     let request: HTTPRequestData
     /// How things stood before the store was read.
     let glance: CacheFetches.Glance
+    /// The credentials of the request.
+    var credentials = CredentialDigests.none
 
     private var rules: CacheRules {
         cache.rules
@@ -58,7 +60,7 @@ struct CachedExchange: Sendable {
             // A caller who has asked for no 304 must not get one, whatever it speaks of.
             guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
                 let entry = candidates.confirmed(by: response.http, chosen: chosen)?
-                    .freshened(by: response.http, rules, for: request, sent: fetch.sent, received: now)
+                    .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
             request.emit(.cacheRevalidated)
             await update(entry, fetch)
@@ -77,7 +79,13 @@ struct CachedExchange: Sendable {
             request.headerFields[name] = nil
         }
         request.progressHandler = nil
-        let exchange = CachedExchange(cache: cache, key: key, request: request, glance: glance)
+        let exchange = CachedExchange(
+            cache: cache,
+            key: key,
+            request: request,
+            glance: glance,
+            credentials: credentials
+        )
         cache.revalidate(key) {
             _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
         }
@@ -183,16 +191,17 @@ struct CachedExchange: Sendable {
         if response.status == .notModified {
             guard
                 let entry = entries.confirmed(byAnswerToAnother: response.http)?
-                    .freshened(by: response.http, rules, for: nil, sent: fetch.sent, received: received)
+                    .freshened(by: response.http, rules, for: nil, credentials, sent: fetch.sent, received: received)
             else { return .status }
             return await update(entry, fetch)
         }
         if let refusal = rules.refusal(toStore: response.http, of: request) { return refusal }
-        guard !variesByCookiesBelow(response.http) else { return .vary }
+        guard !hasCredentialsFromBelow(response) else { return .credentials }
+        guard !variesByCredentialsBelow(response.http) else { return .vary }
         guard let data = response.body.data ?? copy else { return .size }
         // What a server cannot count, it has not sent whole.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
-        let varying = rules.varying(response.http, request)
+        let varying = rules.varying(response.http, request, credentials)
         var entry = CachedEntry(
             id: CacheRules.id(of: varying),
             response: rules.stored(response.http),
@@ -202,34 +211,39 @@ struct CachedExchange: Sendable {
             requestDate: fetch.sent,
             responseDate: received
         )
-        // What was stored while this was on its way counts too.
-        let known = await cache.entries(for: key, request)
-        for old in known where rules.matches(old, request) {
+        // Entries that were stored while this response was on its way count too.
+        let known = await cache.entries(for: key, request, credentials)
+        for old in known where rules.matches(old, request, credentials) {
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
                 // A part does not take the place of the whole.
                 return .status
             }
-            if old.id != entry.id {
-                await cache.remove(old.id, key, request)
-            }
         }
-        return await write(entry, over: known, fetch)
+        return await write(entry, over: known, replacesMatching: true, fetch)
     }
 
-    /// A cookie that the transport adds cannot be told from none here, unless a principal says whose it is.
-    private func variesByCookiesBelow(_ head: HTTPResponse) -> Bool {
+    /// Whether a component below the cache has added or changed a credential without naming a principal: another user's request
+    /// would look the same here.
+    private func hasCredentialsFromBelow(_ response: HTTPResponseData) -> Bool {
+        guard key.principal == nil else { return false }
+        let sent = response.sentRequest.headerFields.filter(\.isCredential)
+        return sent != request.headerFields.filter(\.isCredential)
+    }
+
+    /// Whether the response depends on a credential that the transport may have added, such as a cookie, which the cache cannot see.
+    private func variesByCredentialsBelow(_ head: HTTPResponse) -> Bool {
         guard key.principal == nil else { return false }
         return CacheFacts.vary(of: head)?
-            .contains { ["cookie", "authorization"].contains($0.name) && !request.headerFields.contains($0.field) }
+            .contains { $0.field.isCredential && !request.headerFields.contains($0.field) }
             == true
     }
 
     /// What a HEAD says of what is stored (RFC 9111 section 4.3.5).
     private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
         guard head.status == .ok else { return }
-        for entry in entries where rules.matches(entry, request) && entry.part == nil {
+        for entry in entries where rules.matches(entry, request, credentials) && entry.part == nil {
             let (old, new) = (entry.response.headerFields[.contentLength], head.headerFields[.contentLength])
             let isSame =
                 entry.facts.tag == head.headerFields[.eTag]
@@ -237,8 +251,14 @@ struct CachedExchange: Sendable {
                 && (old == nil || new == nil || old == new)
             if isSame {
                 let received = fetch.clock.date
-                await update(entry.freshened(by: head, rules, for: nil, sent: fetch.sent, received: received), fetch)
+                await update(
+                    entry.freshened(by: head, rules, for: nil, credentials, sent: fetch.sent, received: received),
+                    fetch
+                )
             } else {
+                // A later request may have brought a newer one meanwhile.
+                let known = await cache.entries(for: key, request, credentials)
+                guard !known.contains(where: { $0.id == entry.id && $0.requestDate > fetch.sent }) else { continue }
                 await cache.remove(entry.id, key, request)
             }
         }
@@ -249,27 +269,47 @@ struct CachedExchange: Sendable {
     private func update(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
         var get = request
         get.method = .get
+        let known = await cache.entries(for: key, request, credentials)
         if let refusal = rules.refusal(toStore: entry.response, of: get) {
             await cache.remove(entry.id, key, request)
             return refusal
         }
-        return await write(entry, over: await cache.entries(for: key, request), fetch)
+        return await write(entry, over: known, replacesMatching: false, fetch)
     }
 
-    /// Returns why an entry is not written; nil when it is.
-    private func write(_ entry: CachedEntry, over known: [CachedEntry], _ fetch: Fetch) async -> CacheBypass? {
-        guard entry.cost <= cache.store.entryCostLimit else {
-            await cache.remove(entry.id, key, request)
-            return .size
-        }
-        // A later request was faster. What comes from the future, by a clock that went back, does not count.
+    /// Writes an entry in place of older ones.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - known: The entries that are stored for the URL.
+    ///   - replacesMatching: Whether it takes the place of all entries that match the request, and not of the one with its id
+    ///     alone: the server may vary by other fields than before.
+    ///   - fetch: The fetch that brought it.
+    /// - Returns: Why it is not written; `nil` if it is. A late response removes nothing, either.
+    private func write(
+        _ entry: CachedEntry,
+        over known: [CachedEntry],
+        replacesMatching: Bool,
+        _ fetch: Fetch
+    ) async -> CacheBypass? {
+        let rivals = known.filter { $0.id == entry.id || rules.matches($0, request, credentials) }
+        // A later request was faster. An entry from the future, by a clock that went back, does not count.
         let now = fetch.clock.date
-        let isLate = known.contains {
-            $0.id == entry.id && $0.requestDate > fetch.sent && $0.responseDate <= now
-                && $0.facts.date >= entry.facts.date
+        let isLate = rivals.contains {
+            $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
         }
         guard !isLate, cache.fetches.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
+        guard entry.cost <= cache.store.entryCostLimit else {
+            for id in [entry.id] + others.map(\.id) {
+                await cache.remove(id, key, request)
+            }
+            return .size
+        }
         guard await cache.write(entry, key, request) else { return .store }
+        for old in others {
+            await cache.remove(old.id, key, request)
+        }
         // What was removed while this was written must not come back by it.
         guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
             await cache.remove(entry.id, key, request)
@@ -291,7 +331,8 @@ extension Result<HTTPResponseData, any Error> {
             case .status, .tooLarge:
                 return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
                     ? false : nil
-            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .truncated: return true
+            // Not for a server whose certificate is wrong: the app must hear of that.
+            case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
             default: return nil
             }
         }

@@ -10,6 +10,7 @@ public final class MemoryCacheStore: CacheStore {
     /// More variants of one URL come from a server that varies by something without end.
     static let mostVariants = 32
 
+    private let key = CacheDigestKey()
     private let state: Mutex<State>
     private let pressure = Mutex<MemoryPressure?>(nil)
 
@@ -41,6 +42,11 @@ public final class MemoryCacheStore: CacheStore {
     /// How many bytes they take.
     public var cost: Int {
         state.withLock { $0.cost }
+    }
+
+    /// Returns the random key that the store was created with.
+    public func digestKey() -> CacheDigestKey? {
+        key
     }
 
     /// All entries of a key, which counts as used now.

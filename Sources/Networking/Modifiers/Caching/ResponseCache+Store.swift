@@ -11,17 +11,31 @@ extension ResponseCache {
     func entries(
         for key: CacheKey,
         _ request: HTTPRequestData,
+        _ credentials: CredentialDigests,
         _ glance: CacheFetches.Glance? = nil
     ) async -> [CachedEntry] {
         do {
             if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(key) { return [] }
             let entries = try await store.entries(for: key)
-            // Most have one, and that is the user's.
-            if entries.allSatisfy({ rules.isForTheSameUser($0, request) }) { return entries }
-            return entries.filter { rules.isForTheSameUser($0, request) }
+            // Most URLs have one entry, and it is the user's.
+            if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
+            return entries.filter { rules.isForTheSameUser($0, credentials) }
         } catch {
             request.emit(.cacheFailed(error))
             return []
+        }
+    }
+
+    /// Returns the digests of a request's credentials, by which its entries are found.
+    ///
+    /// While the store cannot say its key, digests under the cache's own key match no other entry, and none is lost.
+    func credentials(of request: HTTPRequestData) async -> CredentialDigests {
+        guard CredentialDigests.areNeeded(for: request) else { return .none }
+        do {
+            return CredentialDigests(request, key: try await store.digestKey() ?? ownDigestKey)
+        } catch {
+            request.emit(.cacheFailed(error))
+            return CredentialDigests(request, key: ownDigestKey)
         }
     }
 

@@ -21,6 +21,8 @@ public final class ResponseCache: Sendable {
     let store: any CacheStore
     let rules: CacheRules
     let fetches = CacheFetches()
+    /// The key for digests of credentials where the store has none.
+    let ownDigestKey = CacheDigestKey()
     /// Revalidations that nobody waits for, by what they revalidate.
     private let revalidations = Mutex<Set<CacheKey>>([])
     /// More at a time would compete with what somebody waits for.

@@ -29,6 +29,14 @@ public final class StackedCacheStore: CacheStore {
         store.entryCostLimit
     }
 
+    /// Returns the key of the other store, whose entries are those in memory.
+    ///
+    /// - Returns: The key; `nil` if the other store has none.
+    /// - Throws: The other store's error.
+    public func digestKey() async throws -> CacheDigestKey? {
+        try await store.digestKey()
+    }
+
     /// All entries of a key, from memory where that has them.
     ///
     /// - Parameter key: The key.

@@ -34,8 +34,8 @@ extension NetworkingComponent {
         modified(
             Deduplicated(
                 methods: methods.map { Array($0) } ?? Deduplicated.sharedMethods,
-                excluded: Deduplicated.excludedFields.union(excluding.map(\.canonicalName))
-                    .subtracting(Redaction.credentials),
+                excluded: Deduplicated.excludedFields
+                    .union(excluding.lazy.filter { !$0.isCredential }.map(\.canonicalName)),
                 followersRetryOnFailure: followersRetryOnFailure,
                 flights: flights
             )

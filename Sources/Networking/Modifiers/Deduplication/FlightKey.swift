@@ -20,7 +20,7 @@ final class FlightKey: Hashable, Sendable {
         url = FlightURL(request)
         fields =
             request.headerFields.isEmpty
-            ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) }
+            ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) || $0.isCredential }
         body = request.body
         self.principal = principal
         hasListeners = request.progressHandler != nil || request.isObserved

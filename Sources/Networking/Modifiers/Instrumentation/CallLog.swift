@@ -77,6 +77,14 @@ struct CallLog: Sendable {
         entries.reserveCapacity(24)
     }
 
+    /// About how many bytes of memory the log takes.
+    var byteCount: Int {
+        entries.reduce(entries.capacity * MemoryLayout<Entry>.stride) { sum, entry in
+            guard case .branch(let branch) = entry.change else { return sum }
+            return sum + branch.log.byteCount
+        }
+    }
+
     /// What came after a position, as a call.
     func part(from position: Position) -> CallLog {
         var part = CallLog(start: position.moment)

@@ -68,8 +68,10 @@ extension SessionInstrument {
     /// 3 calls in 92.4 ms
     ///   POST /login    ████████████                              21.0 ms  200
     ///   GET /me                    ████                           8.3 ms  200
-    ///   GET /users/42              ██████████████████████████    55.9 ms  200, 2 attempts
+    ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
+    ///
+    /// Queries are redacted, and long ones are cut.
     ///
     /// - Parameter width: How many columns the bars have.
     /// - Returns: The lines.
@@ -82,7 +84,7 @@ extension SessionInstrument {
         let whole = Duration.nanoseconds(end - start)
         let rows = calls.map { call in
             TextWaterfall.Row(
-                title: "  \(call.request.method) \(call.shownPath)",
+                title: "  \(call.request.method) \(call.shownTarget)",
                 offset: .nanoseconds(call.log.start - start),
                 duration: call.duration,
                 note: call.summary
@@ -93,9 +95,10 @@ extension SessionInstrument {
 }
 
 extension CallMetrics {
-    /// The path without the query, in which secrets are commoner than what tells calls apart.
-    fileprivate var shownPath: String {
-        Redaction.singleLine(request.hidingMarkedSecrets(in: request.path ?? "/"))
+    /// Path and query, redacted: pages of a list differ in their query alone.
+    fileprivate var shownTarget: String {
+        let redaction = Redaction.standard.hidingSecrets(of: request)
+        return TextWaterfall.shortened(Redaction.singleLine(redaction.target(request.closedTarget)))
     }
 
     fileprivate var summary: String {

@@ -90,6 +90,9 @@ public struct CallMetrics: Sendable {
 
     var log: CallLog { content.log }
 
+    /// About how many bytes of memory the metrics take, without their request.
+    package var byteCount: Int { log.byteCount }
+
     /// Behind one reference, since responses carry it.
     private final class Content: Sendable {
         let log: CallLog

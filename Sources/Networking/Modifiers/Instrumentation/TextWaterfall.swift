@@ -24,6 +24,16 @@ package enum TextWaterfall {
         return ([headline] + lines(for: calls, of: whole, width: width)).joined(separator: "\n")
     }
 
+    /// A longer path and query would leave the bars too short to read.
+    private static let maximumPlaceLength = 60
+
+    /// Shortens a path with its query in the middle, since the end of it is often what tells two calls apart.
+    package static func shortened(_ place: String) -> String {
+        guard place.count > maximumPlaceLength else { return place }
+        let half = (maximumPlaceLength - 1) / 2
+        return "\(place.prefix(maximumPlaceLength - 1 - half))…\(place.suffix(half))"
+    }
+
     /// A line for each row.
     static func lines(for rows: [Row], of whole: Duration, width: Int) -> [String] {
         let margin = rows.map(\.title.count).max() ?? 0

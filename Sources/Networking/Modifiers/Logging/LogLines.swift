@@ -78,6 +78,7 @@ struct LogLines: Sendable {
             headers: headers(response.headerFields, redaction),
             body: response.body.data.flatMap { data in
                 let type = response.headerFields[.contentType]
+                let redaction = redaction.forBody(ofStatus: response.status.code)
                 return detail.bodyStyle.map { redaction.text(for: data, contentType: type, style: $0) }
             }
         )

@@ -271,8 +271,9 @@ private struct EventLog: NetworkEventObserver {
             case .redirectRefused(let reason): "redirect not followed (\(reason))"
             case .timedOut(let limit): "gave up after \(limit)"
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
+            case .credentialsWithheld([.cookie]) where request.isPlaintext: "withheld stored cookies from plain http"
             case .credentialsWithheld(let names):
-                "withheld \(names.map(\.rawName).joined(separator: ", ")) from an authority that the stack does not name"
+                "withheld \(names.map(\.rawName).joined(separator: ", ")) from a server that it does not belong to"
             case .readingBody: "reads the body before it connects"
             case .note(let text): Redaction.singleLine(text)
             case .callStarted, .callEnded, .callFailed: nil

@@ -10,8 +10,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A field with credentials goes only to the authority that the same stack names: an absolute link to elsewhere
-    /// is followed without it.
+    /// A field with a credential (``HTTPTypes/HTTPField/isCredential``) goes only to the server that the stack names next to this
+    /// modifier. Requests to other servers, such as absolute URLs, are sent without it.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -66,8 +66,8 @@ extension Server {
     ) {
         let field = HTTPField(name: name, value: value)
         let isValid = HTTPField.isValidValue(value)
-        let isCredential = Redaction.isCredential(field)
-        self.init("\(label): \(name.rawName)\(overriding.setting)") { request in
+        let isCredential = field.isCredential
+        self.init("\(label): \(name.rawName)\(overriding.setting)", setsCredential: isCredential) { request in
             let isThere = request.headerFields.contains(name)
             guard overriding || !isThere else { return }
             if isThere || !isValid {
@@ -77,7 +77,7 @@ extension Server {
                 request.headerFields.append(field)
             }
             if isCredential {
-                request.settings.serverCredentials.append(name)
+                request.addServerCredential(name)
             }
         }
     }

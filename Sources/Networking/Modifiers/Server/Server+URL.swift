@@ -28,7 +28,8 @@ extension NetworkingComponent {
         )
         let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
         return modified(
-            Server("baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"") { request in
+            Server("baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"", authority: base.authority) {
+                request in
                 // The path first: whether a request belongs to this server shows in its open authority.
                 if request.isRelative {
                     request.prefixPath(with: prefix)
@@ -69,7 +70,10 @@ extension NetworkingComponent {
     /// - Returns: A component that sends requests to that authority.
     public func server(authority: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
-            Server("authority: \"\(Redaction.standard.authority(authority))\"\(overriding.setting)") { request in
+            Server(
+                "authority: \"\(Redaction.standard.authority(authority))\"\(overriding.setting)",
+                authority: authority
+            ) { request in
                 request.setServer(authority: authority, overriding: overriding)
             }
         )

@@ -26,29 +26,51 @@ extension NetworkingComponent {
     ) -> some NetworkingComponent {
         modified(
             Server("mutate: \(property.outlined)") { request in
-                request[keyPath: property] = transform(request[keyPath: property])
+                request.mutateForServer { $0[keyPath: property] = transform($0[keyPath: property]) }
             }
         )
     }
 
     /// Changes each request.
     ///
-    /// - Parameter mutate: Changes the request. It is pure: it may be asked without anything being sent.
+    /// Header fields with credentials that the closure sets go only to the server that the stack names next to this modifier.
+    ///
+    /// - Parameter mutate: Changes the request. It is pure: it may be called several times, and without anything being sent.
     /// - Returns: A component that sends requests changed like this.
     public func server(
         mutateRequest mutate: @escaping @Sendable (inout HTTPRequestData) -> Void
     ) -> some NetworkingComponent {
-        modified(Server("mutateRequest", mutate))
+        modified(Server("mutateRequest") { $0.mutateForServer(mutate) })
+    }
+}
+
+extension HTTPRequestData {
+    /// Changes the request as the app's closure says; credentials that it sets go to the stack's server only.
+    fileprivate mutating func mutateForServer(_ mutate: (inout HTTPRequestData) -> Void) {
+        let former = headerFields
+        mutate(&self)
+        addServerCredentials(notIn: former)
     }
 }
 
 /// Rewrites requests for a server; the whole `server` family is this modifier with one mutation or another.
 struct Server: NetworkingModifier, CustomStringConvertible {
+    /// The server that it names.
+    let authority: String?
+    /// Whether it sets a header field with a credential.
+    let setsCredential: Bool
     private let settings: String
     private let mutate: @Sendable (inout HTTPRequestData) -> Void
 
-    init(_ settings: String, _ mutate: @escaping @Sendable (inout HTTPRequestData) -> Void) {
+    init(
+        _ settings: String,
+        authority: String? = nil,
+        setsCredential: Bool = false,
+        _ mutate: @escaping @Sendable (inout HTTPRequestData) -> Void
+    ) {
         self.settings = settings
+        self.authority = authority
+        self.setsCredential = setsCredential
         self.mutate = mutate
     }
 

@@ -13,10 +13,17 @@ public import Foundation
 ///
 /// On Apple's platforms its tasks run on the session itself. On Linux, where a session without a delegate hangs on
 /// some answers and crashes on some cancellations, they run on a companion that is made from a copy of its
-/// configuration and lives as long as the session does.
+/// configuration and lives as long as the session does. Requests with different credentials use different connections there
+/// (``URLSessionTransport/ConnectionReuse/sameCredentials``).
+///
+/// The session's own cache is neither read nor written, and its stored credentials answer no 401: both are decided by the
+/// stack. Its cookies are used as its configuration says.
 ///
 /// A session that has a delegate of its own is refused with ``NetworkingError/Kind/invalidRequest`` on Linux, since the
 /// companion could not honour it: use ``URLSessionTransport`` there.
+///
+/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in `Documentation/Transports.md`). Use
+///   `AsyncHTTPClientTransport` there for servers that are not trusted.
 extension URLSession: NetworkingTransport {
     /// Makes one exchange over this session.
     ///
@@ -24,21 +31,26 @@ extension URLSession: NetworkingTransport {
     /// - Returns: The response, with its body collected or delivered to the request's sink.
     /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await hostForExchanges(of: request).respond(to: request)
+        try await respondAsTransport(to: request)
     }
 }
 
 extension URLSession {
     /// Runs a request as a task of this session, which must be one that can host it.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        guard var urlRequest = URLRequest(request) else {
+        guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
         }
         let cookies = cookiesForExchanges
-        cookies?.add(to: &urlRequest)
+        cookies?.add(to: &urlRequest, of: request)
         let upload = try await request.body?.upload(for: request)
         defer { upload?.discard() }
-        let exchange = URLSessionExchange(request: request, cookies: cookies, upload: upload)
+        let exchange = URLSessionExchange(
+            request: request,
+            cookies: cookies,
+            upload: upload,
+            acceptsCodings: asksForCodings
+        )
         exchange.start(task(for: exchange, with: urlRequest, sending: upload))
         return try await exchange.respond()
     }

@@ -4,18 +4,25 @@ import Foundation
 import FoundationNetworking
 #endif
 import HTTPTypes
+import Synchronization
 
-/// The cookies of a session, read and stored for each exchange.
+/// The cookies of a session, read and stored for each exchange by the rules of ``Cookie``.
 ///
-/// swift-corelibs-foundation decodes every line of every head and searches it for cookies, on the queue that all
-/// sessions share, which costs a tenth of a small exchange. So a session for exchanges has cookies switched off there,
-/// and this does what its configuration says, for the heads that set one.
-struct URLSessionCookies: Sendable {
+/// swift-corelibs-foundation only compares hosts: it sends cookies with `Secure` over plain http, to other paths and after
+/// they have expired, and lets any host set them for `com`. It also decodes every line of every head and searches it for
+/// cookies, on the queue that all sessions share, which costs a tenth of a small exchange. So a session for exchanges has
+/// cookies switched off there, and uses its storage through this type.
+final class URLSessionCookies: Sendable {
+    /// The most cookies that are stored for a host and the domains above it.
+    static let maximumPerHost = 180
+
     private let storage: HTTPCookieStorage
     private let addsToRequests: Bool
     private let storesFromResponses: Bool
+    /// Locked while cookies are stored, so that no cookie with `Secure` is added between the check for one and the change.
+    private let storing = Mutex(())
 
-    /// What a configuration says of cookies; nil when it has no storage for them.
+    /// Reads the cookie settings of a configuration; `nil` if it has no cookie storage.
     init?(_ configuration: URLSessionConfiguration) {
         guard let storage = configuration.httpCookieStorage else { return nil }
         self.storage = storage
@@ -23,41 +30,100 @@ struct URLSessionCookies: Sendable {
         storesFromResponses = configuration.httpCookieAcceptPolicy != .never
     }
 
-    /// Adds the cookies for a request's URL, unless the request brings its own.
-    func add(to request: inout URLRequest) {
-        guard addsToRequests, let url = request.url, request.value(forHTTPHeaderField: "Cookie") == nil,
-            let cookies = storage.cookies(for: url), !cookies.isEmpty
+    /// Adds the stored cookies to a request that has no Cookie field.
+    ///
+    /// Over plain http to another machine, no cookie is added unless the request allows credentials there.
+    func add(to urlRequest: inout URLRequest, of request: HTTPRequestData) {
+        guard addsToRequests, let url = urlRequest.url, urlRequest.value(forHTTPHeaderField: "Cookie") == nil,
+            let stored = storage.cookies(for: url), !stored.isEmpty, let destination = CookieURL(url)
         else { return }
-        for (name, value) in HTTPCookie.requestHeaderFields(with: cookies) {
-            request.setValue(value, forHTTPHeaderField: name)
+        let now = Date()
+        let cookies = stored.map { Cookie($0) }.filter { $0.isSent(to: destination, at: now) }
+        guard !cookies.isEmpty else { return }
+        guard !request.isPlaintext || request.allowsPlaintextCredentials else {
+            request.emit(.credentialsWithheld([.cookie]))
+            return
         }
+        urlRequest.setValue(Cookie.field(of: cookies), forHTTPHeaderField: "Cookie")
     }
 
     /// Stores the cookies that a response sets.
     func store(from response: HTTPURLResponse, _ head: HTTPResponse) {
-        guard storesFromResponses, let url = response.url, head.headerFields.contains(.setCookie) else { return }
-        for value in head.headerFields[values: .setCookie] {
-            let fields = ["Set-Cookie": Self.withoutMaxAge(value)]
-            storage.setCookies(
-                HTTPCookie.cookies(withResponseHeaderFields: fields, for: url),
-                for: url,
-                mainDocumentURL: nil
-            )
+        guard storesFromResponses, head.headerFields.contains(.setCookie), let url = response.url,
+            let origin = CookieURL(url)
+        else { return }
+        let now = Date()
+        storing.withLock { _ in
+            for field in head.headerFields[values: .setCookie] {
+                guard let cookie = Cookie(setCookie: field, from: origin, now: now),
+                    !cookie.shadowsSecureCookie(among: storedCookies(from: origin), from: origin, now: now),
+                    let stored = HTTPCookie(cookie)
+                else { continue }
+                storage.setCookies([stored], for: url, mainDocumentURL: nil)
+            }
+            evict(for: url, at: now)
         }
     }
 
-    /// A cookie with the date that its `Max-Age` means, which comes before `Expires` (RFC 6265 section 5.3).
+    /// The stored cookies that one of a URL could shadow; none for https, which may replace them all.
+    private func storedCookies(from origin: CookieURL) -> [Cookie] {
+        origin.isSecure ? [] : (storage.cookies ?? []).map { Cookie($0) }
+    }
+
+    /// Removes surplus cookies, so that a server cannot fill the storage.
+    private func evict(for url: URL, at now: Date) {
+        let stored = storage.cookies(for: url) ?? []
+        guard stored.count > Self.maximumPerHost else { return }
+        let ordered = stored.map { (http: $0, cookie: Cookie($0)) }
+            .sorted { $0.cookie.isEvicted(before: $1.cookie, at: now) }
+        for (cookie, _) in ordered.prefix(stored.count - Self.maximumPerHost) {
+            storage.deleteCookie(cookie)
+        }
+    }
+}
+
+extension Cookie {
+    /// Converts a cookie of URLSession's storage, where a leading dot of the domain means that subdomains get the cookie.
+    init(_ cookie: HTTPCookie) {
+        let isHostOnly = !cookie.domain.hasPrefix(".")
+        let created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? TimeInterval
+        self.init(
+            name: cookie.name,
+            value: cookie.value,
+            domain: (isHostOnly ? cookie.domain : String(cookie.domain.dropFirst())).lowercased(),
+            isHostOnly: isHostOnly,
+            path: cookie.path,
+            expires: cookie.expiresDate,
+            isSecure: cookie.isSecure || cookie.comment == HTTPCookie.markOfSecure,
+            isHTTPOnly: cookie.isHTTPOnly,
+            created: Date(timeIntervalSinceReferenceDate: created ?? 0)
+        )
+    }
+}
+
+extension HTTPCookie {
+    /// The comment of a cookie with `Secure`.
     ///
-    /// swift-corelibs-foundation ignores `Max-Age`, and an `Expires` beside it.
-    private static func withoutMaxAge(_ value: String) -> String {
-        let parts = value.split(separator: ";", omittingEmptySubsequences: false)
-        let attributes = parts.map { $0.prefix { $0 != "=" }.trimmingCharacters(in: .whitespaces).lowercased() }
-        guard let index = attributes.dropFirst().lastIndex(of: "max-age"),
-            let seconds = Double(parts[index].drop { $0 != "=" }.dropFirst().trimmingCharacters(in: .whitespaces))
-        else { return value }
-        let date = seconds > 0 ? Date(timeIntervalSinceNow: seconds) : Date(timeIntervalSince1970: 0)
-        let kept = parts.indices.filter { $0 == 0 || attributes[$0] != "max-age" && attributes[$0] != "expires" }
-        return kept.map { String(parts[$0]) }.joined(separator: ";") + "; Expires=\(date.httpDate)"
+    /// swift-corelibs-foundation loses the attribute when it reads its file: it writes a Boolean and expects a string.
+    fileprivate static let markOfSecure = "Secure"
+
+    /// Makes the cookie that URLSession's storage takes.
+    fileprivate convenience init?(_ cookie: Cookie) {
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: cookie.name,
+            .value: cookie.value,
+            .domain: cookie.isHostOnly ? cookie.domain : ".\(cookie.domain)",
+            .path: cookie.path,
+        ]
+        properties[.expires] = cookie.expires
+        if cookie.isSecure {
+            properties[.secure] = "TRUE"
+            properties[.comment] = Self.markOfSecure
+        }
+        if cookie.isHTTPOnly {
+            properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE"
+        }
+        self.init(properties: properties)
     }
 }
 #endif

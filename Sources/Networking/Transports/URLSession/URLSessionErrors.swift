@@ -22,6 +22,29 @@ extension HTTPRequestData {
         NetworkingError(.storage, request: self, reason: "The body came faster than it was read. \(fault.reason)")
     }
 
+    /// The error for a body in a coding that nothing has asked for, where URLSession does not check the body's end.
+    func unverifiableCoding(_ coding: String, of head: HTTPResponse) -> NetworkingError {
+        NetworkingError(
+            .invalidResponse,
+            request: self,
+            response: response(with: head),
+            reason:
+                "The server sent a body in \(Redaction.singleLine(coding)), which the request did not ask for. URLSession on "
+                + "Linux cannot tell a compressed body that was cut off from a whole one, so the library refuses it. Set "
+                + "Accept-Encoding to accept it nevertheless, or use AsyncHTTPClientTransport, which checks it."
+        )
+    }
+
+    /// The error for a body that is longer than its head says, which is two lengths in one head.
+    func longerThanAnnounced(_ head: HTTPResponse, _ received: Int64, _ expected: Int64) -> NetworkingError {
+        NetworkingError(
+            .invalidResponse,
+            request: self,
+            response: response(with: head),
+            reason: "The body has \(received) bytes, but its Content-Length is \(expected). Check the server."
+        )
+    }
+
     /// The library's error for one of URLSession's, which it keeps.
     ///
     /// - Parameters:

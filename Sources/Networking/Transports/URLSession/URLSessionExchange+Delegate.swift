@@ -56,18 +56,39 @@ extension URLSessionExchange: URLSessionDataDelegate {
         completionHandler(nil)
     }
 
-    #if canImport(FoundationNetworking)
-    /// Ends with the 401 that has arrived by now, body and all: with any other answer the task never ends.
+    /// Keeps the response out of the session's cache: what is stored is the stack's decision.
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    /// Makes a 401 the response, without an attempt with credentials that the session has stored.
+    ///
+    /// On Apple's platforms every other challenge is answered as if the task had no delegate. On Linux there is no other,
+    /// and any other answer leaves the task waiting for ever: the exchange ends with the head and the body that came
+    /// before the challenge.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
+        #if canImport(FoundationNetworking)
         endWithWhatArrived()
         Self.interruptions.async { completionHandler(.cancelAuthenticationChallenge, nil) }
+        #else
+        if challenge.protectionSpace.isOfServer {
+            // Each scheme of the response is a challenge of its own; after the last, the 401 is the response.
+            completionHandler(.rejectProtectionSpace, nil)
+        } else {
+            session.answer(challenge, of: task, with: completionHandler)
+        }
+        #endif
     }
-    #endif
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         measure(metrics)

@@ -21,6 +21,7 @@ final class URLSessionExchange: NSObject, Sendable {
     private let request: HTTPRequestData
     private let cookies: URLSessionCookies?
     private let upload: URLSessionUpload?
+    private let sessionAcceptsCodings: Bool
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
@@ -30,10 +31,11 @@ final class URLSessionExchange: NSObject, Sendable {
     /// the last report.
     private let reports: DispatchQueue?
 
-    init(request: HTTPRequestData, cookies: URLSessionCookies?, upload: URLSessionUpload?) {
+    init(request: HTTPRequestData, cookies: URLSessionCookies?, upload: URLSessionUpload?, acceptsCodings: Bool) {
         self.request = request
         self.cookies = cookies
         self.upload = upload
+        sessionAcceptsCodings = acceptsCodings
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(
             State(
@@ -146,6 +148,9 @@ final class URLSessionExchange: NSObject, Sendable {
         guard let head = ReceivedHead(response, to: request.method) else {
             throw request.invalidAnswer
         }
+        if let coding = head.decodedCoding, head.encodedLength != 0, !acceptsCodings {
+            throw request.unverifiableCoding(coding, of: head.http)
+        }
         if let cookies, let response = response as? HTTPURLResponse {
             cookies.store(from: response, head.http)
         }
@@ -154,10 +159,16 @@ final class URLSessionExchange: NSObject, Sendable {
         return head
     }
 
+    /// Whether the session or the request has asked for content codings.
+    private var acceptsCodings: Bool {
+        sessionAcceptsCodings
+            || request.headerFields[.acceptEncoding].map { $0.lowercased() != "identity" } ?? false
+    }
+
     /// Throws what ended the exchange, unless that was its regular end.
     private func checkEnd(after head: ReceivedHead?) throws {
-        let (outcome, received, encoded, limit, announced) = state.withLock {
-            ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.response?.expectedContentLength)
+        let (outcome, received, encoded, limit) = state.withLock {
+            ($0.outcome, $0.received, $0.encodedReceived, $0.limit)
         }
         if case .completed = outcome, let failure = upload?.failure {
             throw failure.error(
@@ -165,7 +176,6 @@ final class URLSessionExchange: NSObject, Sendable {
                 response: head.map { request.response(with: $0.http) }
             )
         }
-        if case .completed(nil) = outcome, received == announced { return }
         switch outcome {
         case .cancelled:
             throw CancellationError()
@@ -180,7 +190,8 @@ final class URLSessionExchange: NSObject, Sendable {
         case .completed(let error?):
             throw request.error(for: error, after: head, received: encoded ?? received)
         case .completed(nil):
-            guard let head, let expected = head.length, received < expected else { return }
+            guard let head, let expected = head.length, received != expected else { return }
+            guard received < expected else { throw request.longerThanAnnounced(head.http, received, expected) }
             throw request.truncated(head.http, received: received, of: expected)
         case .refusedChallenge, nil:
             return
@@ -192,6 +203,8 @@ final class URLSessionExchange: NSObject, Sendable {
 
 extension URLSessionExchange {
     func receive(_ response: URLResponse) {
+        // An interim response; the final one follows.
+        if let status = (response as? HTTPURLResponse)?.statusCode, status < 200 { return }
         if reports != nil || request.hasListeners, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
             tell(.headReceived(head.http))
@@ -227,8 +240,8 @@ extension URLSessionExchange {
         if error != nil {
             // Tells a body that ended early from one that could not be decoded.
             state.withLock { state in
-                guard state.isDecoded, !state.wasSentAnew else { return }
-                state.encodedReceived = state.task?.countOfEncodedBytesReceived
+                guard state.isDecoded else { return }
+                state.encodedReceived = state.task?.countOfEncodedBytesReceived(sentBefore: state.sentBefore)
             }
         } else {
             reportEnd()
@@ -267,9 +280,9 @@ extension URLSessionExchange {
 
     /// Ends the exchange when its body unfolds too far.
     private func checkDecompression() {
-        guard let (task, received) = state.withLock({ $0.suspectedOfUnfolding }) else { return }
+        guard let (task, received, sentBefore) = state.withLock({ $0.suspectedOfUnfolding }) else { return }
         let limit = request.decompressionLimit
-        if limit.isExceeded(decoded: received, encoded: task.countOfEncodedBytesReceived) {
+        if limit.isExceeded(decoded: received, encoded: task.countOfEncodedBytesReceived(sentBefore: sentBefore)) {
             end(with: .unfoldedTooFar)
         }
     }
@@ -415,7 +428,7 @@ extension URLSessionExchange {
         private var reported: TransferProgress?
         /// How many bytes of the body have left, those of earlier sendings included.
         private var sentTotal: Int64 = 0
-        private var sentBefore: Int64 = 0
+        private(set) var sentBefore: Int64 = 0
         var outcome: Outcome?
 
         init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
@@ -432,10 +445,10 @@ extension URLSessionExchange {
             return coding.map { ReceivedHead.isDecoded($0) } ?? false
         }
 
-        /// The task and how much it has decoded, when that is enough to ask how much it was on the wire.
-        var suspectedOfUnfolding: (URLSessionTask, Int64)? {
-            guard received > suspiciousLength, outcome == nil, !wasSentAnew, let task, isDecoded else { return nil }
-            return (task, received)
+        /// The task, how much it has decoded and how much earlier connections have taken, once the body is long enough to check.
+        var suspectedOfUnfolding: (task: URLSessionTask, received: Int64, sentBefore: Int64)? {
+            guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
+            return (task, received, sentBefore)
         }
 
         var isTooLong: Bool {
@@ -476,10 +489,6 @@ extension URLSessionExchange {
             guard outcome == nil else { return }
             sentTotal = count
             progress.sent.count = max(progress.sent.count, count - sentBefore)
-        }
-
-        var wasSentAnew: Bool {
-            sentBefore > 0
         }
 
         /// Begins to count anew; the progress stands still until it is where it was.

@@ -7,24 +7,31 @@ import HTTPTypes
 
 extension URLRequest {
     /// The request as URLSession wants it; nil when Foundation finds no URL in it.
-    init?(_ request: HTTPRequestData) {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - asksForCodings: Whether URLSession may ask for content codings if the request does not say.
+    init?(_ request: HTTPRequestData, asksForCodings: Bool = true) {
         // Nothing is encoded on the way: what was given is sent.
         guard let string = request.absoluteString, let url = URL(string: string, encodingInvalidCharacters: false)
         else {
             return nil
         }
-        self.init(url: url)
+        // A session of the app's may have a cache, of which the stack knows nothing.
+        self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData)
         // On Linux the setter compares with six names through NSString, and GET is the default.
         if request.method != .get {
             httpMethod = request.method.rawValue
         }
         // As one dictionary: setting fields one by one searches them anew for each, which costs five times as much.
-        if !request.headerFields.isEmpty {
+        // A range of a compressed body cannot be decoded.
+        let isPlain = !asksForCodings || request.headerFields.contains(.range)
+        if isPlain, !request.headerFields.contains(.acceptEncoding) {
+            var fields = Self.dictionary(of: request.headerFields.httpFields)
+            fields["Accept-Encoding"] = "identity"
+            allHTTPHeaderFields = fields
+        } else if !request.headerFields.isEmpty {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
-            if request.headerFields.contains(.range), !request.headerFields.contains(.acceptEncoding) {
-                // Else it would be a range of the compressed bytes, which nobody can decode.
-                setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-            }
         }
         let patience = request.transportPatience
         if patience > .seconds(60) {
@@ -38,7 +45,7 @@ extension URLRequest {
 extension URLRequest {
     /// Fields by their names, repeated ones joined, since URLSession sends one for each name, whatever its case.
     private static func dictionary(of fields: HTTPFields) -> [String: String] {
-        var values = [String: String](minimumCapacity: fields.count)
+        var values = [String: String](minimumCapacity: fields.count + 1)
         for field in fields {
             if values.isEmpty || fields[fields: field.name].count == 1 {
                 values[field.name.rawName] = field.value
@@ -59,8 +66,10 @@ struct ReceivedHead {
     let encodedLength: Int64?
 
     /// Reads the head of an answer to a method; nil when it is not valid HTTP.
+    ///
+    /// A status below 200 is not valid either: no request asks for an upgrade, so a final response has another.
     init?(_ response: URLResponse, to method: HTTPRequest.Method) {
-        guard let response = response as? HTTPURLResponse, (100...999).contains(response.statusCode) else { return nil }
+        guard let response = response as? HTTPURLResponse, (200...999).contains(response.statusCode) else { return nil }
         http = HTTPResponse(status: HTTPResponse.Status(standard: response.statusCode))
         http.headerFields.reserveCapacity(response.allHeaderFields.count)
         for (name, value) in response.allHeaderFields {
@@ -69,7 +78,9 @@ struct ReceivedHead {
                 continue
             }
             if name == .setCookie {
-                http.headerFields.append(contentsOf: Self.cookies(in: value).map { HTTPField(name: name, value: $0) })
+                http.headerFields.append(
+                    contentsOf: JoinedCookies.split(value).map { HTTPField(name: name, value: $0) }
+                )
             } else {
                 http.headerFields.append(HTTPField(name: name, value: value))
             }
@@ -100,30 +111,16 @@ struct ReceivedHead {
         decodedCoding == nil ? encodedLength : nil
     }
 
-    /// The length that a field claims, once or several times alike; nil when it claims none that can be.
+    /// Returns the length that a field claims, once or several times alike; `nil` if it is not a valid length.
     private static func length(in field: String) -> Int64? {
-        if let length = Int64(field), length >= 0 { return length }
-        let lengths = Set(field.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-        guard lengths.count == 1, let length = lengths.first.flatMap({ Int64($0) }), length >= 0 else { return nil }
-        return length
+        if let length = number(field) { return length }
+        let lengths = Set(field.split(separator: ",").map { number($0.trimmingCharacters(in: .whitespaces)) })
+        return lengths.count == 1 ? lengths.first ?? nil : nil
     }
 
-    /// The cookies of a field that URLSession has joined.
-    ///
-    /// A comma ends a cookie where a name and an equals sign follow; the one in a date is followed by neither.
-    private static func cookies(in field: String) -> [String] {
-        let pieces = field.split(separator: ",", omittingEmptySubsequences: false)
-        var cookies: [Substring] = []
-        for piece in pieces {
-            let name = piece.drop { $0 == " " }.prefix { $0 != "=" && $0 != ";" && $0 != " " }
-            let begins = !name.isEmpty && piece[name.endIndex...].first == "="
-            if begins || cookies.isEmpty {
-                cookies.append(piece)
-            } else {
-                cookies[cookies.count - 1] = field[cookies[cookies.count - 1].startIndex..<piece.endIndex]
-            }
-        }
-        return cookies.map { $0.trimmingCharacters(in: .whitespaces) }
+    /// Returns a number of digits alone (RFC 9110 section 8.6); `Int64` would also read a sign.
+    private static func number(_ text: some StringProtocol) -> Int64? {
+        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
     }
 
     /// Whether URLSession undoes these codings, all of them: more than one are listed in the order they were applied.

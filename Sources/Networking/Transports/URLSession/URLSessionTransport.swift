@@ -5,7 +5,7 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// The transport over URLSession, with a session of its own.
+/// The transport over URLSession, with sessions of its own.
 ///
 /// ```swift
 /// let configuration = URLSessionConfiguration.ephemeral
@@ -13,22 +13,26 @@ public import Foundation
 /// let network = URLSessionTransport(configuration: configuration).logged()
 /// ```
 ///
-/// Redirects, caching and credentials are the stack's business, so the session follows none, stores nothing and
-/// answers no challenge but that for the server's certificate. Its connections close when the transport is released.
+/// Redirects, caching and credentials are the stack's business. So the sessions follow no redirect, store nothing and
+/// answer no challenge except the one for the server's certificate. Their connections close when the transport is released.
+///
+/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in `Documentation/Transports.md`). Use
+///   `AsyncHTTPClientTransport` there for servers that are not trusted.
 public final class URLSessionTransport: NetworkingTransport {
-    private let session: URLSession
+    private let pool: URLSessionPool
 
-    /// Creates a transport with a session of its own.
+    /// Creates a transport with sessions of its own.
     ///
-    /// - Parameter configuration: The configuration, which is copied. Its cache and its credential storage are not
-    ///   used.
-    public init(configuration: URLSessionConfiguration = .default) {
-        session = .forExchanges(configuration)
-    }
-
-    deinit {
-        // A session keeps its delegate and its connections until it is told to let go.
-        session.finishTasksAndInvalidate()
+    /// - Parameters:
+    ///   - configuration: The configuration, which is copied. Its cache and its credential storage are not used. Its
+    ///     limits, such as the number of connections to a host, count for each user if `connectionReuse` keeps users apart.
+    ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
+    ///     those with the same credentials on Linux, and every request on Apple's platforms.
+    public init(
+        configuration: URLSessionConfiguration = .default,
+        connectionReuse: ConnectionReuse = .standard
+    ) {
+        pool = URLSessionPool(configuration, reuse: connectionReuse)
     }
 
     /// Makes one exchange over URLSession.
@@ -38,7 +42,7 @@ public final class URLSessionTransport: NetworkingTransport {
     /// - Throws: A ``NetworkingError`` that holds the `URLError`, or `CancellationError` as soon as the caller is
     ///   cancelled.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        try await session.respond(to: request)
+        try await pool.respond(to: request)
     }
 }
 

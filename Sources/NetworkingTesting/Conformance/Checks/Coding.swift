@@ -74,10 +74,15 @@ extension TransportCheck {
             let whole = CodedBody.text(in: "gzip") ?? Data()
             try await bench.refusesGzip(whole.dropLast(20), length: whole.count, with: .truncated, .invalidResponse)
         },
-        TransportCheck("gzip that ends early between chunks") { bench in
-            let whole = CodedBody.text(in: "gzip") ?? Data()
-            let body = TestResponse.Body.chunks([TestResponse.Chunk(whole.dropLast(20))])
-            try await bench.refusesGzip(body, with: [.truncated, .invalidResponse])
+        halfOfGzip("gzip that ends early with the right length") { TestResponse(body: .data($0)) },
+        halfOfGzip("gzip that ends early between chunks") { TestResponse(body: .chunks([TestResponse.Chunk($0)])) },
+        halfOfGzip("gzip that ends early with the connection") { half in
+            .raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", .bytes(half), .close)
+        },
+        TransportCheck("gzip of the caller that ends early") { bench in
+            let half = (CodedBody.text(in: "gzip") ?? Data()).dropLast(20)
+            bench.server.enqueue(TestResponse(headerFields: [.contentEncoding: "gzip"], body: .data(half)))
+            try await bench.refuses(half, sending: HTTPRequestData(headerFields: [.acceptEncoding: "gzip"]))
         },
         TransportCheck("decompression limits") { bench in
             try await bench.refusesGzip(CodedBody.gzipBomb, with: .tooLarge)
@@ -102,6 +107,23 @@ extension TransportCheck {
             try expect(response.body, is: .delivered(byteCount: 256), in: "the body of the response")
         },
     ]
+
+    /// Sends a part of a body in gzip, in framing that is in order, whether or not the transport asks for gzip.
+    private static func halfOfGzip(
+        _ name: String,
+        as answer: @escaping @Sendable (Data) -> TestResponse
+    ) -> TransportCheck {
+        TransportCheck(name) { bench in
+            // Cut within the compressed stream, within the checksum, and within the length at the end.
+            for cut in [20, 6, 2] {
+                let half = (CodedBody.text(in: "gzip") ?? Data()).dropLast(cut)
+                var answer = answer(half)
+                answer.headerFields[.contentEncoding] = "gzip"
+                bench.server.enqueue(answer)
+                try await bench.refuses(half, sending: HTTPRequestData())
+            }
+        }
+    }
 
     /// Sends a text in a coding that was asked for, sized and in chunks.
     private static func coded(_ coding: String, as names: [String]) -> TransportCheck {
@@ -143,6 +165,18 @@ extension CheckBench {
         change: (inout HTTPRequestData) -> Void = { _ in }
     ) async throws {
         try await refusesGzip(.data(body), length: length, with: kinds, change: change)
+    }
+
+    /// Requires a failure for a part of a body in gzip; a transport that does not decode may return the bytes as they are.
+    fileprivate func refuses(_ half: Data, sending request: HTTPRequestData) async throws {
+        do {
+            let response = try await fetch(request)
+            guard response.headerFields[.contentEncoding] == "gzip", response.data == half else {
+                throw ConformanceFailure("a failure of kind truncated or invalidResponse", came: describe(response))
+            }
+        } catch let error as NetworkingError {
+            guard [.truncated, .invalidResponse].contains(error.kind) else { throw error }
+        }
     }
 
     /// Brings a failure for a body in gzip, if the transport asks for it.

@@ -1,4 +1,5 @@
 #if TestServer
+import HTTPTypes
 import Networking
 import NetworkingTestServer
 
@@ -48,6 +49,29 @@ extension TransportCheck {
                 try expect(try await bench.fetch(HTTPRequestData(path: "/close")).text, is: "ok", in: "the body")
             }
         },
+        // A client must not take bytes behind a response for the next one (RFC 9112, section 6.3).
+        TransportCheck("bytes behind a response") { bench in
+            bench.serveNext()
+            for _ in 1...10 {
+                for (method, answer) in CheckBench.completeAnswers {
+                    bench.server.enqueue(.raw(.text(answer + CheckBench.startOfAnother), .keepAlive))
+                    try await bench.fetch(HTTPRequestData(method: method))
+                    try await bench.checkNext()
+                }
+            }
+        },
+        TransportCheck("bytes on an idle connection") { bench in
+            bench.serveNext()
+            for (method, answer) in CheckBench.completeAnswers {
+                let gate = Gate()
+                bench.server.enqueue(.raw(.text(answer), .gate(gate), .text(CheckBench.startOfAnother), .keepAlive))
+                try await bench.fetch(HTTPRequestData(method: method))
+                gate.open()
+                // Most clients hang up at once; for the others, the bytes have arrived after this time.
+                try await bench.waitForHangUp(atMost: .seconds(1))
+                try await bench.checkNext()
+            }
+        },
         TransportCheck("connection reuse") { bench in
             bench.server.route("/sized") { _ in .text("sized") }
             bench.server.route("/chunked") { _ in TestResponse(body: .chunks(["chunked"])) }
@@ -93,6 +117,41 @@ extension TransportCheck {
 }
 
 extension CheckBench {
+    /// Responses that are complete, and the methods they answer.
+    fileprivate static let completeAnswers: [(method: HTTPRequest.Method, answer: String)] = [
+        (.get, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+        (.get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+        (.get, "HTTP/1.1 204 No Content\r\n\r\n"),
+        (.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
+    ]
+
+    /// The start of a response that would swallow the first line of the next.
+    fileprivate static let startOfAnother = "HTTP/1.1 200 OK\r\nX-A: not mine\r\nX-Swallowed: "
+
+    fileprivate func serveNext() {
+        // Not kept, so that each round starts on a connection of its own.
+        server.route("/next") { _ in
+            TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
+        }
+    }
+
+    /// Sends a request, whose response must be its own.
+    fileprivate func checkNext() async throws {
+        let next = try await fetch(HTTPRequestData(path: "/next"))
+        try expect(next.text, is: "next", in: "the next response")
+        try expect(next.headerFields[.xA] ?? "(none)", is: "(none)", in: "the field X-A of the next response")
+    }
+
+    /// Waits until the client has closed its connections, for a limited time.
+    fileprivate func waitForHangUp(atMost limit: Duration) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await server.waitForOpenConnections(0) }
+            group.addTask { try await ContinuousClock().sleep(for: limit) }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
     /// Sends many requests, some at a time, each of which must bring its own body.
     fileprivate func fetch(
         _ count: Int,

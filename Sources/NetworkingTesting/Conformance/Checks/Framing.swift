@@ -31,6 +31,11 @@ extension TransportCheck {
             "hTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             gives: .brings(200, "ok").orFails(.invalidResponse)
         ),
+        .raw(
+            "status line of another protocol",
+            "RTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            gives: .fails(.invalidResponse)
+        ),
         .raw("status line in disorder", "HTTP/1.1 OK 200\r\n\r\n", gives: .fails(.invalidResponse)),
         .raw("version of the future", "HTTP/9.9 200 OK\r\n\r\n", gives: .fails(.invalidResponse)),
         .raw(
@@ -126,6 +131,9 @@ extension TransportCheck {
                 ["HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok"],
                 ["HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok"],
                 ["HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok"],
+                ["HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok"],
+                ["HTTP/1.1 200 OK\r\nContent-Length: 2 2\r\n\r\nok"],
+                ["HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\nok"],
             ],
             gives: .fails(.invalidResponse)
         ),
@@ -139,6 +147,11 @@ extension TransportCheck {
         .raw(
             "bad chunk size",
             [[.text(chunkedHead), "zz\r\nok\r\n0\r\n\r\n"], [.text(chunkedHead), "-2\r\nok\r\n0\r\n\r\n"]],
+            gives: .fails(.invalidResponse)
+        ),
+        .raw(
+            "chunk size with something after it",
+            [[.text(chunkedHead), "2x\r\nok\r\n0\r\n\r\n"], [.text(chunkedHead), "2 2\r\nok\r\n0\r\n\r\n"]],
             gives: .fails(.invalidResponse)
         ),
     ]

@@ -51,6 +51,12 @@ import Testing
         Freshness(fields: [.expires: date(50), .date: date(0)], lifetime: 50),
         Freshness(fields: [.expires: date(50), .date: date(-10)], lifetime: 60),
         Freshness(fields: [.expires: "0"], lifetime: 0),
+        Freshness(fields: [.expires: date(50).lowercased(), .date: date(0)], lifetime: 50),
+        Freshness(fields: [.expires: date(50).replacing("GMT", with: "UTC"), .date: date(0)], lifetime: 0),
+        Freshness(fields: [.expires: date(50).replacing("GMT", with: "CET"), .date: date(0)], lifetime: 0),
+        Freshness(fields: [.expires: "Friday, 15-Jan-27 08:00:50 GMT", .date: date(0)], lifetime: 50),
+        Freshness(fields: [.expires: "Friday, 15-Jan-27 08:00:50 UTC", .date: date(0)], lifetime: 0),
+        Freshness(fields: [.expires: "Fri Jan 15 08:00:50 2027", .date: date(0)], lifetime: 50),
         Freshness(fields: [.expires: "soon", .lastModified: date(-1_000)], lifetime: 0),
         Freshness(fields: [.lastModified: date(-1_000), .date: date(0)], lifetime: 100),
         Freshness(fields: [.lastModified: date(1_000), .date: date(0)], lifetime: 0),
@@ -180,7 +186,7 @@ import Testing
             }
         }
         let entries = row.stored.map { [Self.entry($0, age: row.age)] } ?? []
-        let decision = CacheRules().decide(about: request, entries: entries, mode: row.mode, now: Self.now)
+        let decision = CacheRules().decide(about: request, .none, entries: entries, mode: row.mode, now: Self.now)
         let text =
             switch decision {
             case .serve(_, _, let isStale): isStale ? "stale" : "fresh"
@@ -209,6 +215,7 @@ import Testing
             case .serve(let entry, _, _) = CacheRules()
                 .decide(
                     about: .lawful,
+                    .none,
                     entries: entries,
                     mode: .standard,
                     now: Self.now

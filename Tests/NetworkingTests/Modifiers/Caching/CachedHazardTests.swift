@@ -288,7 +288,126 @@ struct CachedHazardTests {
         #expect(try await text(network) == "2")
     }
 
+    /// The server has begun to vary by a field, so that the newer response has another id.
+    @Test(arguments: ["Accept", ""]) func aLateAnswerDoesNotReplaceANewerOneThatVariesOtherwise(
+        vary: String
+    ) async throws {
+        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+        let count = Mutex(0)
+        let transport = MockTransport { [clock] _ in
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            let date = NetworkClock.manual(clock).date.httpDate
+            if number == 1 {
+                arrived.resume()
+                try await gate.value()
+            }
+            let names = number == 1 ? vary : vary.isEmpty ? "Accept" : ""
+            let fields: HTTPFields = [.cacheControl: "max-age=100", .date: date, .vary: names]
+            return .ok(Data("\(number)".utf8), headerFields: fields)
+        }
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        let request = HTTPRequestData.lawful.with { $0.headerFields[.accept] = "text/plain" }
+        async let late = network.data(request)
+        try await arrived.value()
+        clock.advance(by: .seconds(1))
+        #expect(try await network.data(request).data == Data("2".utf8))
+        gate.resume()
+        #expect(try await late.data == Data("1".utf8))
+        #expect(try await late.cacheStatus?.detail == "outdated")
+        let again = try await network.data(request)
+        #expect(again.isCached && again.data == Data("2".utf8))
+        #expect(store.count == 1)
+    }
+
+    @Test func aLateHeadDoesNotRemoveANewerResponse() async throws {
+        let (arrived, gate) = (Suspension<Void>(), Suspension<Void>())
+        let transport = MockTransport { [clock] request in
+            let date = NetworkClock.manual(clock).date
+            guard request.method == .head else {
+                let tag = "\"\(date.timeIntervalSince1970)\""
+                return .ok(Data("page".utf8), headerFields: [.cacheControl: "max-age=1", .eTag: tag])
+            }
+            arrived.resume()
+            try await gate.value()
+            return .status(.ok, headerFields: [.eTag: "\"before\""])
+        }
+        let network = transport.cached(in: store).environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        clock.advance(by: .seconds(5))
+        async let late = network.data(.lawful.with { $0.method = .head })
+        try await arrived.value()
+        clock.advance(by: .seconds(1))
+        try await network.data(.lawful)
+        gate.resume()
+        #expect(try await late.status == .ok)
+        #expect(store.count == 1)
+        #expect(try await network.data(.lawful).isCached)
+    }
+
+    @Test func aResponseThatVariesOtherwiseTakesThePlaceOfTheOlderOne() async throws {
+        let (network, _) = stack { number, _ in
+            ok(number, [.cacheControl: "max-age=10", .vary: number == 1 ? "" : "Accept"])
+        }
+        for number in 1...3 {
+            #expect(try await text(network) { $0.headerFields[.accept] = "text/plain" } == "\(number)")
+            #expect(store.count == 1)
+            clock.advance(by: .seconds(20))
+        }
+    }
+
     // MARK: Changes
+
+    /// A change of another URL while the store is read says nothing of this one.
+    @Test(arguments: [true, false]) func onlyAChangeOfTheSameURLOutdatesAFetch(isSame: Bool) async throws {
+        final class Changing: CacheStore {
+            let store = MemoryCacheStore()
+            let change = Mutex<(@Sendable () async throws -> Void)?>(nil)
+            let entryCostLimit = Int.max
+
+            func entries(for key: CacheKey) async throws -> [CachedEntry] {
+                let change = change.withLock { $0.take() }
+                try await change?()
+                return store.entries(for: key)
+            }
+
+            func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int { store.store(entry, for: key) }
+
+            func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws { store.remove(id, for: key) }
+
+            func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+                store.removeAll(where: isUnwanted)
+            }
+        }
+
+        let changing = Changing()
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
+        let network = AnyNetworkingComponent(transport.cached(in: changing).environment(\.clock, .manual(clock)))
+        let change = HTTPRequestData.lawful.with { request in
+            request.method = .post
+            if !isSame { request.target = "/other" }
+        }
+        changing.change.withLock { $0 = { _ = try await network.data(change) } }
+        let response = try await network.data(.lawful)
+        #expect(response.cacheStatus?.isStored == !isSame)
+        #expect(response.cacheStatus?.detail == (isSame ? "outdated" : nil))
+    }
+
+    @Test func changesThatAreTooManyToKnowOutdateAFetch() {
+        let fetches = CacheFetches()
+        for (count, isKnown) in [(1, true), (256, true), (257, false)] {
+            let glance = fetches.glance()
+            for number in 0..<count {
+                fetches.spare("\(number)", fetches.doom("\(number)"))
+            }
+            #expect((fetches.begin("url", since: glance) != nil) == isKnown)
+        }
+        let glance = fetches.glance()
+        fetches.outdateAll()
+        #expect(fetches.begin("url", since: glance) == nil)
+    }
 
     @Test(arguments: [NetworkingError.Kind.connectionLost, .timeout, .connection, .offline])
     func aChangeThatMayHaveHappenedRemovesWhatIsKept(kind: NetworkingError.Kind) async throws {
@@ -511,6 +630,11 @@ struct CachedHazardTests {
             ("max-age=abc", 0), ("max-age", 0), ("max-age=-5", 0), ("no-store=?0, max-age=60", 60),
             ("a=:AQ==:, max-age=60", 60),
             ("a=@1659578233, max-age=60", 60), ("max-age=9999999999999999", nil),
+            ("a=%\"f%c3%bcr %22alle%22\", max-age=60", 60), ("a=%\"\", max-age=60", 60), ("max-age=60;a=%\"b\"", 60),
+            ("a=(%\"b\" 1), max-age=60", 60), ("a=%\"%C3%BC\", max-age=60", nil), ("a=%\"%c3\", max-age=60", nil),
+            ("max-age=60, a=%", nil), ("max-age=60, a=%b", nil), ("max-age=60, a=%\"b", nil),
+            ("max-age=60, a=%\"%", nil),
+            ("max-age=60, a=%\"%4\"", nil), ("max-age=60, a=%\"ü\"", nil),
         ] as [(String, Double?)]
     ) func targetedDirectivesAreADictionary(field: String, lifetime: Double?) {
         let entry = CachedEntry(

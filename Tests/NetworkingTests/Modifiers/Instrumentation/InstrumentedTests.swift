@@ -440,6 +440,26 @@ struct InstrumentedTests {
 
     // MARK: The waterfall
 
+    /// Pages of a list differ in their query alone.
+    @Test func theWaterfallOfASessionShowsRedactedQueries() async throws {
+        let network = MockTransport { _ in .ok() }.instrument(instrument)
+        for target in ["/list?page=1", "/list?page=2&token=hunter2", "/list"] {
+            try await network.data(HTTPRequestData(url: try #require(URL(string: "https://example.com\(target)"))))
+        }
+        var marked = HTTPRequestData(authority: "example.com", path: "reset/hunter2")
+        marked.query.ticket = "hunter2"
+        marked.markSecret("hunter2")
+        try await network.data(marked)
+        let names = instrument.waterfall(width: 10).split(separator: "\n").dropFirst()
+            .map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(
+            names == [
+                "GET /list?page=1", "GET /list?page=2&token=<redacted>", "GET /list",
+                "GET /reset/<redacted>?ticket=<redacted>",
+            ]
+        )
+    }
+
     @Test func theWaterfallShowsWhatTookTime() async throws {
         let network = MockTransport([
             .status(.serviceUnavailable).delayed(by: .milliseconds(10)),

@@ -165,11 +165,13 @@ struct ServerHeaderFieldsTests {
 
     @Test func fieldMarkedAsSensitiveIsACredentialWhateverItsName() async throws {
         let name = try #require(HTTPField.Name("X-Tenant-Ticket"))
-        let network = transport.server { request in
-            var field = HTTPField(name: name, value: "secret")
-            field.indexingStrategy = .disallow
-            request.headerFields.append(field)
-        }
+        let network =
+            transport.server { request in
+                var field = HTTPField(name: name, value: "secret")
+                field.indexingStrategy = .disallow
+                request.headerFields.append(field)
+            }
+            .server(authority: "api.example.com")
 
         let error = await #expect(throws: NetworkingError.self) {
             try await network.data(HTTPRequestData(scheme: "http", authority: "api.example.com"))
@@ -226,5 +228,21 @@ struct ServerHeaderFieldsTests {
 
         #expect(log.messages.contains { $0.hasPrefix("withheld Authorization") })
         #expect(!log.text.contains("secret"))
+    }
+
+    @Test func cookiesThatATransportWithholdsAreLogged() async throws {
+        let log = LogRecorder()
+
+        try await WithholdingTransport().logged(using: log.logger(.debug))
+            .data(HTTPRequestData(scheme: "http", authority: "shop.example.org"))
+
+        #expect(log.messages.contains { $0.hasPrefix("withheld stored cookies from plain http") })
+    }
+}
+
+private struct WithholdingTransport: NetworkingTransport {
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        request.emit(.credentialsWithheld([.cookie]))
+        return HTTPResponseData(request: request, status: .ok)
     }
 }

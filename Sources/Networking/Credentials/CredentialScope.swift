@@ -1,0 +1,60 @@
+/// The servers to which one part of a stack may send its credentials or signatures.
+///
+/// These are the server that the stack names next to the part, and the authorities that the app names.
+package struct CredentialScope: Sendable {
+    private let authorities: Set<AuthorityKey>
+    private let owner = CredentialServers.Owner.part(CredentialServers.Part())
+
+    package init(_ authorities: [String]) {
+        self.authorities = Set(authorities.map { AuthorityKey($0) })
+    }
+
+    /// Takes part in the resolution of a request, so that the part is assigned the server next to it.
+    package func resolve(_ request: inout HTTPRequestData) {
+        request.assignServer(to: owner)
+    }
+
+    /// Returns whether the credentials may go where a request goes.
+    package func admits(_ request: HTTPRequestData) -> Bool {
+        guard let authority = request.authority else { return true }
+        return request.goesToServer(of: owner) || names(authority, isPlain: request.scheme == "http")
+    }
+
+    /// Returns whether the app names an authority for the credentials.
+    func names(_ authority: String, isPlain: Bool = false) -> Bool {
+        !authorities.isEmpty && authorities.contains(AuthorityKey(authority, isPlain: isPlain))
+    }
+
+    /// Reports that a request is sent without the credentials, because it goes to another server.
+    ///
+    /// - Parameters:
+    ///   - what: The credentials, as the beginning of a sentence: "Bearer credentials".
+    ///   - request: The request.
+    /// - Throws: ``NetworkingError/Kind/invalidRequest`` if neither the stack nor the app names a server for them.
+    package func withhold(_ what: String, from request: HTTPRequestData) throws {
+        guard request.hasServer || !authorities.isEmpty || request.serverMutations == .disabled else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "The stack does not say which server its \(what) for, so the request was not sent. "
+                    + "Name it with server(authority:), or with the parameter at: of the modifier."
+            )
+        }
+        request.emit(.credentialsWithheld([.authorization]))
+    }
+
+    /// The authorities that the app names, for a description.
+    package var setting: String? {
+        authorities.isEmpty ? nil : "at: \(authorities.map(\.text).sorted().joined(separator: ", "))"
+    }
+}
+
+/// A modifier that adds credentials to the requests it sends, whatever their kind.
+protocol Authenticating {
+    var scope: CredentialScope { get }
+}
+
+/// A modifier that signs the requests it sends, whatever the algorithm.
+package protocol Signing {
+    var scope: CredentialScope { get }
+}

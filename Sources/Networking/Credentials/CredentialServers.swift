@@ -1,0 +1,70 @@
+import HTTPTypes
+
+/// The server of each credential of a request: the one that the stack names next to the part that adds it.
+///
+/// That is the nearest `server` outside of the part, or the nearest one inside if there is none outside. In
+/// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is outermost, and the
+/// tokens belong to `a`.
+struct CredentialServers: Sendable {
+    /// What has a server.
+    enum Owner: Sendable, Hashable {
+        /// A modifier that adds credentials when a request is sent.
+        case part(Part)
+        /// A header field that the stack sets while it resolves a request.
+        case field(HTTPField.Name)
+    }
+
+    /// The identity of a modifier.
+    ///
+    /// The object is retained, so no other modifier can get the same identity.
+    final class Part: Sendable, Hashable {
+        static func == (lhs: Part, rhs: Part) -> Bool {
+            lhs === rhs
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(ObjectIdentifier(self))
+        }
+    }
+
+    // An array, since a stack has one or two, and a search in those is faster than hashing.
+    private var servers: [(owner: Owner, authority: String?)] = []
+    /// The server that was named last.
+    ///
+    /// A stack is resolved from the outside in, so it is the nearest one outside.
+    private var nearest: String?
+
+    init(nearest: String?) {
+        self.nearest = nearest
+    }
+
+    /// Notes a server that the stack names.
+    mutating func name(_ authority: String) {
+        nearest = authority
+        for index in servers.indices where servers[index].authority == nil {
+            servers[index].authority = authority
+        }
+    }
+
+    /// Assigns the nearest server to a part or a field, in place of an earlier one.
+    mutating func assignServer(to owner: Owner) {
+        servers.removeAll { $0.owner == owner }
+        servers.append((owner, nearest))
+    }
+
+    /// Returns whether an authority is the server of a part or a field.
+    func isServer(_ authority: String, of owner: Owner) -> Bool {
+        guard let server = servers.first(where: { $0.owner == owner })?.authority else { return false }
+        return server == authority || server.lowercased() == authority.lowercased()
+    }
+
+    /// The fields that the stack has set.
+    var fields: [HTTPField.Name] {
+        servers.compactMap { if case .field(let name) = $0.owner { name } else { nil } }
+    }
+
+    /// Forgets the fields, once it is decided whether they are sent.
+    mutating func removeFields() {
+        servers.removeAll { if case .field = $0.owner { true } else { false } }
+    }
+}

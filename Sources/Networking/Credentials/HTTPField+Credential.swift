@@ -1,0 +1,72 @@
+public import HTTPTypes
+
+extension HTTPField {
+    /// Whether the field is a credential: a password, a token, an API key or a cookie.
+    ///
+    /// A field is a credential if its name says so (``Redaction/standard`` lists the names), or if its `indexingStrategy` is
+    /// `.disallow`, as ``HTTPRequestData/setCredential(_:for:)`` sets it (RFC 7541 section 7.1.3). The whole library uses this
+    /// definition: a credential is redacted in logs and errors, goes over https or loopback only, goes only to the server that the
+    /// stack names next to the part that adds it, is removed by a redirect to another origin, and separates users in a cache.
+    ///
+    /// ```swift
+    /// HTTPField(name: .authorization, value: "Bearer token-1").isCredential   // true
+    /// HTTPField(name: .accept, value: "text/html").isCredential               // false
+    /// ```
+    public var isCredential: Bool {
+        indexingStrategy == .disallow || name.isCredential
+    }
+}
+
+extension HTTPField.Name {
+    /// Whether fields of this name are credentials.
+    package var isCredential: Bool {
+        CredentialNames.headerFields.hides(lowercased: canonicalName)
+    }
+}
+
+/// The names of credentials: what ``Redaction/standard`` redacts, and what does not leave the stack's server.
+enum CredentialNames {
+    /// The names of header fields.
+    ///
+    /// The frequent names that are no credentials are listed so that one lookup finds them, without trying the patterns.
+    static let headerFields = NameRules(
+        hiding: [
+            "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
+            "x-amz-security-token", "x-goog-api-key", "authentication-info", "proxy-authentication-info", "dpop",
+            "*token", "*secret*", "*password*", "*passphrase*", "*passwd*", "*passcode*", "*credential*", "*jwt*",
+            "*authorization", "*api-key", "*apikey", "*access-key", "*accesskey", "*private-key*", "*auth-key",
+            "*subscription-key", "*functions-key", "x-auth*", "*cookie", "*session-id", "*sessionid",
+        ],
+        showing: [
+            "x-author", "x-authors", "x-author-*",
+            "accept", "accept-charset", "accept-encoding", "accept-language", "age", "cache-control", "connection",
+            "content-encoding", "content-length", "content-type", "date", "etag", "expires", "host", "if-match",
+            "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "last-modified", "location",
+            "origin", "pragma", "range", "referer", "server", "traceparent", "tracestate", "user-agent", "vary",
+        ]
+    )
+
+    /// The names of query items.
+    static let queryItems = NameRules(
+        hiding: values + ["awsaccesskeyid", "sig", "x-amz-credential", "key", "*signature"],
+        showing: harmlessValues
+    )
+
+    /// The names of fields in JSON and form bodies, and of parts of multipart bodies.
+    static let bodyFields = NameRules(hiding: values, showing: harmlessValues)
+
+    private static let values = [
+        "access_token", "accesstoken", "api_key", "apikey", "api-key", "assertion", "auth", "authorization",
+        "client_assertion", "client_secret", "clientsecret", "code", "code_verifier", "codeverifier", "credential",
+        "device_code", "id_token", "idtoken", "jwt", "otp", "pass", "passcode", "passphrase", "passwd", "password",
+        "pin", "private_key", "privatekey", "refresh_token", "refreshtoken", "secret", "session", "session_id",
+        "sessionid", "subject_token", "token", "totp",
+        "*token", "*secret*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "*credential*",
+        "*api_key", "*api-key", "*apikey", "*private_key*", "*private-key*", "*privatekey*",
+        "*session_id", "*session-id", "*sessionid", "*jwt", "*cookie", "*authorization", "*access_key*", "*accesskey*",
+        "tokens",
+    ]
+
+    /// Names that the patterns match although they are no secrets.
+    private static let harmlessValues = ["*page_token", "*page-token", "*pagetoken", "secretar*"]
+}

@@ -1,0 +1,128 @@
+public import HTTPTypes
+
+// Where a credential may go is decided here: to the server that the stack names next to the part that adds it, over https or
+// loopback, and not along with a redirect to another origin.
+
+extension HTTPRequestData {
+    /// Sets a header field that holds a secret, in place of the fields of that name.
+    ///
+    /// The field is redacted in logs and errors, stays off the compression tables of HTTP/2, and is removed by a redirect to another
+    /// origin. If a modifier calls this in `resolve`, the field goes only to the server that the stack names next to the modifier.
+    ///
+    /// - Parameters:
+    ///   - value: The secret.
+    ///   - name: The name of the field.
+    public mutating func setCredential(_ value: String, for name: HTTPField.Name) {
+        headerFields.setSecret(value, for: name)
+        if state.contains(.isResolving) {
+            addServerCredential(name)
+        }
+    }
+
+    /// Sets a query item that holds a secret.
+    ///
+    /// Its value is redacted wherever the request is printed.
+    ///
+    /// - Parameters:
+    ///   - value: The secret.
+    ///   - name: The name of the item.
+    public mutating func setCredential(_ value: String, forQueryItem name: String) {
+        query[name] = value
+        settings.secretQueryItems.insert(name.lowercased())
+    }
+
+    // MARK: Over plain http
+
+    /// Whether the request goes to another machine over plain http, where a secret could be read on the way.
+    package var isPlaintext: Bool {
+        scheme == "http" && !isLoopback
+    }
+
+    /// Whether the request goes to this machine.
+    package var isLoopback: Bool {
+        Authority(authority ?? "").isLoopback
+    }
+
+    /// Returns the reason for refusing to send a secret over plain http.
+    package static func plaintextRefusal(of what: String) -> String {
+        "\(what) would go over plain http, where it can be read on the way. "
+            + "Use https, or set allowsPlaintextCredentials if this network is trusted."
+    }
+
+    // MARK: To the stack's server
+
+    /// Notes that the stack has set a field with a credential, which goes to the server next to the part that set it.
+    mutating func addServerCredential(_ name: HTTPField.Name) {
+        assignServer(to: .field(name))
+    }
+
+    /// Notes the credentials that a closure of the app has set while the stack resolves the request.
+    mutating func addServerCredentials(notIn former: HeaderFields) {
+        for field in headerFields.httpFields where field.isCredential {
+            if former[values: field.name] != headerFields[values: field.name] {
+                addServerCredential(field.name)
+            }
+        }
+    }
+
+    /// Assigns the server next to a part of the stack to it, while the stack resolves the request.
+    mutating func assignServer(to owner: CredentialServers.Owner) {
+        if credentialServers == nil {
+            credentialServers = CopyOnWrite(CredentialServers(nearest: hasServer ? authority : nil))
+        }
+        credentialServers?.value.assignServer(to: owner)
+    }
+
+    /// Names the authority of a server of the stack.
+    ///
+    /// The request gets it if its own is open, or in any case when overriding.
+    mutating func setServer(authority server: String, overriding: Bool) {
+        let current = authority
+        state.insert(.hasServer)
+        if overriding || current == nil {
+            authority = server
+            state.insert(.isForServer)
+        } else if current == server || current?.lowercased() == server.lowercased() {
+            state.insert(.isForServer)
+        } else if credentialServers == nil {
+            // From here on the nearest server is not where the request goes.
+            credentialServers = CopyOnWrite(CredentialServers(nearest: server))
+        }
+        if credentialServers != nil {
+            credentialServers?.value.name(server)
+        }
+    }
+
+    /// Returns whether the request goes to the server of a part or a field.
+    func goesToServer(of owner: CredentialServers.Owner) -> Bool {
+        guard isForServer, let authority, let credentialServers else { return false }
+        return credentialServers.value.isServer(authority, of: owner)
+    }
+
+    /// Removes the credentials that the stack set for other servers than the one the request goes to.
+    ///
+    /// The transport reports them with an event, since resolving a request has no effects.
+    mutating func withholdCredentials() {
+        guard let names = credentialServers?.value.fields, !names.isEmpty else { return }
+        let withheld = names.filter { !goesToServer(of: .field($0)) }
+        credentialServers?.value.removeFields()
+        guard !withheld.isEmpty else { return }
+        for name in withheld {
+            headerFields[name] = nil
+        }
+        settings.withheldCredentials = withheld
+    }
+
+    // MARK: Through redirects
+
+    /// Removes the credentials before a redirect to another origin is followed.
+    ///
+    /// They do not come back on a later hop.
+    mutating func removeCredentials(under policy: RedirectPolicy) {
+        headerFields.removeAll { policy.treatsAsCredential($0) }
+        state.remove(.isForServer)
+        if box != nil {
+            settings.custom.removeCredentials()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+
+/// The end of a complete response that came while its request was still being sent.
+///
+/// AsyncHTTPClient sends no more of a request after a status of 300 or more. It then leaves the task that sends the body
+/// waiting for ever, together with the body. Only a request that fails ends that task, so the guards let the request fail with
+/// this error where its response ends. ``ReceivedBytes`` takes the error for the end of the body.
+struct EarlyAnswer: Error, CustomStringConvertible {
+    /// The last bytes of the body, which AsyncHTTPClient had not passed on.
+    let rest: [ByteBuffer]
+
+    /// The length of the body, with the rest.
+    let byteCount: Int
+
+    var description: String {
+        "The response is complete. It came before the request had been sent, so the rest of the request was not sent."
+    }
+}
+
+/// Follows which bytes of a response AsyncHTTPClient has received and not passed on: a request that fails loses them.
+///
+/// AsyncHTTPClient passes bytes on when a read is complete, if it had asked for that read.
+struct UnforwardedBytes {
+    private var bytes: [ByteBuffer] = []
+    private var isReadDue = true
+    private var count = 0
+
+    /// AsyncHTTPClient has asked for more bytes.
+    mutating func read() {
+        isReadDue = true
+    }
+
+    mutating func receive(_ part: ByteBuffer) {
+        count += part.readableBytes
+        bytes.append(part)
+    }
+
+    mutating func completeRead() {
+        guard isReadDue else { return }
+        isReadDue = false
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Returns the error that stands for the end of the response.
+    var earlyAnswer: EarlyAnswer {
+        EarlyAnswer(rest: bytes, byteCount: count)
+    }
+}
+
+/// The bytes of a response's body as they arrive, to their end: that of the body, or an ``EarlyAnswer``.
+struct ReceivedBytes {
+    private var iterator: HTTPClientResponse.Body.AsyncIterator
+    private var count = 0
+    /// What an early answer brought, in reverse; `nil` before it.
+    private var rest: [ByteBuffer]?
+
+    init(_ body: HTTPClientResponse.Body) {
+        iterator = body.makeAsyncIterator()
+    }
+
+    /// Returns the next bytes, or `nil` at the end of the body.
+    ///
+    /// - Throws: The error that ended the body early.
+    mutating func next() async throws -> ByteBuffer? {
+        if rest != nil { return rest?.popLast() }
+        do {
+            let bytes = try await iterator.next(isolation: #isolation)
+            count += bytes?.readableBytes ?? 0
+            return bytes
+        } catch let answer as EarlyAnswer {
+            let total = answer.rest.reduce(count) { $0 + $1.readableBytes }
+            guard total == answer.byteCount else { throw HTTPParserError.invalidEOFState }
+            rest = answer.rest.reversed()
+            return rest?.popLast()
+        }
+    }
+}
+#endif

@@ -1,0 +1,149 @@
+#if AsyncHTTPClient && TestServer
+import AsyncHTTPClient
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingAsyncHTTPClient
+import NetworkingTestServer
+import Testing
+
+extension Loopback {
+    /// Servers that send more than a response: none of it may reach the next request of the connection.
+    @Suite(.timeLimit(.minutes(5)))
+    struct ResponsePoisoningTests {
+        private static let poison = "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: "
+
+        private let transport: AsyncHTTPClientTransport = {
+            var configuration = HTTPClient.Configuration.networking
+            // Each request gets the connection of the one before, if that is kept.
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
+            return AsyncHTTPClientTransport(configuration: configuration)
+        }()
+
+        struct Answer: Sendable, CustomTestStringConvertible {
+            let name: String
+            var method = HTTPRequest.Method.get
+            let wire: String
+            let body: String
+
+            var testDescription: String { name }
+        }
+
+        private static let answers = [
+            Answer(name: "length", wire: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", body: "ok"),
+            Answer(
+                name: "chunks",
+                wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+                body: "ok"
+            ),
+            Answer(name: "204", wire: "HTTP/1.1 204 No Content\r\n\r\n", body: ""),
+            Answer(name: "304", wire: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body: ""),
+            Answer(name: "HEAD", method: .head, wire: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: ""),
+        ]
+
+        private func serveNext(_ server: TestServer) {
+            server.route("/next") { _ in
+                .raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Own: 1\r\n\r\nnext", .keepAlive)
+            }
+        }
+
+        private func checkNext(_ network: some NetworkingComponent, _ request: HTTPRequestData? = nil) async throws {
+            let next = try await network.data(request ?? HTTPRequestData(path: "next"))
+            #expect(next.data == Data("next".utf8))
+            #expect(next.headerFields.map(\.name.canonicalName).sorted() == ["content-length", "x-own"])
+        }
+
+        @Test(arguments: answers)
+        func bytesInTheSamePacketDoNotReachTheNextResponse(answer: Answer) async throws {
+            try await withTestServer { server in
+                serveNext(server)
+                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+                for _ in 1...100 {
+                    server.enqueue(.raw(.text(answer.wire + Self.poison), .keepAlive))
+                    let response = try await network.data(HTTPRequestData(method: answer.method))
+                    #expect(response.data == Data(answer.body.utf8))
+                    try await checkNext(network)
+                }
+            }
+        }
+
+        /// A request that must not be sent twice meets such a connection, too.
+        @Test func bytesInTheSamePacketDoNotFailAPost() async throws {
+            try await withTestServer { server in
+                serveNext(server)
+                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+                for _ in 1...100 {
+                    server.enqueue(.raw(.text(Self.answers[0].wire + Self.poison), .keepAlive))
+                    try await network.data(HTTPRequestData())
+                    let post = HTTPRequestData(method: .post, path: "next", body: .data(Data("order".utf8)))
+                    try await checkNext(network, post)
+                }
+                #expect(server.requests.filter { $0.method == .post }.count == 100)
+            }
+        }
+
+        @Test(arguments: answers)
+        func bytesOnAnIdleConnectionCloseIt(answer: Answer) async throws {
+            try await withTestServer { server in
+                serveNext(server)
+                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+                for _ in 1...20 {
+                    let gate = Gate()
+                    server.enqueue(.raw(.text(answer.wire), .gate(gate), .text(Self.poison), .keepAlive))
+                    let response = try await network.data(HTTPRequestData(method: answer.method))
+                    #expect(response.data == Data(answer.body.utf8))
+                    gate.open()
+                    try await server.waitForOpenConnections(0)
+                    try await checkNext(network)
+                    server.enqueue(.raw(.text(Self.answers[0].wire), .close))
+                    try await network.data(HTTPRequestData())
+                    try await server.waitForOpenConnections(0)
+                }
+            }
+        }
+
+        /// The bytes arrive while the next request is on its way, or before, or with the response.
+        @Test(arguments: [0, 100, 1_000])
+        func bytesBeyondTheLengthDoNotFailTheNextRequest(microseconds: Int) async throws {
+            try await withTestServer { server in
+                serveNext(server)
+                let network = transport.timeout(.seconds(60)).server(baseURL: server.url)
+                // A route and no script, since a request may be sent again when its kept connection is closed.
+                server.route("/") { _ in
+                    .raw(
+                        .text(Self.answers[0].wire),
+                        .delay(.microseconds(microseconds)),
+                        "ay, and more than that",
+                        .keepAlive
+                    )
+                }
+                for _ in 1...300 {
+                    let response = try await network.data(HTTPRequestData())
+                    #expect(response.data == Data("ok".utf8))
+                    try await checkNext(network)
+                }
+            }
+        }
+
+        @Test func tunnelsAreGuardedToo() async throws {
+            try await withTestServer { proxy in
+                serveNext(proxy)
+                var configuration = HTTPClient.Configuration.networking
+                configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
+                configuration.proxy = .server(host: "127.0.0.1", port: try #require(proxy.url.port))
+                let network = AsyncHTTPClientTransport(configuration: configuration).timeout(.seconds(60))
+                    .server(scheme: "http").server(authority: "api.example:8080")
+                let tunnel = TestResponse.raw("HTTP/1.1 200 OK\r\n\r\n", .keepAlive)
+                for _ in 1...20 {
+                    proxy.enqueue(tunnel, .raw(.text(Self.answers[0].wire + Self.poison), .keepAlive), tunnel)
+                    try await network.data(HTTPRequestData())
+                    try await checkNext(network)
+                    proxy.enqueue(.raw(.text(Self.answers[0].wire), .close))
+                    try await network.data(HTTPRequestData())
+                    try await proxy.waitForOpenConnections(0)
+                }
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,188 @@
+#if TestServer && canImport(FoundationNetworking)
+import Foundation
+import FoundationNetworking
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import Testing
+
+#if Crypto
+import Crypto
+import NetworkingSigning
+#endif
+
+extension Loopback {
+    /// Keeps the connections of users apart on Linux, where libcurl takes any bytes on a kept connection for a response (L37).
+    @Suite(.timeLimit(.minutes(5)))
+    struct ConnectionReuseTests {
+        /// An answer, and after it one that no request asked for.
+        private static let twoAnswers = TestResponse.raw(
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst",
+            .delay(.milliseconds(2)),
+            "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret",
+            .keepAlive
+        )
+
+        private static func request(_ path: String, token: String? = nil) -> HTTPRequestData {
+            var request = HTTPRequestData(path: path)
+            if let token {
+                request.setCredential("Bearer \(token)", for: .authorization)
+            }
+            return request
+        }
+
+        /// Sends a request that is answered twice, and then another; returns the bodies of the other's responses.
+        private func bodies(
+            over transport: some NetworkingComponent,
+            first: String?,
+            second: String?
+        ) async throws -> Set<String> {
+            try await withTestServer { server in
+                server.route("/two") { _ in Self.twoAnswers }
+                server.route("/one") { _ in .text("own") }
+                let network = transport.server(baseURL: server.url)
+                var bodies: Set<String> = []
+                for _ in 0..<20 {
+                    // A connection with an unexpected answer may fail the request that the answer is for.
+                    _ = try? await network.data(Self.request("two", token: first))
+                    let response = try await network.data(Self.request("one", token: second))
+                    bodies.insert(String(decoding: response.data, as: UTF8.self))
+                }
+                return bodies
+            }
+        }
+
+        @Test(arguments: [("emily", "emil"), ("emily", nil), (nil, "emil")] as [(String?, String?)])
+        func anotherUserNeverGetsTheExtraResponse(first: String?, second: String?) async throws {
+            let transport = URLSessionTransport(configuration: .ephemeral)
+            #expect(try await bodies(over: transport, first: first, second: second) == ["own"])
+        }
+
+        @Test func anotherUserOfASessionNeverGetsTheExtraResponse() async throws {
+            let session = URLSession(configuration: .ephemeral)
+            #expect(try await bodies(over: session, first: "emily", second: "emil") == ["own"])
+        }
+
+        @Test func noRequestGetsTheExtraResponseWithoutReuse() async throws {
+            let transport = URLSessionTransport(configuration: .ephemeral, connectionReuse: .never)
+            #expect(try await bodies(over: transport, first: nil, second: nil) == ["own"])
+        }
+
+        @Test func oneUserKeepsOneConnection() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                for token in ["emily", "emil", nil, "emily", "emil", nil] {
+                    try await network.data(Self.request("/", token: token))
+                }
+                #expect(server.acceptedConnections == 3)
+            }
+        }
+
+        @Test func oneConnectionServesEveryUserIfReuseIsUnrestricted() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = URLSessionTransport(configuration: .ephemeral, connectionReuse: .always)
+                let network = transport.server(baseURL: server.url)
+                for token in ["emily", "emil", nil] {
+                    try await network.data(Self.request("/", token: token))
+                }
+                #expect(server.acceptedConnections == 1)
+            }
+        }
+
+        @Test func noConnectionIsKeptWithoutReuse() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = URLSessionTransport(configuration: .ephemeral, connectionReuse: .never)
+                let network = transport.server(baseURL: server.url)
+                for _ in 0..<3 {
+                    try await network.data(Self.request("/"))
+                }
+                #expect(server.acceptedConnections == 3)
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        @Test func connectionsOfUsersWhoAreGoneAreClosed() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                for user in 0..<80 {
+                    try await network.data(Self.request("/", token: "user-\(user)"))
+                }
+                try await server.waitForOpenConnections(64)
+                try await network.data(Self.request("/", token: "user-79"))
+                #expect(server.acceptedConnections == 80)
+            }
+        }
+
+        @Test func manyUsersAtOnceAllGetTheirResponse() async throws {
+            try await withTestServer { server in
+                server.route("/") { request in .text(request.headerFields[.authorization] ?? "") }
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for call in 0..<400 {
+                        group.addTask {
+                            let response = try await network.data(Self.request("/", token: "user-\(call % 100)"))
+                            #expect(String(decoding: response.data, as: UTF8.self) == "Bearer user-\(call % 100)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                try await server.waitForOpenConnections(64 * 6)
+            }
+        }
+
+        /// The session of a cancelled exchange is invalidated while its task still ends.
+        @Test(arguments: [URLSessionTransport.ConnectionReuse.never, .sameCredentials])
+        func cancelledRequestsLeaveNoConnection(reuse: URLSessionTransport.ConnectionReuse) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .raw(.stall) }
+                do {
+                    let transport = URLSessionTransport(configuration: .ephemeral, connectionReuse: reuse)
+                    let network = transport.server(baseURL: server.url)
+                    for round in 0..<100 {
+                        let call = Task { try await network.data(Self.request("/", token: "user-\(round)")) }
+                        for _ in 0..<(round * 20) {
+                            await Task.yield()
+                        }
+                        call.cancel()
+                        let result = await call.result
+                        #expect(throws: CancellationError.self) { try result.get() }
+                    }
+                }
+                try await server.waitForOpenConnections(0)
+            }
+        }
+
+        #if Crypto
+        /// Each signature differs, but it is one user's.
+        @Test func oneSignerKeepsOneConnection() async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let transport = URLSessionTransport(configuration: .ephemeral)
+                let key = SymmetricKey(data: Data("secret".utf8))
+                for keyID in ["emily", "emil"] {
+                    let signer = HMACSigner(
+                        keyID: keyID,
+                        key: key,
+                        signing: [.target],
+                        into: .authorization("HMAC-SHA256") { "keyId=\"\($0.keyID)\", signature=\"\($0.base64)\"" }
+                    )
+                    let network = transport.signed(with: signer).server(baseURL: server.url)
+                    for page in 1...3 {
+                        var request = HTTPRequestData(path: "/")
+                        request.query["page"] = "\(page)"
+                        try await network.data(request)
+                    }
+                }
+                #expect(Set(server.requests.map { $0.headerFields[.authorization] }).count == 6)
+                #expect(server.acceptedConnections == 2)
+            }
+        }
+        #endif
+    }
+}
+#endif

@@ -1,0 +1,68 @@
+import HTTPTypes
+import Testing
+
+@testable import Networking
+
+@Suite
+struct ConnectionOwnerTests {
+    private func request(_ change: (inout HTTPRequestData) -> Void = { _ in }) -> HTTPRequestData {
+        var request = HTTPRequestData(headerFields: [.accept: "*/*"])
+        change(&request)
+        return request
+    }
+
+    private let key = HTTPField.Name("X-Custom")!
+
+    @Test func aRequestWithoutCredentialsHasNone() {
+        #expect(ConnectionOwner(of: request()) == nil)
+    }
+
+    @Test func theSameCredentialsAreOneOwner() {
+        let one = request { $0.setCredential("Bearer a", for: .authorization) }
+        var another = request { $0.setCredential("Bearer a", for: .authorization) }
+        another.headerFields[.accept] = "text/html"
+        #expect(ConnectionOwner(of: one) == ConnectionOwner(of: another))
+        #expect(ConnectionOwner(of: one) != nil)
+    }
+
+    @Test func differentCredentialsAreDifferentOwners() {
+        let owners = [
+            request { $0.setCredential("Bearer a", for: .authorization) },
+            request { $0.setCredential("Bearer b", for: .authorization) },
+            request { $0.setCredential("Bearer a", for: key) },
+            request { $0.headerFields[.cookie] = "session=a" },
+            request { $0.headerFields[.cookie] = "session=b" },
+            request { $0.setCredential("a", forQueryItem: "key") },
+            request { $0.setCredential("b", forQueryItem: "key") },
+        ]
+        .map { ConnectionOwner(of: $0) }
+        #expect(Set(owners).count == owners.count)
+        #expect(!owners.contains(nil))
+    }
+
+    @Test func signaturesOfOneSignerAreOneOwner() {
+        func signed(_ signature: String, by id: String, token: String? = nil) -> HTTPRequestData {
+            request {
+                if let token {
+                    $0.setCredential(token, for: key)
+                }
+                let unsigned = $0
+                $0.setCredential(signature, for: .authorization)
+                $0.recordSignature(of: Principal(id: id), since: unsigned)
+            }
+        }
+        let owner = ConnectionOwner(of: signed("s1", by: "emily"))
+        #expect(owner != nil)
+        #expect(ConnectionOwner(of: signed("s2", by: "emily")) == owner)
+        #expect(ConnectionOwner(of: signed("s1", by: "emil")) != owner)
+        #expect(ConnectionOwner(of: signed("s1", by: "emily", token: "t")) != owner)
+    }
+
+    @Test func showsNoCredential() {
+        let owner = ConnectionOwner(of: request { $0.setCredential("hunter2", for: .authorization) })
+        var dumped = ""
+        dump(owner, to: &dumped)
+        #expect(!dumped.contains("hunter2"))
+        #expect(!"\(owner.debugDescription)".contains("hunter2"))
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// Stacks that name several servers: each credential goes to the server next to the part that adds it.
+@Suite(.timeLimit(.minutes(5)))
+struct CredentialServersTests {
+    private let transport = MockTransport { _ in .ok() }
+    private let tokens = TokenStore(BearerCredentials(token: "secret"))
+    private let serverA = URL(string: "https://a.example")
+    private let serverB = URL(string: "https://b.example")
+
+    /// Sends a request and returns the Authorization field that arrived.
+    private func authorization(
+        of request: HTTPRequestData,
+        over network: some NetworkingComponent
+    ) async throws -> String? {
+        try await network.data(request)
+        return try #require(transport.requests.last).headerFields[.authorization]
+    }
+
+    @Test func tokenIsNotSentToASecondServerFurtherOut() async throws {
+        let events = EventRecorder()
+        let network = transport.authenticated(with: tokens)
+            .server(baseURL: try #require(serverA))
+            .server(baseURL: try #require(serverB))
+
+        let request = HTTPRequestData(path: "me").with { $0.addObserver(events) }
+        #expect(try await authorization(of: request, over: network) == nil)
+        #expect(transport.requests.last?.authority == "b.example")
+        #expect(events.names.contains("credentialsWithheld"))
+        #expect(network.principal(for: network.resolved(request)) == nil)
+    }
+
+    @Test func tokenIsSentToItsServerByAbsoluteURL() async throws {
+        let network = transport.authenticated(with: tokens)
+            .server(baseURL: try #require(serverA))
+            .server(baseURL: try #require(serverB))
+
+        let toA = HTTPRequestData(url: try #require(URL(string: "https://A.example/me")))
+        #expect(try await authorization(of: toA, over: network) == "Bearer secret")
+        let toB = HTTPRequestData(url: try #require(URL(string: "https://b.example/me")))
+        #expect(try await authorization(of: toB, over: network) == nil)
+        let elsewhere = HTTPRequestData(url: try #require(URL(string: "https://c.example/me")))
+        #expect(try await authorization(of: elsewhere, over: network) == nil)
+    }
+
+    @Test func namedAuthorityGetsTheToken() async throws {
+        let network = transport.authenticated(with: tokens, at: ["b.example"])
+            .server(baseURL: try #require(serverA))
+            .server(baseURL: try #require(serverB))
+
+        #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
+        #expect(network.advice.isEmpty)
+    }
+
+    @Test func eachStoreBelongsToTheServerNextToIt() async throws {
+        let apiKey = try #require(HTTPField.Name("X-API-Key"))
+        let other = TokenStore(APIKeyCredentials("key", in: .header(apiKey)))
+        let network = transport.authenticated(with: tokens).server(baseURL: try #require(serverA))
+            .authenticated(with: other).server(baseURL: try #require(serverB))
+
+        try await network.data(HTTPRequestData(path: "me"))
+        try await network.data(HTTPRequestData(url: #require(URL(string: "https://a.example/me"))))
+
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil, "Bearer secret"])
+        #expect(transport.requests.map { $0.headerFields[apiKey] } == ["key", nil])
+    }
+
+    @Test func headerFieldBelongsToTheServerNextToIt() async throws {
+        let network = transport.server(headerField: .authorization, "Bearer secret")
+            .server(authority: "a.example")
+            .server(authority: "b.example")
+
+        #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == nil)
+        let toA = HTTPRequestData(url: try #require(URL(string: "https://a.example/me")))
+        #expect(try await authorization(of: toA, over: network) == "Bearer secret")
+    }
+
+    @Test func serverInsideIsUsedWithoutOneOutside() async throws {
+        let network = transport.server(authority: "b.example").server(authority: "a.example")
+            .authenticated(with: tokens)
+
+        #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
+        #expect(transport.requests.last?.authority == "a.example")
+        let toB = HTTPRequestData(url: try #require(URL(string: "https://b.example/me")))
+        #expect(try await authorization(of: toB, over: network) == nil)
+    }
+
+    @Test func sameServerTwiceIsOneServer() async throws {
+        let network = transport.authenticated(with: tokens)
+            .server(authority: "API.example.com")
+            .server(baseURL: try #require(URL(string: "https://api.example.com/v1")))
+
+        #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
+        #expect(network.advice.isEmpty)
+    }
+
+    @Test func overridingServerKeepsItsToken() async throws {
+        let network = transport.authenticated(with: tokens).server(authority: "a.example", overriding: true)
+            .server(authority: "b.example")
+
+        #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
+        #expect(transport.requests.last?.authority == "a.example")
+    }
+
+    @Test func requestThatIsSentAgainOverAnotherStackIsAssignedAnew() async throws {
+        let first = transport.server(authority: "b.example")
+        let sent = try await first.data(HTTPRequestData(path: "me")).sentRequest
+        let network = transport.authenticated(with: tokens).server(authority: "a.example")
+            .server(authority: "b.example")
+
+        #expect(try await authorization(of: sent, over: network) == nil)
+    }
+
+    @Test func refusalOfAnotherServerRenewsNothing() async throws {
+        let delegate = ScriptedAuthenticationDelegate<BearerCredentials>()
+        let store = TokenStore(BearerCredentials(token: "secret"), delegate: delegate)
+        let transport = MockTransport { _ in .status(.unauthorized) }
+        let network = transport.authenticated(with: store).server(authority: "a.example")
+            .server(authority: "b.example")
+
+        let response = try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(response.status == .unauthorized)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func diagnosticsReportTheSecondServer() throws {
+        let network = transport.authenticated(with: tokens).server(authority: "a.example").retry()
+            .server(authority: "b.example")
+        #expect(network.advice.count == 1)
+        #expect(network.advice.first?.contains("server(authority: \"a.example\")") == true)
+        #expect(network.advice.first?.contains("server(authority: \"b.example\")") == true)
+
+        let field = transport.server(headerField: .authorization, "Bearer secret").server(authority: "a.example")
+            .server(authority: "b.example")
+        #expect(field.advice.count == 1)
+        #expect(field.advice.first?.contains("secret") == false)
+    }
+}

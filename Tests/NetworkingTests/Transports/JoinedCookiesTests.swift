@@ -1,0 +1,37 @@
+#if URLSession
+import Testing
+
+@testable import Networking
+
+@Suite
+struct JoinedCookiesTests {
+    @Test(
+        arguments: [
+            ["a=1"],
+            ["a=1", "b=2"],
+            ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT; Path=/", "b=2"],
+            ["a=1; expires=Wednesday, 09-Jun-2100 10:18:14 GMT", "b=2"],
+            ["a=1; Expires=Wed, 09 Jun 2100 10:18:14 GMT", "b"],
+            // A cookie without a name does not become a part of its neighbour's last attribute.
+            ["a=1; Secure", "b"],
+            ["a=1; HttpOnly", "b", "c=3"],
+            ["a=1; Path=/", "b; Secure", "c=3"],
+            ["a=1; Max-Age=60", "2"],
+            ["a=1; Expires=Wed", "b"],
+            ["a=1; SameSite=Lax", "=2"],
+            // A comma within a value or an attribute does not cut the attributes off that come after it.
+            ["a=x,y=z; Path=/", "b=2"],
+            ["a=hello, world; Secure", "b=2"],
+            ["a=1; Comment=hello, world; Secure", "b=2"],
+        ]
+    )
+    func splitsWhatWasJoined(fields: [String]) {
+        #expect(JoinedCookies.split(fields.joined(separator: ", ")) == fields)
+    }
+
+    @Test func leavesOutEmptyFields() {
+        #expect(JoinedCookies.split(", a=1; Secure, , b=2") == ["a=1; Secure", "b=2"])
+        #expect(JoinedCookies.split("").isEmpty)
+    }
+}
+#endif

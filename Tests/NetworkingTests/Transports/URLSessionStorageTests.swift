@@ -1,0 +1,170 @@
+#if URLSession
+import Foundation
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@testable import Networking
+
+/// That a session's own cache and its stored credentials have no part in an exchange.
+@Suite
+struct URLSessionStorageTests {
+    // MARK: Cache
+
+    @Test func requestsIgnoreTheCacheOfTheirSession() throws {
+        let request = try #require(URLRequest(HTTPRequestData(authority: "api.example.com", path: "users")))
+        #expect(request.cachePolicy == .reloadIgnoringLocalCacheData)
+    }
+
+    @Test func responsesAreKeptOutOfTheCacheOfTheirSession() throws {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://api.example.com"))
+        let task = session.dataTask(with: url)
+        let response = CachedURLResponse(
+            response: URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil),
+            data: Data()
+        )
+        // Through the protocol, since URLSession finds the method by its name and no misspelt one is an error.
+        let delegate: any URLSessionDataDelegate = Self.exchange
+        typealias Method = (
+            URLSession, URLSessionDataTask, CachedURLResponse, @escaping @Sendable (CachedURLResponse?) -> Void
+        ) -> Void
+        let method: Method? = delegate.urlSession(_:dataTask:willCacheResponse:completionHandler:)
+        let answers = Answers<Bool>()
+        method?(session, task, response) { answers.add($0 != nil) }
+        #expect(answers.all == [false])
+    }
+
+    @Test func sessionsForExchangesStoreNeitherResponsesNorCredentials() {
+        let configuration = URLSessionConfiguration.default
+        configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let session = URLSession.forExchanges(configuration)
+        defer { session.invalidateAndCancel() }
+        #expect(session.configuration.urlCache == nil)
+        #expect(session.configuration.urlCredentialStorage == nil)
+        #expect(configuration.urlCache != nil)
+    }
+
+    // MARK: Challenges
+
+    @Test(arguments: [
+        (NSURLAuthenticationMethodDefault, true, false), (NSURLAuthenticationMethodHTTPBasic, true, false),
+        (NSURLAuthenticationMethodHTTPDigest, true, false), (NSURLAuthenticationMethodHTMLForm, true, false),
+        (NSURLAuthenticationMethodNTLM, true, true), (NSURLAuthenticationMethodNegotiate, true, true),
+        // The constants of these two are not there on Linux; they have their names as values.
+        ("NSURLAuthenticationMethodServerTrust", false, true),
+        ("NSURLAuthenticationMethodClientCertificate", false, true),
+    ])
+    func theStackAnswersEveryChallengeOfA401(method: String, isOfServer: Bool, isForSession: Bool) {
+        let space = Self.space(method)
+        #expect(space.isOfServer == isOfServer)
+        #expect(space.isForSession == isForSession)
+        let proxy = URLProtectionSpace(
+            proxyHost: "proxy.example.com",
+            port: 8_080,
+            type: NSURLProtectionSpaceHTTPProxy,
+            realm: nil,
+            authenticationMethod: method
+        )
+        #expect(!proxy.isOfServer)
+    }
+
+    #if !canImport(FoundationNetworking)
+    @Test(arguments: [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodNTLM])
+    func aStoredCredentialAnswersNo401(method: String) throws {
+        let answers = try answers(to: Self.space(method), of: URLSession(configuration: .ephemeral))
+        #expect(answers == [.rejectProtectionSpace])
+    }
+
+    @Test func theSystemAnswersTheChallengeForACertificate() throws {
+        let space = Self.space("NSURLAuthenticationMethodServerTrust")
+        let answers = try answers(to: space, of: URLSession(configuration: .ephemeral))
+        #expect(answers == [.performDefaultHandling])
+    }
+
+    @Test func theDelegateOfTheSessionAnswersTheChallengeForACertificate() throws {
+        let session = URLSession(configuration: .ephemeral, delegate: PinningDelegate(), delegateQueue: nil)
+        let answers = try answers(to: Self.space("NSURLAuthenticationMethodServerTrust"), of: session)
+        #expect(answers == [.cancelAuthenticationChallenge])
+    }
+
+    private func answers(
+        to space: URLProtectionSpace,
+        of session: URLSession
+    ) throws -> [URLSession.AuthChallengeDisposition] {
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://api.example.com"))
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space,
+            proposedCredential: URLCredential(user: "emily", password: "hunter2", persistence: .forSession),
+            previousFailureCount: 0,
+            failureResponse: nil,
+            error: nil,
+            sender: Sender()
+        )
+        let answers = Answers<URLSession.AuthChallengeDisposition>()
+        Self.exchange.urlSession(session, task: session.dataTask(with: url), didReceive: challenge) { answer, _ in
+            answers.add(answer)
+        }
+        return answers.all
+    }
+    #endif
+
+    // MARK: Helpers
+
+    private static var exchange: URLSessionExchange {
+        URLSessionExchange(
+            request: HTTPRequestData(authority: "api.example.com"),
+            cookies: nil,
+            upload: nil,
+            acceptsCodings: true
+        )
+    }
+
+    private static func space(_ method: String) -> URLProtectionSpace {
+        URLProtectionSpace(
+            host: "api.example.com",
+            port: 443,
+            protocol: "https",
+            realm: "users",
+            authenticationMethod: method
+        )
+    }
+}
+
+private final class Answers<Value: Sendable>: Sendable {
+    private let state = Mutex<[Value]>([])
+
+    var all: [Value] {
+        state.withLock { $0 }
+    }
+
+    func add(_ value: Value) {
+        state.withLock { $0.append(value) }
+    }
+}
+
+#if !canImport(FoundationNetworking)
+private final class PinningDelegate: NSObject, URLSessionDelegate {
+    func urlSession(
+        _ session: URLSession,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+}
+
+private final class Sender: NSObject, URLAuthenticationChallengeSender {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}
+#endif
+#endif
