@@ -12,6 +12,12 @@ struct CredentialServers: Sendable {
         case part(Part)
         /// A header field that the stack sets while it resolves a request.
         case field(HTTPField.Name)
+        /// A query item that the stack sets while it resolves a request.
+        case queryItem(String)
+
+        fileprivate var isPart: Bool {
+            if case .part = self { true } else { false }
+        }
     }
 
     /// The identity of a modifier.
@@ -58,13 +64,13 @@ struct CredentialServers: Sendable {
         return server == authority || server.lowercased() == authority.lowercased()
     }
 
-    /// The fields that the stack has set.
-    var fields: [HTTPField.Name] {
-        servers.compactMap { if case .field(let name) = $0.owner { name } else { nil } }
+    /// The fields and query items that the stack has set.
+    var credentials: [Owner] {
+        servers.map(\.owner).filter { !$0.isPart }
     }
 
-    /// Forgets the fields, once it is decided whether they are sent.
-    mutating func removeFields() {
-        servers.removeAll { if case .field = $0.owner { true } else { false } }
+    /// Forgets the fields and query items, once it is decided whether they are sent.
+    mutating func removeCredentials() {
+        servers.removeAll { !$0.owner.isPart }
     }
 }

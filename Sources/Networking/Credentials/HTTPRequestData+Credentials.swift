@@ -21,7 +21,8 @@ extension HTTPRequestData {
 
     /// Sets a query item that holds a secret.
     ///
-    /// Its value is redacted wherever the request is printed.
+    /// Its value is redacted wherever the request is printed, and does not go to another machine over plain http. If a modifier calls
+    /// this in `resolve`, the item goes only to the server that the stack names next to the modifier.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -29,6 +30,9 @@ extension HTTPRequestData {
     public mutating func setCredential(_ value: String, forQueryItem name: String) {
         query[name] = value
         settings.secretQueryItems.insert(name.lowercased())
+        if state.contains(.isResolving) {
+            assignServer(to: .queryItem(name))
+        }
     }
 
     // MARK: Over plain http
@@ -36,6 +40,11 @@ extension HTTPRequestData {
     /// Whether the request goes to another machine over plain http, where a secret could be read on the way.
     package var isPlaintext: Bool {
         scheme == "http" && !isLoopback
+    }
+
+    /// Whether a credential in the request could be read on the way, and the request does not allow that.
+    package var exposesCredentials: Bool {
+        isPlaintext && !allowsPlaintextCredentials
     }
 
     /// Whether the request goes to this machine.
@@ -57,11 +66,22 @@ extension HTTPRequestData {
     }
 
     /// Notes the credentials that a closure of the app has set while the stack resolves the request.
-    mutating func addServerCredentials(notIn former: HeaderFields) {
+    ///
+    /// - Parameters:
+    ///   - formerFields: The header fields before the closure.
+    ///   - formerTarget: The target before the closure.
+    mutating func addServerCredentials(notIn formerFields: HeaderFields, _ formerTarget: String?) {
         for field in headerFields.httpFields where field.isCredential {
-            if former[values: field.name] != headerFields[values: field.name] {
+            if formerFields[values: field.name] != headerFields[values: field.name] {
                 addServerCredential(field.name)
             }
+        }
+        guard target != formerTarget else { return }
+        var former = HTTPRequestData()
+        former.target = formerTarget
+        let formerItems = former.query.items
+        for item in query.items where CredentialNames.queryItems.hides(item.name) && !formerItems.contains(item) {
+            assignServer(to: .queryItem(item.name))
         }
     }
 
@@ -103,14 +123,22 @@ extension HTTPRequestData {
     ///
     /// The transport reports them with an event, since resolving a request has no effects.
     mutating func withholdCredentials() {
-        guard let names = credentialServers?.value.fields, !names.isEmpty else { return }
-        let withheld = names.filter { !goesToServer(of: .field($0)) }
-        credentialServers?.value.removeFields()
+        guard let owners = credentialServers?.value.credentials, !owners.isEmpty else { return }
+        let withheld = owners.filter { !goesToServer(of: $0) }
+        credentialServers?.value.removeCredentials()
         guard !withheld.isEmpty else { return }
-        for name in withheld {
-            headerFields[name] = nil
+        settings.withheldCredentials = withheld.compactMap { owner in
+            switch owner {
+            case .field(let name):
+                headerFields[name] = nil
+                return name.rawName
+            case .queryItem(let name):
+                query[name] = nil
+                return name
+            case .part:
+                return nil
+            }
         }
-        settings.withheldCredentials = withheld
     }
 
     // MARK: Through redirects

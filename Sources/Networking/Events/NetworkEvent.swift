@@ -66,10 +66,8 @@ public enum NetworkEvent: Sendable {
     case timedOut(after: Duration)
     /// The call was given up because its time ran out.
     case deadlineExceeded(after: Duration)
-    /// The request is sent without credentials that `server`, `authenticated` or `signed` would have added, because it does not go to
-    /// the server that the stack names next to that modifier; or without the transport's stored cookies, because it goes over
-    /// plain http.
-    case credentialsWithheld([HTTPField.Name])
+    /// The request is sent without credentials that a part of the stack would have added.
+    case credentialsWithheld(WithheldCredentials)
     /// What a modifier or a transport of somebody else's has to say; no secrets.
     case note(String)
 
@@ -155,7 +153,7 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .attemptFailed(let error): "attemptFailed(\(type(of: error)))"
         case .timedOut(let limit): "timedOut(after: \(limit))"
         case .deadlineExceeded(let limit): "deadlineExceeded(after: \(limit))"
-        case .credentialsWithheld(let names): "credentialsWithheld(\(names.map(\.rawName)))"
+        case .credentialsWithheld(let withheld): "credentialsWithheld(\(withheld))"
         case .note(let text): "note(\(Redaction.singleLine(text)))"
         }
     }

@@ -56,9 +56,8 @@ public protocol NetworkEventListener: NetworkEventObserver {
     func retryRefused(_ refusal: RetryRefusal, _ request: HTTPRequestData)
     /// The request has the credentials renewed, or gets the first.
     func refreshingCredentials(_ request: HTTPRequestData)
-    /// The request is sent without credentials, because it goes to another server, or without stored cookies, because it goes over
-    /// plain http.
-    func credentialsWithheld(_ names: [HTTPField.Name], _ request: HTTPRequestData)
+    /// The request is sent without credentials that a part of the stack would have added.
+    func credentialsWithheld(_ withheld: NetworkEvent.WithheldCredentials, _ request: HTTPRequestData)
     /// The response comes from the cache.
     func cacheHit(_ hit: NetworkEvent.CacheHit, _ request: HTTPRequestData)
     /// Nothing fit was in the cache.
@@ -127,7 +126,7 @@ extension NetworkEventListener {
     /// Does nothing.
     public func refreshingCredentials(_ request: HTTPRequestData) {}
     /// Does nothing.
-    public func credentialsWithheld(_ names: [HTTPField.Name], _ request: HTTPRequestData) {}
+    public func credentialsWithheld(_ withheld: NetworkEvent.WithheldCredentials, _ request: HTTPRequestData) {}
     /// Does nothing.
     public func cacheHit(_ hit: NetworkEvent.CacheHit, _ request: HTTPRequestData) {}
     /// Does nothing.
@@ -176,7 +175,7 @@ extension NetworkEventListener {
         case .retrying(let attempt): retrying(attempt, request)
         case .retryRefused(let refusal): retryRefused(refusal, request)
         case .refreshingCredentials: refreshingCredentials(request)
-        case .credentialsWithheld(let names): credentialsWithheld(names, request)
+        case .credentialsWithheld(let withheld): credentialsWithheld(withheld, request)
         case .cacheHit(let hit): cacheHit(hit, request)
         case .cacheMissed: cacheMissed(request)
         case .cacheStored: cacheStored(request)

@@ -36,7 +36,14 @@ extension HTTPRequestData {
         }
         let scheme = scheme
         return schemeInvalidity(scheme) ?? targetInvalidity()
-            ?? headerFieldInvalidity()
+            ?? headerFieldInvalidity() ?? queryInvalidity()
+    }
+
+    private func queryInvalidity() -> String? {
+        guard let names = box?.value.secretQueryItems, !names.isEmpty, exposesCredentials,
+            let item = query.items.first(where: { names.contains($0.name.lowercased()) })
+        else { return nil }
+        return Self.plaintextRefusal(of: "The query item \(Redaction.singleLine(item.name))")
     }
 
     private func schemeInvalidity(_ scheme: String?) -> String? {
@@ -80,7 +87,7 @@ extension HTTPRequestData {
                 + "Names consist of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 section 5.6.2)."
         }
         guard !headerFields.isEmpty else { return nil }
-        let isExposed = !allowsPlaintextCredentials && isPlaintext
+        let isExposed = exposesCredentials
         for field in headerFields.httpFields {
             if Self.isOfTransport(field.name) {
                 return "The field \(field.name.rawName) belongs to the transport, which sets it itself. Remove it."

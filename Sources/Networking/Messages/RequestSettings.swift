@@ -35,7 +35,7 @@ struct RequestSettings: Sendable {
     /// Those that the modifiers of a stack added; they leave the request with the stack.
     var stackObservers: [any NetworkEventObserver] = []
     /// The credentials that the stack did not send, since they belong to another server.
-    var withheldCredentials: [HTTPField.Name] = []
+    var withheldCredentials: [String] = []
     /// The fields that listeners named for the exchange with which it went out.
     var attemptFields: HTTPFields = [:]
     /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the

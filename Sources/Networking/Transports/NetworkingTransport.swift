@@ -32,7 +32,7 @@ extension NetworkingTransport {
         guard request.isUnderway else { return try await begin(request) }
         try Task.checkCancellation()
         if let names = request.box?.value.withheldCredentials, !names.isEmpty {
-            request.emit(.credentialsWithheld(names))
+            request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(names, reason: .otherServer)))
         }
         if request.state.contains(.hasRedirectsFollowed) { return try await attempt(request) }
         return try await request.followingRedirects { try await attempt($0) }

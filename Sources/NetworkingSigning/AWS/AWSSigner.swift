@@ -86,7 +86,7 @@ public struct AWSSigner: RequestSigner {
         case .header:
             try await signHeader(of: &request)
         case .query(let lifetime):
-            guard !request.isPlaintext || request.allowsPlaintextCredentials else {
+            guard !request.exposesCredentials else {
                 throw NetworkingError(
                     .invalidRequest,
                     request: request,

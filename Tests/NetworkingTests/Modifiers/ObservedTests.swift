@@ -50,7 +50,8 @@ struct ObservedTests {
             .waited(.slot, .seconds(2)), .attemptStarted, .readingBody, .bodyRead, .connecting, .connected,
             .headReceived(response.http), .connectionMeasured(ConnectionMetrics()), .attemptEnded(sent: 1, received: 2),
             .attemptFailed(CancellationError()), .redirected(to: request), .redirectRefused(.downgrade),
-            .retrying(attempt), .retryRefused(.budget), .refreshingCredentials, .credentialsWithheld([.authorization]),
+            .retrying(attempt), .retryRefused(.budget), .refreshingCredentials,
+            .credentialsWithheld(NetworkEvent.WithheldCredentials(["Authorization"], reason: .otherServer)),
             .cacheHit(.stale), .cacheMissed, .cacheStored, .cacheEvicted(count: 3), .cacheRevalidated,
             .cacheBypassed(.method), .cacheFailed(CancellationError()), .shared, .timedOut(after: .seconds(4)),
             .deadlineExceeded(after: .seconds(5)), .note("hello"),
@@ -159,7 +160,7 @@ private struct AllEars: NetworkEventListener {
     func retrying(_ attempt: Attempt, _ request: HTTPRequestData) { journal.note("retrying") }
     func retryRefused(_ refusal: RetryRefusal, _ request: HTTPRequestData) { journal.note("retryRefused") }
     func refreshingCredentials(_ request: HTTPRequestData) { journal.note("refreshingCredentials") }
-    func credentialsWithheld(_ names: [HTTPField.Name], _ request: HTTPRequestData) {
+    func credentialsWithheld(_ withheld: NetworkEvent.WithheldCredentials, _ request: HTTPRequestData) {
         journal.note("credentialsWithheld")
     }
     func cacheHit(_ hit: NetworkEvent.CacheHit, _ request: HTTPRequestData) { journal.note("cacheHit") }

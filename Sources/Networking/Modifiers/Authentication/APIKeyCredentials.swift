@@ -46,7 +46,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
             guard !request.headerFields.contains(name) else { return }
             request.setCredential(key, for: name)
         case .query(let name):
-            guard !request.isPlaintext || request.allowsPlaintextCredentials else {
+            guard !request.exposesCredentials else {
                 throw NetworkingError(
                     .invalidRequest,
                     request: request,

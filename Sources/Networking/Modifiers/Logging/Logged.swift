@@ -271,9 +271,7 @@ private struct EventLog: NetworkEventObserver {
             case .redirectRefused(let reason): "redirect not followed (\(reason))"
             case .timedOut(let limit): "gave up after \(limit)"
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
-            case .credentialsWithheld([.cookie]) where request.isPlaintext: "withheld stored cookies from plain http"
-            case .credentialsWithheld(let names):
-                "withheld \(names.map(\.rawName).joined(separator: ", ")) from a server that it does not belong to"
+            case .credentialsWithheld(let withheld): "\(withheld)"
             case .readingBody: "reads the body before it connects"
             case .note(let text): Redaction.singleLine(text)
             case .callStarted, .callEnded, .callFailed: nil

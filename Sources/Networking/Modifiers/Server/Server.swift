@@ -47,9 +47,9 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// Changes the request as the app's closure says; credentials that it sets go to the stack's server only.
     fileprivate mutating func mutateForServer(_ mutate: (inout HTTPRequestData) -> Void) {
-        let former = headerFields
+        let (fields, target) = (headerFields, target)
         mutate(&self)
-        addServerCredentials(notIn: former)
+        addServerCredentials(notIn: fields, target)
     }
 }
 

@@ -40,8 +40,8 @@ final class URLSessionCookies: Sendable {
         let now = Date()
         let cookies = stored.map { Cookie($0) }.filter { $0.isSent(to: destination, at: now) }
         guard !cookies.isEmpty else { return }
-        guard !request.isPlaintext || request.allowsPlaintextCredentials else {
-            request.emit(.credentialsWithheld([.cookie]))
+        guard !request.exposesCredentials else {
+            request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(["Cookie"], reason: .plaintext)))
             return
         }
         urlRequest.setValue(Cookie.field(of: cookies), forHTTPHeaderField: "Cookie")

@@ -202,6 +202,44 @@ struct ServerHeaderFieldsTests {
         }
     }
 
+    @Test(arguments: ["ticket", "api_key"])
+    func queryItemThatIsACredentialGoesToTheServerNextToItOnly(name: String) async throws {
+        let events = EventRecorder()
+        let network =
+            transport.server { request in
+                if name == "ticket" {
+                    request.setCredential("secret", forQueryItem: name)
+                } else {
+                    request.query[name] = "secret"
+                }
+            }
+            .server(authority: "api.example.com")
+
+        try await network.data(HTTPRequestData(path: "users"))
+        try await network.data(
+            HTTPRequestData(authority: "cdn.example", path: "image")
+                .with { request in
+                    request.query["size"] = "2"
+                    request.addObserver(events)
+                }
+        )
+
+        #expect(transport.requests.map { $0.query[name] } == ["secret", nil])
+        #expect(transport.requests.map { $0.query["size"] } == [nil, "2"])
+        #expect(events.events.map { "\($0)" }.first == "credentialsWithheld(withheld \(name) from another server)")
+    }
+
+    @Test func queryItemThatIsACredentialDoesNotGoOverPlainHTTP() async throws {
+        let request = HTTPRequestData(scheme: "http", authority: "api.example.com")
+            .with { $0.setCredential("secret", forQueryItem: "ticket") }
+
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error.map { "\($0)".contains("secret") } == false)
+        try await transport.data(request.with { $0.allowsPlaintextCredentials = true })
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func withheldCredentialsAreAnEventOfTheSendAndNotOfALook() async throws {
         let events = EventRecorder()
         let network = transport.server(headerField: .authorization, "secret").server(authority: "api.example.com")
@@ -226,7 +264,7 @@ struct ServerHeaderFieldsTests {
 
         try await network.data(HTTPRequestData(authority: "cdn.example", path: "image"))
 
-        #expect(log.messages.contains { $0.hasPrefix("withheld Authorization") })
+        #expect(log.messages.contains { $0.hasPrefix("withheld Authorization from another server") })
         #expect(!log.text.contains("secret"))
     }
 
@@ -236,13 +274,13 @@ struct ServerHeaderFieldsTests {
         try await WithholdingTransport().logged(using: log.logger(.debug))
             .data(HTTPRequestData(scheme: "http", authority: "shop.example.org"))
 
-        #expect(log.messages.contains { $0.hasPrefix("withheld stored cookies from plain http") })
+        #expect(log.messages.contains { $0.hasPrefix("withheld Cookie from plain http") })
     }
 }
 
 private struct WithholdingTransport: NetworkingTransport {
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        request.emit(.credentialsWithheld([.cookie]))
+        request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(["Cookie"], reason: .plaintext)))
         return HTTPResponseData(request: request, status: .ok)
     }
 }

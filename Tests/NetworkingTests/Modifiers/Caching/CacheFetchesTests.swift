@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Networking
+
+struct CacheFetchesTests {
+    @Test func aChangeDuringAFetchOutdatesItHoweverManyThereAre() async {
+        let fetches = CacheFetches()
+        await withTaskGroup { group in
+            for index in 0..<1_000 {
+                let url = "https://api.example.com/\(index % 8)"
+                group.addTask {
+                    let beginning = fetches.begin(url, since: fetches.glance())
+                    await Task.yield()
+                    let change = fetches.doom(url)
+                    #expect(!fetches.isCurrent(beginning, url))
+                    fetches.spare(url, change)
+                    fetches.end(url)
+                }
+            }
+        }
+
+        #expect(!fetches.glance().hasDoomed)
+        let beginning = fetches.begin("https://api.example.com/0", since: fetches.glance())
+        #expect(fetches.isCurrent(beginning, "https://api.example.com/0"))
+    }
+}
