@@ -1,5 +1,11 @@
 public import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 // Where a credential may go is decided here: to the server that the stack names next to the part that adds it, over https or
 // loopback, and not along with a redirect to another origin.
 

@@ -1,5 +1,11 @@
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension HTTPRequestData {
     /// Refuses what HTTP does not allow and what would give a secret away, before a transport sees it.
     ///
