@@ -426,7 +426,8 @@ struct RetryTests {
                 journal.withLock { $0 = max($0, attempts.count) }
                 return .standard
             }
-        let response = try await network(MockTransport(answers + [.ok()]), policy).data(.lawful)
+        let network = network(MockTransport(answers + [.ok()]), policy, budget: .unlimited)
+        let response = try await network.data(.lawful)
         #expect(response.status == .ok)
         #expect(response.attempts.map(\.number) == Array(1...10) + Array(911...1_000))
         #expect(response.attempts.allSatisfy { $0.backoff == .zero })
