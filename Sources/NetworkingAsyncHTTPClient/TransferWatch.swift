@@ -10,12 +10,13 @@ final class TransferWatch: Sendable {
     /// Keeps the time.
     private let eventLoop: any EventLoop
     private let state: Mutex<State>
-    /// The number of the last report; held while a report is made, so that they come one by one and in order.
-    private let lastReport = Mutex(0)
+    /// AsyncHTTPClient's task and the exchange's report at once, and the handler gets one report after the other.
+    private let reports: OrderedReports?
 
     init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
         self.request = request
         self.eventLoop = eventLoop
+        reports = request.progressHandler.map { OrderedReports(to: $0) }
         state = Mutex(State(sent: request.bytesToSend, now: eventLoop.now))
     }
 
@@ -72,14 +73,8 @@ final class TransferWatch: Sendable {
 
     /// Reports how far it has come, unless that was reported.
     func report() {
-        guard let handler = request.progressHandler else { return }
-        guard let (progress, number) = state.withLock({ $0.takeProgress() }) else { return }
-        lastReport.withLock { lastReport in
-            // AsyncHTTPClient's task and the exchange's report at once.
-            guard number > lastReport else { return }
-            lastReport = number
-            handler(progress)
-        }
+        guard let reports, let (progress, number) = state.withLock({ $0.takeProgress() }) else { return }
+        reports.report(progress, number)
     }
 
     // MARK: Silence
@@ -94,12 +89,10 @@ final class TransferWatch: Sendable {
         watch(in: request.transportPatience, onSilence)
     }
 
-    /// Ends the watch; nothing is reported any more.
+    /// Ends the watch, and drops all reports from here on.
     func stop() {
         state.withLock { $0.stop() }?.cancel()
-        if request.progressHandler != nil {
-            lastReport.withLock { $0 = .max }
-        }
+        reports?.stop()
     }
 
     private func watch(in delay: Duration, _ onSilence: @escaping @Sendable () -> Void) {

@@ -86,9 +86,9 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         "OAuthError(\(kind)): \(reason)"
     }
 
-    /// The reason, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without URL.
     public var errorDescription: String? {
-        reason
+        isDenied ? "The sign-in was not allowed." : "The sign-in failed."
     }
 
     /// What a dump shows: no secret, and nothing of what lies beneath.

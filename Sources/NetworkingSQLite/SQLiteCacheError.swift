@@ -33,9 +33,9 @@ public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// The ``description``, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
     public var errorDescription: String? {
-        description
+        "Saved data could not be read or written."
     }
 }
 #endif

@@ -68,9 +68,9 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// The ``description``, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without URL and file name.
     public var errorDescription: String? {
-        description
+        (error as? NetworkingError)?.errorDescription ?? "The transfer failed."
     }
 
     /// What a dump shows: no secret.

@@ -87,9 +87,9 @@ public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible
         reason
     }
 
-    /// The ``reason``, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
     public var errorDescription: String? {
-        reason
+        NetworkingError.Kind.storage.userText
     }
 }
 

@@ -66,9 +66,24 @@ public struct NetworkEnvironment: Sendable {
     /// When everything upstream has to be over, on ``clock``; nil for no such time.
     ///
     /// `deadline` sets it.
-    public internal(set) var deadline: Duration? {
+    ///
+    /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It moves when callers
+    /// join and leave, so read it when it is needed.
+    public var deadline: Duration? {
+        box?.value.deadline?.current
+    }
+
+    /// The ``deadline`` as it changes; `nil` for none.
+    var callDeadline: CallDeadline? {
         get { box?.value.deadline }
         set { values.deadline = newValue }
+    }
+
+    /// Sets a deadline, unless an earlier one is in force.
+    mutating func limit(to moment: Duration) {
+        if values.deadline?.limit(to: moment) == nil {
+            values.deadline = CallDeadline(at: moment)
+        }
     }
 
     /// The trace that calls are part of which name none themselves, for `traced`; nil has each begin its own.
@@ -101,9 +116,9 @@ public struct NetworkEnvironment: Sendable {
         guard box != nil, let set = other.box?.value else { return box == nil ? other : self }
         var merged = self
         merged.values.merge(set)
-        if let deadline, let clock = set.clock {
+        if let callDeadline, let clock = set.clock {
             // A moment means nothing on another clock; what is left until then does.
-            merged.deadline = clock.now + (deadline - self.clock.now)
+            merged.callDeadline = callDeadline.shifted(by: clock.now - self.clock.now)
         }
         return merged
     }
@@ -123,7 +138,7 @@ public struct NetworkEnvironment: Sendable {
         var random: RandomSource?
         var secureRandom: SecureRandomSource?
         var logger: Logger?
-        var deadline: Duration?
+        var deadline: CallDeadline?
         /// Set to nil, it hides that of an environment further out.
         var traceContext: TraceContext??
         var spanExit: SpanExit?

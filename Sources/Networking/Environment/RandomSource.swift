@@ -39,6 +39,11 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         generator()
     }
 
+    /// Draws a fraction from zero up to one, which it does not reach.
+    func fraction() -> Double {
+        Double(next() >> 11) * 0x1p-53
+    }
+
     /// Draws a fraction from a half to one, to spread what many would do at the same moment.
     func halfToOne() -> Double {
         0.5 + Double(next() >> 11) * 0x1p-54

@@ -1,22 +1,27 @@
 import Logging
 import Synchronization
 
-/// Work that several callers wait for, and that belongs to none of them.
+/// An operation shared by several callers.
 ///
-/// It goes on as long as anybody waits, whoever came first; when the last one leaves it is cancelled. Each who waits can
-/// be cancelled alone, and gets `CancellationError` at once. The result goes to all who wait when it comes.
+/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets `CancellationError` at once. Every waiting caller receives the result.
 ///
 /// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would end
 /// with the caller that started it.
 package final class SharedFlight<Success: Sendable>: Sendable {
     private let state = Mutex(State())
     private let outlivesPassengers: Bool
+    private let hasCommonDeadline: Bool
 
-    /// Creates a flight, which whoever creates it has joined and has to start.
+    /// Creates a shared operation.
     ///
-    /// - Parameter outlivesPassengers: Whether the work goes on when nobody waits any more.
-    package init(outlivesPassengers: Bool = false) {
+    /// The creator counts as its first waiter and must call ``start(_:)``.
+    ///
+    /// - Parameters:
+    ///   - outlivesPassengers: Whether the work continues when no caller waits for it.
+    ///   - hasCommonDeadline: Whether the latest deadline of its waiters is that of the work; otherwise it has none.
+    package init(outlivesPassengers: Bool = false, hasCommonDeadline: Bool = false) {
         self.outlivesPassengers = outlivesPassengers
+        self.hasCommonDeadline = hasCommonDeadline
     }
 
     /// How many wait for it.
@@ -33,10 +38,19 @@ package final class SharedFlight<Success: Sendable>: Sendable {
     ///
     /// Whoever joins has to wait for it or to leave. Who made the flight has joined it.
     package func join() -> Passenger? {
-        state.withLock { state in
+        let deadline = hasCommonDeadline ? deadlineOfJoiner : nil
+        return state.withLock { state in
             guard state.result == nil, !state.isGivenUp else { return nil }
-            return state.board()
+            return state.board(until: deadline)
         }
+    }
+
+    /// The deadline of the current task, on the clock of the work.
+    private var deadlineOfJoiner: CallDeadline? {
+        let environment = NetworkEnvironment.current
+        guard let deadline = environment.callDeadline else { return nil }
+        guard let clock = state.withLock({ $0.clock }) else { return deadline }
+        return deadline.shifted(by: clock.now - environment.clock.now)
     }
 
     /// Starts the work, in the creator's environment without what is the creator's alone.
@@ -46,8 +60,13 @@ package final class SharedFlight<Success: Sendable>: Sendable {
         // Ended before it began: then nothing is to be done.
         guard state.withLock({ $0.result == nil }) else { return }
         let environment = NetworkEnvironment.current
+        var common: CallDeadline?
+        if hasCommonDeadline, let deadline = environment.callDeadline {
+            state.withLock { ($0.creatorsDeadline, $0.clock) = (deadline, environment.clock) }
+            common = CallDeadline(of: self)
+        }
         let task =
-            if let common = environment.withoutCallersOwn {
+            if let common = environment.withoutCallersOwn(deadline: common) {
                 NetworkEnvironment.$current.withValue(common) { begin(work, leaving: environment.spanExit) }
             } else {
                 begin(work)
@@ -91,7 +110,7 @@ package final class SharedFlight<Success: Sendable>: Sendable {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
             state.hasCreator = false
-            return .pending(state.board())
+            return .pending(state.board(until: state.creatorsDeadline))
         }
         switch wait {
         case .over(let result):
@@ -131,6 +150,7 @@ package final class SharedFlight<Success: Sendable>: Sendable {
     private func leave(_ passenger: Passenger) {
         let task = state.withLock { state -> OwnedTask<Void>? in
             state.passengers[ObjectIdentifier(passenger)] = nil
+            state.deadlines[ObjectIdentifier(passenger)] = nil
             guard !outlivesPassengers, state.passengers.isEmpty, !state.hasCreator, state.result == nil else {
                 return nil
             }
@@ -155,7 +175,7 @@ package final class SharedFlight<Success: Sendable>: Sendable {
             guard state.result == nil else { return [] }
             state.result = result
             state.task = nil
-            defer { state.passengers = [:] }
+            defer { (state.passengers, state.deadlines) = ([:], [:]) }
             return Array(state.passengers.values)
         }
         for passenger in passengers {
@@ -175,24 +195,56 @@ package final class SharedFlight<Success: Sendable>: Sendable {
         var result: Result<Success, any Error>?
         /// Nobody waits any more, so nobody may join either.
         var isGivenUp = false
+        /// The deadlines of the passengers that have one.
+        var deadlines: [ObjectIdentifier: CallDeadline] = [:]
+        var creatorsDeadline: CallDeadline?
+        /// The clock of the deadlines, once the work with a common deadline has begun.
+        var clock: NetworkClock?
 
-        mutating func board() -> Passenger {
+        mutating func board(until deadline: CallDeadline?) -> Passenger {
             let passenger = Passenger()
             passengers[ObjectIdentifier(passenger)] = passenger
+            if let deadline {
+                deadlines[ObjectIdentifier(passenger)] = deadline
+            }
             return passenger
+        }
+
+        /// The deadlines of all that wait; `nil` if one of them has none.
+        var allDeadlines: [CallDeadline]? {
+            guard deadlines.count == passengers.count else { return nil }
+            guard hasCreator else { return Array(deadlines.values) }
+            return creatorsDeadline.map { deadlines.values + [$0] }
         }
     }
 }
 
+extension SharedFlight: DeadlineSource {
+    /// The latest deadline of those who wait; `nil` if one of them has none, or no one waits.
+    var latestDeadline: Duration? {
+        // Outside of the lock, since a deadline may depend on another operation that is shared.
+        let deadlines = state.withLock { $0.allDeadlines } ?? []
+        var latest: Duration?
+        for deadline in deadlines {
+            guard let moment = deadline.current else { return nil }
+            latest = max(moment, latest ?? moment)
+        }
+        return latest
+    }
+}
+
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: without its deadline, its trace and span, and the metadata of a
-    /// logger that was set; nil when there is none of it, and it can stay as it is.
-    fileprivate var withoutCallersOwn: NetworkEnvironment? {
+    /// The environment for work that outlives its caller: without its trace and span and the metadata of a logger that was
+    /// set, and with another deadline.
+    ///
+    /// - Parameter common: The deadline; `nil` for none.
+    /// - Returns: The environment, or `nil` if this one can stay as it is.
+    fileprivate func withoutCallersOwn(deadline common: CallDeadline?) -> NetworkEnvironment? {
         // Asking swift-log's own task-local logger would cost as much as half a flight.
         let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
-        guard deadline != nil || traceContext != nil || spanExit != nil || hasMetadata else { return nil }
+        guard callDeadline != nil || traceContext != nil || spanExit != nil || hasMetadata else { return nil }
         var environment = self
-        environment.deadline = nil
+        environment.callDeadline = common
         environment.traceContext = nil
         environment.spanExit = nil
         if hasMetadata {

@@ -19,7 +19,11 @@ public import Foundation
 /// ```
 ///
 /// Errors are wrapped once, where they arise; those of other people's components pass through a stack unwrapped, and
-/// a cancelled caller gets `CancellationError`. Neither the description nor a dump of an error shows a secret.
+/// a cancelled caller gets `CancellationError`.
+///
+/// An error has two texts. `localizedDescription` is one short English sentence for the user of the app, without URL, header
+/// or file name: "The server took too long to respond." ``description`` and ``reason`` are for its developer and name the
+/// request, the cause and a way out. Neither of them, nor a dump of the error, shows a secret.
 public struct NetworkingError: Error {
     /// What kind of failure it is; a bounded set, fit to label a metric.
     @nonexhaustive
@@ -77,12 +81,12 @@ public struct NetworkingError: Error {
     public let request: HTTPRequestData
 
     /// The response, if one arrived.
-    public let response: HTTPResponseData?
+    public internal(set) var response: HTTPResponseData?
 
     /// The error of the transport or the decoder beneath this one, untouched.
     ///
     /// It may hold what this error hides (a `URLError` carries the URL), so it is never printed with it.
-    public let underlying: (any Error)?
+    public internal(set) var underlying: (any Error)?
 
     /// What happened and what to do about it, in one or two sentences, without secrets.
     public let reason: String
@@ -91,6 +95,8 @@ public struct NetworkingError: Error {
     public let retryAfter: Duration?
 
     /// The attempts before the one that failed with this, oldest first; empty when it was the first.
+    ///
+    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] = []
 
     /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
@@ -161,6 +167,8 @@ extension NetworkingError {
 
     /// Decodes the body of the response, often the server's own description of the problem.
     ///
+    /// `Data`, `String` and optionals are read as in ``Request``.
+    ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
@@ -170,11 +178,11 @@ extension NetworkingError {
         as type: Value.Type,
         decoder: any BodyDecoder = JSONDecoder()
     ) throws -> Value? {
-        try response.map { try decoder.decode(type, from: $0.data) }
+        try response.map { try decoder.decodeBody(as: type, of: $0) }
     }
 }
 
-extension NetworkingError: LocalizedError, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension NetworkingError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The request, what happened to it and what to do about it.
     public var description: String {
         "\(request): \(reason)"
@@ -183,11 +191,6 @@ extension NetworkingError: LocalizedError, CustomStringConvertible, CustomDebugS
     /// The kind, and the ``description``.
     public var debugDescription: String {
         "NetworkingError.\(kind): \(description)"
-    }
-
-    /// The ``description``, for `localizedDescription`.
-    public var errorDescription: String? {
-        description
     }
 
     /// What a dump shows: no secret.

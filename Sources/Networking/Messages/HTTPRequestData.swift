@@ -308,11 +308,12 @@ extension HTTPRequestData {
         }
     }
 
-    /// The request as nobody listens to it, for what is done in the background on its account.
+    /// The request without its listeners and its caller's time limits, for what is done in the background on its account.
     var unheard: HTTPRequestData {
         var request = self
         request.recorder = nil
-        request.state.remove(.isMeasured)
+        // A timeout outside has ended with the caller's exchange, so the transport must watch for silence itself.
+        request.state.subtract([.isMeasured, .hasSilenceLimited])
         if hasListeners {
             request.settings.observers = []
             request.settings.stackObservers = []

@@ -58,6 +58,16 @@ public struct Request<Response>: Sendable {
 extension Request where Response: Decodable & SendableMetatype {
     /// Creates a request whose response is decoded to the value.
     ///
+    /// Some types need no decoder:
+    /// - `Data` is the body as it is.
+    /// - `String` is the body as text, in the charset that its `Content-Type` names, by default UTF-8.
+    /// - An optional is `nil` for a response with status 204 or 205, an empty body, or JSON's `null`.
+    ///
+    /// ```swift
+    /// let logo: Data = try await network.request(Request(HTTPRequestData(path: "logo.png")))
+    /// let draft = try await network.request(HTTPRequestData(path: "draft"), as: Draft?.self)
+    /// ```
+    ///
     /// - Parameters:
     ///   - http: What is sent.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default. It is not changed.
@@ -92,17 +102,3 @@ public protocol BodyDecoder: Sendable {
 extension JSONDecoder: BodyDecoder {}
 
 extension PropertyListDecoder: BodyDecoder {}
-
-extension BodyDecoder {
-    /// Decodes a response's body; whatever the decoder throws becomes a `DecodingError`, so that it is known for one.
-    fileprivate func decodeBody<Value: Decodable>(of response: HTTPResponseData) throws -> Value {
-        do {
-            return try decode(Value.self, from: response.data)
-        } catch let error as DecodingError {
-            throw error
-        } catch {
-            let context = DecodingError.Context(codingPath: [], debugDescription: "", underlyingError: error)
-            throw DecodingError.dataCorrupted(context)
-        }
-    }
-}

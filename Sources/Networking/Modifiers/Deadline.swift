@@ -22,13 +22,15 @@ extension NetworkingComponent {
 
 struct Deadline: NetworkingModifier, CustomStringConvertible {
     let limit: Duration
+    /// The kind of its error.
+    var kind = NetworkingError.Kind.deadline
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limit = request.deadline ?? limit
         var environment = NetworkEnvironment.current
         let clock = environment.clock
         let deadline = clock.now + limit
-        environment.deadline = min(deadline, environment.deadline ?? deadline)
+        environment.limit(to: deadline)
         // What is left of some other time may be nothing.
         guard limit > .zero else { throw timeIsUp(nil) }
         return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) { [environment] in
@@ -38,7 +40,7 @@ struct Deadline: NetworkingModifier, CustomStringConvertible {
         func timeIsUp(_ error: (any Error)?) -> any Error {
             request.emit(.deadlineExceeded(after: limit))
             return NetworkingError(
-                .deadline,
+                kind,
                 request: request,
                 underlying: error,
                 reason: "The call was not over within \(limit), with all its attempts and waits."

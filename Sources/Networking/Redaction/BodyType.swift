@@ -33,17 +33,29 @@ struct BodyType {
         Self.parameter("boundary", in: parameters)
     }
 
+    /// The charset, as it is written; `nil` if there is none.
+    var charset: String? {
+        Self.parameter("charset", in: parameters)
+    }
+
     /// The bytes as text; nil where they are none in their charset, or in one that is not known here.
     func text(of bytes: some Collection<UInt8>) -> String? {
-        switch Self.parameter("charset", in: parameters)?.lowercased() {
+        switch charset?.lowercased() {
         case nil, "utf-8", "utf8", "us-ascii", "ascii", "":
             let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
             return String(validating: bytes.dropFirst(isMarked ? 3 : 0), as: UTF8.self)
         case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252":
-            // Where the last differs from the others it has what the others have as control characters. Those do not show.
+            // As browsers read it: servers that name the first mean the last, which has characters for the control codes.
             var text = String.UnicodeScalarView()
-            text.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+            text.append(contentsOf: bytes.lazy.map { WindowsLatin.scalar(of: $0) })
             return String(text)
+        case "utf-16":
+            let isLittle = bytes.starts(with: [0xFF, 0xFE])
+            return WideText.text(of: bytes, isLittle: isLittle)
+        case "utf-16le":
+            return WideText.text(of: bytes, isLittle: true)
+        case "utf-16be":
+            return WideText.text(of: bytes, isLittle: false)
         default:
             return nil
         }

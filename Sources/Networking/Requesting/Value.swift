@@ -89,14 +89,7 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
     do {
         return try request.decode(response)
     } catch let error as DecodingError {
-        throw NetworkingError(
-            .decoding,
-            request: response.sentRequest,
-            response: response,
-            underlying: error,
-            reason:
-                "The body does not decode to \(Response.self)\(error.place). Compare the type with what the server sends."
-        )
+        throw NetworkingError.undecodable(response, as: Response.self, error)
     } catch {
         // A transform that says what is wrong in its own terms is not covered up.
         throw error
@@ -113,23 +106,5 @@ extension NetworkingError {
             response: response,
             reason: isUnauthorized ? nil : "The server answered \(response.status.text). Its body may say why."
         )
-    }
-}
-
-extension DecodingError {
-    /// Where in the document it happened; names only, no values, and on one line, since a server may name them.
-    fileprivate var place: String {
-        let path: [any CodingKey]
-        switch self {
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            path = context.codingPath
-        case .keyNotFound(let key, let context):
-            path = context.codingPath + [key]
-        @unknown default:
-            path = []
-        }
-        guard !path.isEmpty else { return "" }
-        let names = path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
-        return " at \(Redaction.singleLine(names))"
     }
 }

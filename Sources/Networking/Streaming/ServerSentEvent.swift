@@ -217,8 +217,8 @@ public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
         "The stream holds a \(what) of more than \(limit) bytes. Raise the limit if this server is to be trusted."
     }
 
-    /// The same.
+    /// One sentence for the user of the app, which `localizedDescription` returns.
     public var errorDescription: String? {
-        description
+        NetworkingError.Kind.tooLarge.userText
     }
 }

@@ -101,12 +101,52 @@ struct NetworkingErrorTests {
 
     // MARK: Text
 
-    @Test func localizedDescriptionSaysWhatHappenedAndWhatToDo() {
-        let error: any Error = NetworkingError(.offline, request: HTTPRequestData(authority: "example.com"))
+    @Test func theDescriptionSaysWhatHappenedAndWhatToDo() {
+        let error = NetworkingError(.offline, request: HTTPRequestData(authority: "example.com"))
         #expect(
-            error.localizedDescription
-                == "GET https://example.com/: There is no network. Try again when the device is online."
+            error.description == "GET https://example.com/: There is no network. Try again when the device is online."
         )
+        #expect((error as any Error).localizedDescription == "There is no internet connection.")
+    }
+
+    @Test(arguments: NetworkingError.Kind.allCases)
+    func localizedDescriptionIsASentenceForTheUser(kind: NetworkingError.Kind) {
+        let reason = "hunter2 in https://example.com/a, see request.timeout"
+        let error: any Error = NetworkingError(
+            kind,
+            request: request,
+            response: HTTPResponseData(request: request, status: .init(code: 400, reasonPhrase: "hunter2")),
+            underlying: URLError(.badURL),
+            reason: reason
+        )
+        let text = error.localizedDescription
+        for part in ["http", "example", "hunter2", "GET", "timeout", "/", "Bearer", "400"] {
+            #expect(!text.contains(part), "\(text)")
+        }
+        #expect(text.hasSuffix("."))
+        #expect(text.count <= 80)
+    }
+
+    @Test(arguments: [
+        (403, "You do not have access to this."), (404, "This could not be found on the server."),
+        (429, "There are too many requests. Try again later."), (503, "The server has a problem. Try again later."),
+        (418, "The server refused the request."),
+    ])
+    func localizedDescriptionOfAStatus(code: Int, text: String) {
+        let response = HTTPResponseData(request: request, status: .init(code: code))
+        let error: any Error = NetworkingError(.status, request: request, response: response)
+        #expect(error.localizedDescription == text)
+    }
+
+    @Test func localizedDescriptionOfOtherErrorsNamesNoFile() throws {
+        let errors: [any Error] = [
+            SessionStorageError.damaged(movedTo: URL(fileURLWithPath: "/secret/session")),
+            SessionStorageError.unusable(reason: "/secret/session cannot be read."),
+        ]
+        for error in errors {
+            #expect(!error.localizedDescription.contains("secret"))
+            #expect("\(error)".contains("secret"))
+        }
     }
 
     @Test func showsNoSecretHoweverItIsPrinted() throws {

@@ -1,9 +1,10 @@
 import Foundation
 import HTTPTypes
-import Networking
 import NetworkingTesting
 import Synchronization
 import Testing
+
+@testable import Networking
 
 @Suite(.timeLimit(.minutes(5)))
 struct ProgressTrackerTests {
@@ -112,6 +113,44 @@ struct ProgressTrackerTests {
         let transport = MockTransport { _ in .text("12345") }
         try await transport.data(request, trackedBy: tracker)
         try await transport.data(request, trackedBy: tracker)
+        #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
+    }
+
+    @Test func keepsNothingOfACallThatIsOverButItsBytes() async throws {
+        let tracker = ProgressTracker()
+        let transport = MockTransport { _ in .text("12345") }
+        for _ in 0..<1_000 {
+            try await transport.data(HTTPRequestData(authority: "example.com"), trackedBy: tracker)
+        }
+        #expect(tracker.count == 0)
+        #expect(tracker.overall == BytesReceived(count: 5_000, expected: 5_000))
+        tracker.update(received(1, of: 100), for: HTTPRequestData().id)
+        #expect(tracker.count == 1)
+        #expect(tracker.overall == BytesReceived(count: 5_001, expected: 5_100))
+    }
+
+    @Test func aLongLivedGroupKeepsNothingOfTransfersThatAreOver() async throws {
+        let group = TransferGroup()
+        let transport = MockTransport { _ in .text("12345") }
+        for _ in 0..<100 {
+            let request = HTTPRequestData(authority: "example.com")
+            _ = try await transport.transfer(uploading: .data(Data("123".utf8)), to: request, in: group).value
+        }
+        while group.count > 0 { await Task.yield() }
+        #expect(group.tracker.count == 0)
+        #expect(group.progress.sent.count == 300)
+        #expect(group.progress.received.fractionCompleted == 1)
+    }
+
+    @Test func aRequestThatIsFinishedCountsWithWhatItHas() {
+        let tracker = ProgressTracker()
+        let id = HTTPRequestData().id
+        tracker.update(received(10, of: nil), for: id)
+        #expect(tracker.overall.expected == nil)
+        tracker.finish(id)
+        tracker.finish(id)
+        tracker.remove(id)
+        #expect(tracker.count == 0)
         #expect(tracker.overall == BytesReceived(count: 10, expected: 10))
     }
 }

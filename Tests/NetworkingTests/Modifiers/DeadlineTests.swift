@@ -162,7 +162,7 @@ struct DeadlineTests {
         #expect(events.names == ["attemptStarted", "attemptFailed", "deadlineExceeded"])
     }
 
-    @Test func callsTimeoutIsADeadlineForTheWholeStack() async throws {
+    @Test func callsTimeoutIsForTheWholeStack() async throws {
         let network = transport.delayed(by: .seconds(3)).environment(\.clock, .manual(clock))
         var environment = NetworkEnvironment()
         environment.clock = .manual(clock)
@@ -174,7 +174,7 @@ struct DeadlineTests {
         clock.advance(by: .seconds(2))
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .timeout)
         #expect(transport.requests.isEmpty)
     }
 

@@ -59,9 +59,24 @@ struct DataTests {
                 _ = try await response
                 Issue.record("The call gave a response after its time was up.")
             } catch let error as NetworkingError {
-                #expect(error.kind == .deadline)
+                #expect(error.kind == .timeout)
                 #expect(error.isTimeout)
             }
+        }
+    }
+
+    /// The deadlines of the stack have the same moment, and what they throw is not what the caller gets.
+    @Test func itsTimeReplacesTheDeadlineOfTheStack() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .never }.deadline(.seconds(60))
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        try await withEnvironment(environment) {
+            let call = Task { try await network.data(request, timeout: .seconds(2)) }
+            try await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(2))
+            let error = await #expect(throws: NetworkingError.self) { try await call.value }
+            #expect(error?.kind == .timeout)
         }
     }
 

@@ -117,9 +117,9 @@ extension RequestBody {
             reason
         }
 
-        /// The reason, for `localizedDescription`.
+        /// One sentence for the user of the app, which `localizedDescription` returns.
         public var errorDescription: String? {
-            reason
+            kind.userText
         }
 
         /// The error of the request whose body it is.

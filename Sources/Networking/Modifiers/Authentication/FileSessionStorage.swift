@@ -135,8 +135,11 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
         }
     }
 
-    /// The ``description``, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
     public var errorDescription: String? {
-        description
+        switch self {
+        case .damaged: "The saved sign-in could not be read. Sign in again."
+        case .unusable: "The sign-in could not be read or saved."
+        }
     }
 }

@@ -53,7 +53,7 @@ public final class Flights: Sendable {
 
 /// An exchange under way, and who listens to it.
 struct Flight: Sendable {
-    let work = SharedFlight<HTTPResponseData>()
+    let work = SharedFlight<HTTPResponseData>(hasCommonDeadline: true)
     /// Only requests with listeners have use for it.
     let audience: Audience?
 
@@ -77,7 +77,7 @@ final class Audience: NetworkEventObserver {
     final class Listener: Sendable {
         let request: HTTPRequestData
         let order: Int
-        private let lastTold = Mutex(0)
+        private let reports: OrderedReports?
 
         init(_ request: HTTPRequestData, order: Int) {
             // Who measures its call has nothing to do with what the exchange of several does.
@@ -85,6 +85,7 @@ final class Audience: NetworkEventObserver {
             request.recorder = nil
             self.request = request
             self.order = order
+            reports = request.progressHandler.map { OrderedReports(to: $0) }
         }
 
         /// Hears an event of the shared exchange as of its own request.
@@ -103,15 +104,10 @@ final class Audience: NetworkEventObserver {
             return request
         }
 
-        /// Tells how far the transfer has come, unless something newer was told: one who joins is told by two.
+        /// Reports how far the transfer has come, unless a newer report was made: two threads report to a request that
+        /// has just joined.
         func tell(_ progress: TransferProgress, _ number: Int) {
-            guard let handler = request.progressHandler else { return }
-            // Under the lock, since that is what keeps the calls in order. It is this listener's alone.
-            lastTold.withLock { lastTold in
-                guard number > lastTold else { return }
-                lastTold = number
-                handler(progress)
-            }
+            reports?.report(progress, number)
         }
     }
 

@@ -1,5 +1,13 @@
+import DequeModule
+
 /// What was recorded of a call, in the order in which it happened; ``CallMetrics`` is how it is read.
+///
+/// Of a call that never ends, such as one that is retried for ever, the first and the last entries are kept. Entries are
+/// numbered from 0, those that were dropped included.
 struct CallLog: Sendable {
+    /// How many entries are kept of the beginning, and how many of the end: those of hundreds of attempts.
+    static let keptEntries = 4_096
+
     struct Entry: Sendable {
         /// In nanoseconds of the environment's clock.
         let moment: Int64
@@ -67,8 +75,16 @@ struct CallLog: Sendable {
 
     let start: Int64
     var end: Int64
-    var entries: [Entry] = []
     var tally = CallTally()
+
+    /// The first entries.
+    private(set) var entries: [Entry] = []
+    /// The last entries, once there are too many.
+    private(set) var lastEntries: Deque<Entry> = []
+    /// How many entries there were between them.
+    private(set) var dropped = 0
+    /// How many of them began an attempt.
+    private(set) var droppedAttempts = 0
 
     init(start: Int64) {
         self.start = start
@@ -77,12 +93,38 @@ struct CallLog: Sendable {
         entries.reserveCapacity(24)
     }
 
+    /// The number of the next entry.
+    var count: Int {
+        entries.count + dropped + lastEntries.count
+    }
+
+    /// Adds an entry.
+    ///
+    /// - Returns: Its number.
+    @discardableResult
+    mutating func add(_ change: Change, at moment: Int64) -> Int32 {
+        let number = Int32(clamping: count)
+        let entry = Entry(moment: moment, change: change)
+        if entries.count < Self.keptEntries {
+            entries.append(entry)
+            return number
+        }
+        if lastEntries.count >= Self.keptEntries, let first = lastEntries.popFirst() {
+            dropped += 1
+            if case .attemptStarted = first.change { droppedAttempts += 1 }
+        }
+        lastEntries.append(entry)
+        return number
+    }
+
     /// About how many bytes of memory the log takes.
     var byteCount: Int {
-        entries.reduce(entries.capacity * MemoryLayout<Entry>.stride) { sum, entry in
+        func branches(of sum: Int, _ entry: Entry) -> Int {
             guard case .branch(let branch) = entry.change else { return sum }
             return sum + branch.log.byteCount
         }
+        let own = (entries.capacity + lastEntries.count) * MemoryLayout<Entry>.stride
+        return lastEntries.reduce(entries.reduce(own, branches), branches)
     }
 
     /// What came after a position, as a call.
@@ -90,14 +132,15 @@ struct CallLog: Sendable {
         var part = CallLog(start: position.moment)
         part.end = end
         part.tally = tally - position.tally
-        let offset = Int32(position.index)
-        for entry in entries[position.index...] {
-            if case .leave(let number) = entry.change {
-                part.entries.append(Entry(moment: entry.moment, change: .leave(number - offset)))
-            } else {
-                part.entries.append(entry)
-            }
+        let offset = position.index
+        func moved(_ entry: Entry) -> Entry {
+            guard case .leave(let number) = entry.change else { return entry }
+            return Entry(moment: entry.moment, change: .leave(number - Int32(clamping: offset)))
         }
+        part.entries = entries.dropFirst(offset).map(moved)
+        part.dropped = dropped - min(dropped, max(0, offset - entries.count))
+        part.droppedAttempts = part.dropped == dropped ? droppedAttempts : min(droppedAttempts, part.dropped)
+        part.lastEntries = Deque(lastEntries.dropFirst(max(0, offset - entries.count - dropped)).map(moved))
         return part
     }
 }

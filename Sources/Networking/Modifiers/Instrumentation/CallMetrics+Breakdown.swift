@@ -56,6 +56,9 @@ extension CallMetrics {
 
     /// All parts of the call in the order of their beginning, the call itself first.
     ///
+    /// Of a call with hundreds of attempts the first and the last are kept. The time between them belongs to the modifiers
+    /// that were under way then, and the numbers of the attempts show the gap.
+    ///
     /// What a modifier sends upstream several times at once is nested in the order of its beginning.
     public var spans: [Span] {
         CallReplay(log).spans

@@ -10,9 +10,6 @@ final class CallRecorder: Sendable {
     private let isSystem: Bool
     private let log: Mutex<CallLog>
 
-    /// More than that is an endless call, whose beginning tells enough.
-    fileprivate static let mostEntries = 8_192
-
     init(on clock: NetworkClock) {
         self.clock = clock
         isSystem = clock.isSystem
@@ -33,8 +30,7 @@ final class CallRecorder: Sendable {
     /// It has returned or thrown.
     func leave(_ number: Int32) {
         guard number >= 0 else { return }
-        // However many there are: what was begun has an end.
-        log.withLock { $0.entries.append(CallLog.Entry(moment: now, change: .leave(number))) }
+        log.withLock { _ = $0.add(.leave(number), at: now) }
     }
 
     func record(_ event: NetworkEvent) {
@@ -61,7 +57,7 @@ final class CallRecorder: Sendable {
 
     /// Where the log is now, for who reads it from here on.
     var position: CallLog.Position {
-        log.withLock { CallLog.Position(index: $0.entries.count, tally: $0.tally, moment: now) }
+        log.withLock { CallLog.Position(index: $0.count, tally: $0.tally, moment: now) }
     }
 
     /// What was recorded up to now.
@@ -76,14 +72,5 @@ final class CallRecorder: Sendable {
     /// What was recorded from a position up to now.
     func finish(from position: CallLog.Position) -> CallLog {
         finish().part(from: position)
-    }
-}
-
-extension CallLog {
-    /// Adds an entry, unless there are too many.
-    fileprivate mutating func add(_ change: Change, at moment: Int64) -> Int32 {
-        guard entries.count < CallRecorder.mostEntries else { return -1 }
-        entries.append(Entry(moment: moment, change: change))
-        return Int32(entries.count - 1)
     }
 }

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Makes spans of a log: who reads a call goes through it once more.
 struct CallReplay {
     private(set) var spans: [CallMetrics.Span] = []
@@ -18,31 +20,53 @@ struct CallReplay {
 
     private mutating func play(_ log: CallLog) {
         // Which span an entry began, for the one that ends it.
-        var begun = [Int?](repeating: nil, count: log.entries.count)
+        var begun: [Int: Int] = [:]
         let root = open.count
-        for (index, entry) in log.entries.enumerated() {
-            let now = entry.moment
-            switch entry.change {
-            case .enter(let type): begun[index] = begin(.modifier(Self.name(of: type)), at: now)
-            case .leave(let number):
-                if begun.indices.contains(Int(number)), let span = begun[Int(number)] { leave(span, at: now) }
-            case .waiting(let wait): begin(.wait(wait), at: now)
-            case .waited(let wait): endLast(at: now) { $0 == .wait(wait) }
-            case .attemptStarted:
-                attempts += 1
-                begin(.attempt(attempts), at: now)
-                begin(.firstByte, at: now)
-            case .phase(let phase): enter(phase.kind, at: now)
-            case .connection(let connection):
-                if let attempt = last(where: \.isAttempt) { spans[attempt].connection = connection.metrics }
-            case .attemptEnded, .attemptFailed: endLast(at: now, where: \.isAttempt)
-            case .mark(let mark): marks.append(CallMetrics.MarkedMoment(mark: mark, offset: .nanoseconds(now - start)))
-            case .branch(let branch):
-                // It began where its first entry says, within what is open here, and ends here.
-                play(branch.log)
-                while open.count > root, let last = open.last, !begun.contains(last) {
-                    end(last, at: now)
-                }
+        for (number, entry) in log.entries.enumerated() {
+            play(entry, number, root, &begun)
+        }
+        if log.dropped > 0, let last = log.entries.last {
+            bridgeGap(of: log, at: last.moment, root, begun)
+        }
+        for (index, entry) in log.lastEntries.enumerated() {
+            play(entry, log.entries.count + log.dropped + index, root, &begun)
+        }
+    }
+
+    /// Ends what ended in entries that were dropped: all that is open, but for modifiers that are left later.
+    private mutating func bridgeGap(of log: CallLog, at moment: Int64, _ root: Int, _ begun: [Int: Int]) {
+        var goOn: Set<Int> = []
+        for entry in log.lastEntries {
+            if case .leave(let number) = entry.change, let span = begun[Int(number)] { goOn.insert(span) }
+        }
+        for span in open[root...].reversed() where !goOn.contains(span) {
+            end(span, at: moment)
+        }
+        attempts += log.droppedAttempts
+    }
+
+    private mutating func play(_ entry: CallLog.Entry, _ number: Int, _ root: Int, _ begun: inout [Int: Int]) {
+        let now = entry.moment
+        switch entry.change {
+        case .enter(let type): begun[number] = begin(.modifier(Self.name(of: type)), at: now)
+        case .leave(let number):
+            if let span = begun[Int(number)] { leave(span, at: now) }
+        case .waiting(let wait): begin(.wait(wait), at: now)
+        case .waited(let wait): endLast(at: now) { $0 == .wait(wait) }
+        case .attemptStarted:
+            attempts += 1
+            begin(.attempt(attempts), at: now)
+            begin(.firstByte, at: now)
+        case .phase(let phase): enter(phase.kind, at: now)
+        case .connection(let connection):
+            if let attempt = last(where: \.isAttempt) { spans[attempt].connection = connection.metrics }
+        case .attemptEnded, .attemptFailed: endLast(at: now, where: \.isAttempt)
+        case .mark(let mark): marks.append(CallMetrics.MarkedMoment(mark: mark, offset: .nanoseconds(now - start)))
+        case .branch(let branch):
+            // It began where its first entry says, within what is open here, and ends here.
+            play(branch.log)
+            while open.count > root, let last = open.last, !begun.values.contains(last) {
+                end(last, at: now)
             }
         }
     }

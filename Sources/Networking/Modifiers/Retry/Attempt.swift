@@ -13,7 +13,7 @@ public struct Attempt: Sendable {
 
     /// What it brought: a response, or the error that was thrown.
     ///
-    /// The body of a response that was discarded is cut to its first 4 KiB.
+    /// The body of a response that was discarded is cut to its first 4 KiB, also that of a response in an error.
     public let result: Result<HTTPResponseData, any Error>
 
     /// How long it took.
@@ -44,14 +44,34 @@ extension Attempt {
 
     /// The attempt as part of a history, which must not hold on to every body.
     func trimmed(backoff: Duration) -> Attempt {
-        var result = result
-        if case .success(var response) = result, case .collected(let data) = response.body,
-            data.count > Self.longestBody
-        {
-            response.body = .collected(Data(data.prefix(Self.longestBody)))
-            result = .success(response)
-        }
+        let result: Result<HTTPResponseData, any Error> =
+            switch result {
+            case .success(let response): .success(response.trimmed(to: Self.longestBody))
+            case .failure(let error as NetworkingError): .failure(error.trimmed(to: Self.longestBody))
+            case .failure(let error): .failure(error)
+            }
         return Attempt(number: number, result: result, elapsed: elapsed, backoff: backoff)
+    }
+}
+
+extension HTTPResponseData {
+    fileprivate func trimmed(to count: Int) -> HTTPResponseData {
+        guard case .collected(let data) = body, data.count > count else { return self }
+        var response = self
+        response.body = .collected(Data(data.prefix(count)))
+        return response
+    }
+}
+
+extension NetworkingError {
+    /// The error with the bodies of its response, and of those in the errors beneath it, cut.
+    fileprivate func trimmed(to count: Int) -> NetworkingError {
+        var error = self
+        error.response = response?.trimmed(to: count)
+        if let underlying = underlying as? NetworkingError {
+            error.underlying = underlying.trimmed(to: count)
+        }
+        return error
     }
 }
 
@@ -102,6 +122,8 @@ public enum RetryRefusal: String, Sendable, Hashable {
 
 extension HTTPResponseData {
     /// The attempts before the one that brought this response, oldest first; empty when it was the first.
+    ///
+    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self] }
         set { self[metadata: AttemptsKey.self] = newValue }

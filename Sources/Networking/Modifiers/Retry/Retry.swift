@@ -15,7 +15,8 @@ extension NetworkingComponent {
     ///     .deadline(.seconds(30))
     /// ```
     ///
-    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer. A wait that ends
+    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer, and up to a tenth
+    /// longer then (``RetryPolicy/retryAfterJitter``). A wait that ends
     /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the budget
     /// are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
     /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are. The
@@ -88,10 +89,12 @@ private struct RetriedCall {
 
     private var request: HTTPRequestData
     private let sinkUse: SinkUse?
-    private var attempts: [Attempt] = []
+    private var history = AttemptHistory()
     /// The retries since the server last said when to come back: those by which the backoff grows.
     private var growth = 0
     private var previousDelay: Duration?
+    /// What the budget gave for the retry that is waited for.
+    private var permit: RetryBudget.Permit?
     private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
 
     init(_ request: HTTPRequestData, policy: RetryPolicy, budget: RetryBudget) {
@@ -125,10 +128,16 @@ private struct RetriedCall {
                 brought = try await upstream.outcome(of: request)
             }
             if let response = try await lastWord(brought, since: start) { return response }
-            try await wait()
+            do {
+                try await wait()
+            } catch {
+                giveBackPermit()
+                throw error
+            }
             // Somebody else has signed in: what one user ordered must not happen on another's account.
             if let principal = brought.principal, upstream.principal(for: request) != principal {
-                attempts.removeLast()
+                giveBackPermit()
+                history.removeLast()
                 return try given(brought, refusal: refused(.anotherUser))
             }
             start = environment.clock.now
@@ -143,13 +152,13 @@ private struct RetriedCall {
     ) async throws -> HTTPResponseData? {
         if case .success(let response) = result, !policy.concerns(response.status) {
             outcome.isSuccess = !response.status.isServerError
-            return response.after(attempts, refusal: nil)
+            return response.after(history.attempts, refusal: nil)
         }
         let elapsed = environment.clock.now - start
-        let attempt = Attempt(number: attempts.count + 1, result: result, elapsed: elapsed)
+        let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
         guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
         // Only what may pass is told to have been refused.
-        let told = policy.isTransient(attempt, after: attempts[...]) ? refusal : nil
+        let told = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
         return try given(result, refusal: told)
     }
 
@@ -161,10 +170,13 @@ private struct RetriedCall {
         switch result {
         case .success(let response):
             outcome.isSuccess = refusal == nil && !response.status.isServerError
-            guard policy.throwsOnExhaustion, refusal != nil else { return response.after(attempts, refusal: refusal) }
-            throw NetworkingError(.status, request: request, response: response).after(attempts, refusal: refusal)
+            guard policy.throwsOnExhaustion, refusal != nil else {
+                return response.after(history.attempts, refusal: refusal)
+            }
+            throw NetworkingError(.status, request: request, response: response)
+                .after(history.attempts, refusal: refusal)
         case .failure(let error as NetworkingError):
-            throw error.after(attempts, refusal: refusal)
+            throw error.after(history.attempts, refusal: refusal)
         case .failure(let error):
             throw error
         }
@@ -172,30 +184,30 @@ private struct RetriedCall {
 
     /// Decides about an attempt: nil, with everything ready for the next, or why there is no next.
     private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
-        attempts.append(attempt)
-        if policy.isTransient(attempt, after: attempts.dropLast()) {
+        history.append(attempt)
+        if policy.isTransient(attempt, after: history.attempts.dropLast()) {
             budget.note(request.authority, at: environment.clock.now)
         }
         defer {
             // What is given out is told apart from what came before it.
-            if attempts.last?.backoff == nil {
-                attempts.removeLast()
+            if history.attempts.last?.backoff == nil {
+                history.removeLast()
             }
         }
         var decision = RetryDecision.standard
         if let strategy = policy.strategy {
-            decision = await strategy.decide(about: request, after: attempts)
+            decision = await strategy.decide(about: request, after: history.attempts)
         }
         let isStandard = decision == .standard
         if isStandard {
             // What a `retry` further in has given up is not tried again here: that would multiply the attempts.
             if let refusal = attempt.refusalFurtherIn { return refusal }
-            guard policy.isTransient(attempt, after: attempts.dropLast()) else { return .decision }
+            guard policy.isTransient(attempt, after: history.attempts.dropLast()) else { return .decision }
             guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
         }
         guard environment.retries != .off else { return refused(.switchedOff) }
         guard decision != .giveUp else { return refused(.decision) }
-        guard attempts.count <= policy.maximumRetries else { return refused(.exhausted) }
+        guard history.count <= policy.maximumRetries else { return refused(.exhausted) }
         guard request.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
         guard sinkUse?.canStartOver ?? true else { return refused(.sinkNotRestartable) }
 
@@ -213,25 +225,46 @@ private struct RetriedCall {
         if case .retry = decision {
             isDelayGiven = true
         }
+        var latestDelay = delay
         if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), !isDelayGiven {
             guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
             if wanted > delay {
                 delay = wanted
+                // Clients that were told the same moment do not return together.
+                latestDelay = wanted + wanted * (policy.retryAfterJitter * environment.random.fraction())
                 // The server paces its clients now; when it stops, the backoff starts over.
                 (growth, previousDelay) = (0, nil)
             }
         }
         if case .withoutWaiting = environment.retries {
-            delay = .zero
+            (delay, latestDelay) = (.zero, .zero)
         }
-        if let deadline = environment.deadline, now + delay >= deadline { return refused(.deadline) }
-        guard budget.withdraw(request.authority, after: attempt.budgetFailure, isFirst: outcome.retries == 0, at: now)
-        else { return refused(.budget) }
+        let deadline = environment.deadline
+        if let deadline, now + delay >= deadline { return refused(.deadline) }
+        // The jitter of Retry-After is not a reason to give up.
+        if deadline.map({ now + latestDelay < $0 }) ?? true {
+            delay = latestDelay
+        }
+        permit = budget.withdraw(
+            request.authority,
+            after: attempt.budgetFailure,
+            isFirst: outcome.retries == 0,
+            at: now
+        )
+        guard permit != nil else { return refused(.budget) }
 
         outcome.retries += 1
         outcome.lastFailure = attempt.budgetFailure
-        attempts[attempts.count - 1] = attempt.trimmed(backoff: delay)
+        history.replaceLast(by: attempt.trimmed(backoff: delay))
         return nil
+    }
+
+    /// Gives the budget back what it gave for a retry that is not made.
+    private mutating func giveBackPermit() {
+        guard let permit else { return }
+        budget.refund(permit, request.authority, at: environment.clock.now)
+        self.permit = nil
+        outcome.retries -= 1
     }
 
     private func refused(_ refusal: RetryRefusal) -> RetryRefusal {
@@ -241,20 +274,52 @@ private struct RetriedCall {
 
     /// Waits for the next attempt, and makes the request ready for it.
     mutating func wait() async throws {
-        guard let last = attempts.last, let delay = last.backoff else { return }
+        guard let last = history.attempts.last, let delay = last.backoff else { return }
         request.emit(.retrying(last))
         if delay > .zero {
             try await request.wait(.backoff, for: delay, on: environment.clock)
         } else {
             try Task.checkCancellation()
         }
-        request.attempt = attempts.count + 1
+        request.attempt = history.count + 1
         if let name = policy.attemptHeaderField {
-            request.headerFields[name] = "attempt=\(attempts.count + 1); max=\(policy.maximumRetries + 1)"
+            request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumRetries + 1)"
         }
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // What it has need not be sent again.
         request.sink?.prepare(&request)
+    }
+}
+
+/// The attempts of a call: all of a few, and the first and the last of many.
+private struct AttemptHistory {
+    private static let (firstKept, allKept) = (10, 100)
+
+    private(set) var attempts: [Attempt] = []
+    private var dropped = 0
+
+    /// How many there were.
+    var count: Int {
+        attempts.count + dropped
+    }
+
+    mutating func append(_ attempt: Attempt) {
+        // Besides those that are kept there is the one that is being decided about.
+        if attempts.count >= Self.allKept,
+            let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
+        {
+            attempts.remove(at: index)
+            dropped += 1
+        }
+        attempts.append(attempt)
+    }
+
+    mutating func removeLast() {
+        attempts.removeLast()
+    }
+
+    mutating func replaceLast(by attempt: Attempt) {
+        attempts[attempts.count - 1] = attempt
     }
 }
 
@@ -268,7 +333,7 @@ extension RetryPolicy {
     }
 
     // 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
-    private static let onceStatuses: StatusSet = [421, 425]
+    fileprivate static let onceStatuses: StatusSet = [421, 425]
 
     fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
         if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
@@ -290,6 +355,11 @@ extension RetryPolicy {
 }
 
 extension Attempt {
+    /// Whether another one with its status is not tried again.
+    fileprivate var isRetriedOnce: Bool {
+        response.map { RetryPolicy.onceStatuses.contains($0.status) } ?? false
+    }
+
     /// Whether its error is about the status of the response in it.
     fileprivate var isStatusError: Bool {
         guard let error = error as? NetworkingError else { return false }

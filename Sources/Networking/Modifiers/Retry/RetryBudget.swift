@@ -59,12 +59,30 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.note() } }
     }
 
-    /// Takes from the account what a retry costs, and answers whether there was enough.
-    func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Bool {
-        guard let model else { return true }
+    /// Takes from the account what a retry costs.
+    ///
+    /// - Returns: What was taken, to be given back if the retry is not made; `nil` if there was not enough.
+    func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Permit? {
+        guard let model else { return Permit(isFirst: isFirst, cost: 0, slot: 0, account: 0) }
         return accounts.withLock { accounts in
             accounts.withAccount(of: authority, model, at: now) { $0.withdraw(after: failure, isFirst: isFirst) }
         }
+    }
+
+    /// Gives back what was taken for a retry that is not made.
+    func refund(_ permit: Permit, _ authority: String?, at now: Duration) {
+        guard let model else { return }
+        accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.refund(permit) } }
+    }
+
+    /// What a retry took from an account.
+    struct Permit {
+        fileprivate let isFirst: Bool
+        fileprivate let cost: Double
+        /// The tenth of the interval in which it was taken.
+        fileprivate let slot: Int64
+        /// The number of the account: another may be kept for the authority since.
+        fileprivate let account: UInt64
     }
 
     /// Whether it matters how a call ends.
@@ -94,10 +112,14 @@ public final class RetryBudget: Sendable {
     }
 
     private struct Accounts {
-        /// More servers than a client talks to; the one that was not used for longest makes room.
+        /// More servers than a client talks to; those that were not used for longest make room.
         private static let limit = 1_000
 
+        /// How many accounts there are when room is made next.
+        private var fullCount = Self.limit
+
         private var accounts: [String: Account] = [:]
+        private var lastNumber: UInt64 = 0
 
         mutating func withAccount<Result>(
             of authority: String?,
@@ -106,19 +128,27 @@ public final class RetryBudget: Sendable {
             _ body: (inout Account) -> Result
         ) -> Result {
             let authority = authority ?? ""
-            if accounts[authority] == nil, accounts.count >= Self.limit {
-                // A tenth at a time, so that looking for them costs little for each.
-                let oldest = accounts.sorted { $0.value.lastUse < $1.value.lastUse }.prefix(Self.limit / 10)
+            if accounts[authority] == nil, accounts.count >= fullCount {
+                // A tenth at a time, so that looking for them costs little for each. The end of a call that is under way
+                // must find the account in which it began.
+                let oldest = accounts.filter { !$0.value.isInUse }
+                    .sorted { $0.value.lastUse < $1.value.lastUse }
+                    .prefix(Self.limit / 10)
                 for (authority, _) in oldest {
                     accounts[authority] = nil
                 }
+                fullCount = max(Self.limit, accounts.count + Self.limit / 10)
             }
-            return accounts[authority, default: Account(model, at: now)].use(at: now, body)
+            if accounts[authority] == nil {
+                lastNumber += 1
+            }
+            return accounts[authority, default: Account(model, number: lastNumber, at: now)].use(at: now, body)
         }
     }
 
     private struct Account {
         private let model: Model
+        private let number: UInt64
         private(set) var lastUse: Duration
 
         /// Tokens, stock, or nothing, as the model has it.
@@ -129,8 +159,9 @@ public final class RetryBudget: Sendable {
         private var active = 0
         private var activeRetries = 0
 
-        init(_ model: Model, at now: Duration) {
+        init(_ model: Model, number: UInt64, at now: Duration) {
             self.model = model
+            self.number = number
             lastUse = now
             slots = []
             switch model {
@@ -141,6 +172,12 @@ public final class RetryBudget: Sendable {
             case .concurrency: balance = 0
             case .quota(let stock, _, _): balance = Double(stock)
             }
+        }
+
+        /// Whether calls are under way whose end will be counted.
+        var isInUse: Bool {
+            if case .ratio = model { return false }
+            return active > 0
         }
 
         mutating func use<Result>(at now: Duration, _ body: (inout Account) -> Result) -> Result {
@@ -179,26 +216,45 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        mutating func withdraw(after failure: Failure, isFirst: Bool) -> Bool {
+        mutating func withdraw(after failure: Failure, isFirst: Bool) -> Permit? {
+            let permit = Permit(isFirst: isFirst, cost: cost(after: failure), slot: slot, account: number)
             switch model {
             case .ratio:
                 // Sums of tenths are not whole: 5 × 0.2 is meant to be a retry.
-                guard balance + slots.reduce(0, +) + 1e-9 >= 1 else { return false }
+                guard balance + slots.reduce(0, +) + 1e-9 >= 1 else { return nil }
                 slots[currentSlot] -= 1
             case .throttle(let tokens, _):
-                guard balance > Double(tokens) / 2 else { return false }
+                guard balance > Double(tokens) / 2 else { return nil }
             case .concurrency(let part, let floor):
                 // A call retries one at a time, however often.
-                guard isFirst else { return true }
-                guard activeRetries < max(floor, Int(Double(active) * part)) else { return false }
+                guard isFirst else { return permit }
+                guard activeRetries < max(floor, Int(Double(active) * part)) else { return nil }
             case .quota:
-                guard balance >= cost(after: failure) else { return false }
-                balance -= cost(after: failure)
+                guard balance >= permit.cost else { return nil }
+                balance -= permit.cost
             }
             if isFirst {
                 activeRetries += 1
             }
-            return true
+            return permit
+        }
+
+        mutating func refund(_ permit: Permit) {
+            guard permit.account == number else { return }
+            if permit.isFirst {
+                activeRetries = max(0, activeRetries - 1)
+            }
+            switch model {
+            case .ratio:
+                // One that was taken before the interval is no longer counted.
+                guard permit.slot > slot - 10 else { return }
+                slots[Int(permit.slot % 10)] += 1
+            case .throttle, .concurrency:
+                // The one counts failures, which stay failures; the other what is under way.
+                break
+            case .quota(let stock, _, _):
+                balance = min(Double(stock), balance + permit.cost)
+            }
         }
 
         mutating func end(_ outcome: Outcome) {

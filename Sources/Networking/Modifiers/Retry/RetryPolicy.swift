@@ -41,6 +41,20 @@ public struct RetryPolicy: Sendable {
     /// 60 s by default. A server that wants more gets no retry, and its response is given out at once.
     public var maximumRetryAfter = Duration.seconds(60)
 
+    /// The longest addition to a wait for `Retry-After`, as a part of it, drawn anew for each from
+    /// ``NetworkEnvironment/random``.
+    ///
+    /// It is 0.1 by default: 10 s become 10 to 11 s, so that clients that were told the same moment do not return together.
+    /// A wait is never shorter than the server asks for, and is not made longer beyond the deadline. 0 adds nothing.
+    public var retryAfterJitter = 0.1 {
+        didSet {
+            precondition(
+                retryAfterJitter >= 0 && retryAfterJitter.isFinite,
+                "retryAfterJitter must not be negative (is \(retryAfterJitter))"
+            )
+        }
+    }
+
     /// Whether POST, PATCH and other requests that may not be sent twice get an `Idempotency-Key`, the same for all
     /// attempts, so that a server that knows it can tell a retry from a second order.
     ///
@@ -153,7 +167,8 @@ public protocol RetryStrategy: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about.
+    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. Of more than 100 they are the
+    ///     first 10 and the last ones.
     /// - Returns: The decision.
     func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision
 }

@@ -8,17 +8,22 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.rateLimited(to: 10, per: .seconds(1), burst: 20)
     /// ```
     ///
-    /// Who waits goes in the order of ``HTTPRequestData/priority``, and in the order of arrival within one. A wait that
-    /// would take longer than `maximumWait`, or than the deadline leaves, does not begin: the request is refused at once,
-    /// takes nothing, and the error's ``NetworkingError/retryAfter`` says when to come back. A cancelled caller gets
-    /// `CancellationError` at once, and those behind it move up. ``HTTPRequestData/isThrottled`` lets one request pass
-    /// uncounted, and ``HTTPRequestData/rateLimitWeight`` makes one count as several.
+    /// Waiting requests go in the order of ``HTTPRequestData/priority``, and in the order of arrival within one priority. A
+    /// request waits for `maximumWait` and for the time until its deadline at most, whatever its priority: if more urgent
+    /// requests would keep a waiting request beyond that, the queue goes in the order of arrival until that one is sent. A
+    /// request whose wait would be longer from the start, behind all that wait already, is refused at once. It takes no
+    /// permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
+    ///
+    /// A cancelled caller gets `CancellationError` at once, and the requests behind it move up.
+    /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes one
+    /// count as several.
     ///
     /// - Parameters:
     ///   - count: How many.
     ///   - period: In which while.
     ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
-    ///   - maximumWait: How long one may wait; zero refuses instead of waiting, nil waits as long as it takes.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
+    ///     default, sets no limit.
     ///   - key: What is counted together; everything by default.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it refuses.
     /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000 years, and
@@ -39,7 +44,8 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
-    ///   - maximumWait: How long one may wait; zero refuses instead of waiting, nil waits as long as it takes.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
+    ///     default, sets no limit.
     /// - Returns: A component that refuses as that one does.
     /// - Precondition: `maximumWait` is not negative.
     public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
@@ -81,7 +87,7 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
             defer { request.emit(.waited(.permit, clock.now - start)) }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
             guard !Task.isCancelled else {
-                limiter.giveBack(place.weight, key, on: clock)
+                limiter.giveBack(place, key, on: clock)
                 throw CancellationError()
             }
         case .refused(let wait):

@@ -40,10 +40,7 @@ public final class RateLimiter: Sendable {
     private let burst: Int
     /// The time that one request takes up.
     private let interval: Duration
-    private let cells = Mutex<[String: Cell]>([:])
-
-    /// More than an app talks to; those at rest make room.
-    private static let keyLimit = 10_000
+    private let state = Mutex(State())
 
     /// Creates a limiter.
     ///
@@ -73,12 +70,12 @@ public final class RateLimiter: Sendable {
 
     /// How many requests wait.
     public var waiting: Int {
-        cells.withLock { $0.values.reduce(0) { $0 + $1.queue.count } }
+        state.withLock { $0.cells.waiting }
     }
 
     /// How many keys are remembered.
     var keys: Int {
-        cells.withLock { $0.count }
+        state.withLock { $0.cells.count }
     }
 
     enum Answer {
@@ -92,7 +89,15 @@ public final class RateLimiter: Sendable {
         case impossible
     }
 
-    /// Takes permits, or a place among those who wait for them.
+    /// Takes permits, or a place in the queue of a key.
+    ///
+    /// - Parameters:
+    ///   - weight: How many permits.
+    ///   - priority: Where in the queue.
+    ///   - key: The key.
+    ///   - longest: How long it may wait; `nil` for any time.
+    ///   - clock: The clock.
+    /// - Returns: Whether it may be sent, has to wait, or is refused.
     func take(
         _ weight: Int,
         _ priority: RequestPriority,
@@ -102,90 +107,112 @@ public final class RateLimiter: Sendable {
     ) -> Answer {
         guard weight <= burst else { return .impossible }
         let now = clock.now
-        let (answer, alarm) = cells.withLock { cells -> (Answer, Duration?) in
-            makeRoom(in: &cells, at: now)
-            return cells[key, default: Cell()]
-                .withRules(interval, burst) { cell in
-                    if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
-                    // Behind those who wait already, whatever their priority: at most that long.
-                    let wait = cell.wait(for: weight + cell.queue.weight, at: now)
-                    if let longest, wait > longest { return (.refused(wait), nil) }
-                    let place = cell.queue.enter(priority, weight: weight)
-                    return (.wait(place, wait), cell.planAlarm(at: now))
-                }
+        let (answer, alarm) = state.withLock { state -> (Answer, Duration?) in
+            state.withCell(key, at: now, interval, burst) { cell, numbers in
+                if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
+                // As long as it takes behind all that wait already, whatever their priority.
+                let wait = cell.wait(for: weight + cell.queue.weight, at: now)
+                if let longest, wait > longest { return (.refused(wait), nil) }
+                // In the order of arrival all waits are kept; this is how much may be served out of order.
+                let slack = longest.map { Int(min(($0 - wait) / interval, 1e15)) }
+                let place = cell.queue.enter(priority, weight: weight, slack: slack, numbered: &numbers)
+                return (.wait(place, wait), cell.planAlarm(at: now))
+            }
         }
         set(alarm, key, on: clock)
         return answer
     }
 
-    /// Gives permits back that were not used.
-    func giveBack(_ weight: Int, _ key: String, on clock: NetworkClock) {
-        let now = clock.now
-        let alarm = cells.withLock { cells in
-            cells[key]?
-                .withRules(interval, burst) { cell in
-                    cell.giveBack(weight)
-                    return cell.planAlarm(at: now)
-                }
-        }
-        set(alarm ?? nil, key, on: clock)
+    /// Returns permits that were not used.
+    ///
+    /// - Parameters:
+    ///   - place: The place that they were given to.
+    ///   - key: Its key.
+    ///   - clock: The clock.
+    func giveBack(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        release(place, key, isPermit: true, on: clock)
     }
 
-    /// Counts one out that does not wait any more; those behind it move up.
+    /// Removes a place whose caller no longer waits; those behind it move up.
     func left(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
+        release(place, key, isPermit: false, on: clock)
+    }
+
+    private func release(_ place: WaitPlace, _ key: String, isPermit: Bool, on clock: NetworkClock) {
         let now = clock.now
-        let alarm = cells.withLock { cells in
-            cells[key]?
-                .withRules(interval, burst) { cell in
+        let alarm = state.withLock { state in
+            state.withExistingCell(key, interval, burst) { cell -> Duration? in
+                // The cell in which it waited may have been forgotten since, and another one be there for its key.
+                guard place.number > cell.lastNumberBefore else { return nil }
+                if isPermit {
+                    cell.giveBack(place.weight)
+                } else {
                     cell.queue.leave(place)
-                    return cell.planAlarm(at: now)
                 }
+                return cell.planAlarm(at: now)
+            }
         }
         set(alarm ?? nil, key, on: clock)
     }
 
     private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
         guard let moment else { return }
-        // It keeps the limiter until it rings, which those who wait want.
+        // The alarm keeps the limiter alive until it rings, since requests wait for it.
         _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
     }
 
-    /// Lets those go whose turn has come.
+    /// Resumes the requests whose turn has come.
     private func serve(_ key: String, plannedFor moment: Duration, on clock: NetworkClock) {
         let now = clock.now
-        let (due, alarm) = cells.withLock { cells -> ([WaitPlace], Duration?) in
-            cells[key]?
-                .withRules(interval, burst) { cell -> ([WaitPlace], Duration?) in
-                    // Another took its place, and plans for itself.
-                    guard cell.alarm == moment else { return ([], nil) }
-                    cell.alarm = nil
-                    var due: [WaitPlace] = []
-                    while let first = cell.queue.first(), cell.take(first.weight, at: now) {
-                        _ = cell.queue.serve()
-                        due.append(first)
-                    }
-                    return (due, cell.planAlarm(at: now))
-                } ?? ([], nil)
+        let (due, alarm) = state.withLock { state -> ([WaitPlace], Duration?) in
+            state.withExistingCell(key, interval, burst) { cell -> ([WaitPlace], Duration?) in
+                // Another alarm has replaced this one.
+                guard cell.alarm == moment else { return ([], nil) }
+                cell.alarm = nil
+                var due: [WaitPlace] = []
+                while let first = cell.queue.first(), cell.take(first.weight, at: now) {
+                    _ = cell.queue.serve()
+                    due.append(first)
+                }
+                return (due, cell.planAlarm(at: now))
+            } ?? ([], nil)
         }
         for place in due where !place.wait.resume(with: .success(())) {
-            // It was cancelled just before.
-            giveBack(place.weight, key, on: clock)
+            // Its caller was cancelled just before.
+            giveBack(place, key, on: clock)
         }
         set(alarm, key, on: clock)
     }
 
-    private func makeRoom(in cells: inout [String: Cell], at now: Duration) {
-        guard cells.count >= Self.keyLimit else { return }
-        cells = cells.filter { $0.value.queue.count > 0 || $0.value.emptyAt > now }
-        guard cells.count >= Self.keyLimit else { return }
-        // All are in use: those that will be at rest first are forgotten, which lets a few more through.
-        for (key, cell) in cells.sorted(by: { $0.value.emptyAt < $1.value.emptyAt }).prefix(Self.keyLimit / 10)
-        where cell.queue.count == 0 {
-            cells[key] = nil
+    private struct State {
+        var cells = RateCells<Cell>()
+        private var numbers = WaitNumbers()
+
+        mutating func withCell<Result>(
+            _ key: String,
+            at now: Duration,
+            _ interval: Duration,
+            _ burst: Int,
+            _ body: (inout Cell, inout WaitNumbers) -> Result
+        ) -> Result {
+            cells.withValue(for: key, at: now, default: Cell(lastNumberBefore: numbers.last)) { cell in
+                cell.withRules(interval, burst) { body(&$0, &numbers) }
+            }
+        }
+
+        mutating func withExistingCell<Result>(
+            _ key: String,
+            _ interval: Duration,
+            _ burst: Int,
+            _ body: (inout Cell) -> Result
+        ) -> Result? {
+            cells.withExistingValue(for: key) { $0.withRules(interval, burst, body) }
         }
     }
 
-    private struct Cell {
+    private struct Cell: RateCell {
+        /// The number of the last place before this cell was made: a place of a higher number waits in this one.
+        let lastNumberBefore: UInt64
         /// When the permits that were taken will have come back.
         var emptyAt = Duration.zero
         var queue = WaitQueue()
@@ -194,6 +221,14 @@ public final class RateLimiter: Sendable {
 
         private var interval = Duration.zero
         private var tolerance = Duration.zero
+
+        init(lastNumberBefore: UInt64) {
+            self.lastNumberBefore = lastNumberBefore
+        }
+
+        var waiting: Int {
+            queue.count
+        }
 
         mutating func withRules<Result>(
             _ interval: Duration,

@@ -59,7 +59,7 @@ public final class Slots: Sendable {
     /// None is while anybody waits: a slot that is given back goes to them.
     func takeIfFree(_ host: String?) -> Bool {
         state.withLock { state in
-            state.withHost(host) { slots in
+            state.withHost(host) { slots, _ in
                 guard slots.inFlight < limit else { return false }
                 slots.inFlight += 1
                 return true
@@ -72,11 +72,11 @@ public final class Slots: Sendable {
     /// One of lower priority that has to give way is refused with the error.
     func enqueue(_ priority: RequestPriority, _ host: String?, refusal: @autoclosure () -> any Error) -> WaitPlace? {
         let (place, displaced) = state.withLock { state in
-            state.withHost(host) { slots -> (WaitPlace?, WaitPlace?) in
+            state.withHost(host) { slots, numbers -> (WaitPlace?, WaitPlace?) in
                 // One may have come free since.
                 if slots.inFlight < limit {
                     slots.inFlight += 1
-                    let place = slots.queue.enter(priority)
+                    let place = slots.queue.enter(priority, numbered: &numbers)
                     slots.queue.leave(place)
                     place.wait.resume()
                     return (place, nil)
@@ -86,7 +86,7 @@ public final class Slots: Sendable {
                     displaced = slots.queue.yield(to: priority)
                     if displaced == nil { return (nil, nil) }
                 }
-                return (slots.queue.enter(priority), displaced)
+                return (slots.queue.enter(priority, numbered: &numbers), displaced)
             }
         }
         displaced?.wait.resume(with: .failure(refusal()))
@@ -97,7 +97,7 @@ public final class Slots: Sendable {
     func giveBack(_ host: String?) {
         while true {
             let next = state.withLock { state in
-                state.withHost(host) { slots in
+                state.withHost(host) { slots, _ in
                     let next = slots.queue.serve()
                     if next == nil {
                         slots.inFlight -= 1
@@ -120,21 +120,25 @@ public final class Slots: Sendable {
 
     /// Counts one out whose wait is over.
     func left(_ place: WaitPlace, _ host: String?) {
-        state.withLock { $0.withHost(host) { $0.queue.leave(place) } }
+        state.withLock { state in state.withHost(host) { slots, _ in slots.queue.leave(place) } }
     }
 
     private struct State {
         var all = HostSlots()
         var hosts: [String: HostSlots] = [:]
+        private var numbers = WaitNumbers()
 
-        mutating func withHost<Result>(_ host: String?, _ body: (inout HostSlots) -> Result) -> Result {
-            guard let host else { return body(&all) }
+        mutating func withHost<Result>(
+            _ host: String?,
+            _ body: (inout HostSlots, inout WaitNumbers) -> Result
+        ) -> Result {
+            guard let host else { return body(&all, &numbers) }
             defer {
                 if let slots = hosts[host], slots.inFlight == 0, slots.queue.count == 0 {
                     hosts[host] = nil
                 }
             }
-            return body(&hosts[host, default: HostSlots()])
+            return body(&hosts[host, default: HostSlots()], &numbers)
         }
     }
 

@@ -115,11 +115,7 @@ final class URLSessionExchange: NSObject, Sendable {
         var count: Int64 = 0
         while true {
             await wait(for: .bytes)
-            let bytes = try state.withLock { state in
-                // What had arrived for a caller that gave up is nobody's.
-                if case .cancelled = state.outcome { throw CancellationError() }
-                return try state.takeBody()
-            }
+            let bytes = try arrivedBody()
             if bytes.isEmpty { break }
             try await sink.receive(bytes)
             count += Int64(bytes.count)
@@ -127,6 +123,19 @@ final class URLSessionExchange: NSObject, Sendable {
         try checkEnd(after: head)
         try await sink.finish()
         return count
+    }
+
+    /// What has arrived of the body and was not taken yet.
+    private func arrivedBody() throws -> Data {
+        do {
+            return try state.withLock { state in
+                // What had arrived for a caller that gave up is nobody's.
+                if case .cancelled = state.outcome { throw CancellationError() }
+                return try state.takeBody()
+            }
+        } catch let fault as FileFault {
+            throw request.unbuffered(fault)
+        }
     }
 
     /// The whole body, after the end.

@@ -336,8 +336,8 @@ struct InstrumentedTests {
         #expect(metrics?.attempts == 2)
     }
 
-    /// Of an endless call the beginning is kept, and what was begun has its end.
-    @Test func aCallOfTooManyPartsKeepsTheFirst() async throws {
+    /// Of an endless call the beginning and the end are kept, and what was begun has its end.
+    @Test func aCallOfTooManyPartsKeepsTheFirstAndTheLast() async throws {
         struct Repeating: NetworkingModifier {
             func send(
                 _ request: HTTPRequestData,
@@ -358,6 +358,15 @@ struct InstrumentedTests {
         #expect(parts(metrics) == ["repeating": .seconds(1), "slow": .seconds(2)])
         #expect(metrics.attempts == 5_001)
         #expect(metrics.spans.count < 10_000)
+        #expect(metrics.byteCount < 1 << 20)
+        let attempts = metrics.spans.compactMap { span in
+            if case .attempt(let number) = span.kind { number } else { nil }
+        }
+        #expect(attempts.prefix(3) == [1, 2, 3])
+        #expect(attempts.suffix(3) == [4_999, 5_000, 5_001])
+        #expect(attempts.count < 5_001)
+        #expect(attempts == attempts.sorted())
+        #expect(metrics.spans.allSatisfy { $0.duration <= metrics.duration && $0.duration >= .zero })
     }
 
     @Test func thousandsOfCallsAtOnceAreAllCounted() async throws {

@@ -58,7 +58,10 @@ struct RequestInterceptorTests {
             .status(.tooManyRequests, headerFields: [.retryAfter: "3600"]), .ok(),
         ])
         let deciding = Deciding(name: "x", journal: journal) { _ in .retryWithBackoff }
-        let response = try await transport.intercepted(by: deciding).environment(\.clock, .immediate()).data(.lawful)
+        var policy = RetryPolicy.exponential()
+        policy.retryAfterJitter = 0
+        let network = transport.intercepted(by: deciding, policy: policy).environment(\.clock, .immediate())
+        let response = try await network.data(.lawful)
         #expect(response.status == .tooManyRequests)
         #expect(response.attempts.map(\.backoff) == [.seconds(9)])
         #expect(response.retryRefusal == .retryAfter)

@@ -1,4 +1,4 @@
-import Networking
+import NetworkingTesting
 import Testing
 
 @testable import Networking
@@ -16,7 +16,7 @@ struct RetryBudgetTests {
         var count = 0
         while count < 10_000 {
             budget.note(server, at: now)
-            guard budget.withdraw(server, after: failure, at: now) else { break }
+            guard budget.withdraw(server, after: failure, at: now) != nil else { break }
             count += 1
         }
         return count
@@ -87,10 +87,10 @@ struct RetryBudgetTests {
     @Test func aCallThatRetriesOftenCountsOnce() {
         let budget = RetryBudget(.concurrency(0.2, floor: 1))
         calls(1, budget)
-        #expect(budget.withdraw(server, after: .other, isFirst: true, at: .zero))
-        #expect(budget.withdraw(server, after: .other, isFirst: false, at: .zero))
-        #expect(budget.withdraw(server, after: .other, isFirst: false, at: .zero))
-        #expect(!budget.withdraw(server, after: .other, isFirst: true, at: .zero))
+        #expect(budget.allows(server, after: .other, isFirst: true, at: .zero))
+        #expect(budget.allows(server, after: .other, isFirst: false, at: .zero))
+        #expect(budget.allows(server, after: .other, isFirst: false, at: .zero))
+        #expect(!budget.allows(server, after: .other, isFirst: true, at: .zero))
     }
 
     @Test func failuresThatAreNotTriedAgainThrottleToo() {
@@ -103,7 +103,7 @@ struct RetryBudgetTests {
 
     @Test func aStockFromWhichRetriesTake() {
         let budget = RetryBudget(.quota(stock: 50, cost: 5, timeoutCost: 10))
-        #expect(budget.withdraw(server, after: .timeout, at: .zero))
+        #expect(budget.allows(server, after: .timeout, at: .zero))
         #expect(allowed(budget) == 8)
         budget.end(server, .init(isSuccess: true, retries: 1, lastFailure: .timeout), at: .zero)
         #expect(allowed(budget) == 2)
@@ -122,19 +122,82 @@ struct RetryBudgetTests {
     @Test func eachServerHasItsOwn() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         #expect(allowed(budget) == 1)
-        #expect(budget.withdraw("other.example", after: .other, at: .zero))
-        #expect(!budget.withdraw("other.example", after: .other, at: .zero))
-        #expect(budget.withdraw(nil, after: .other, at: .zero))
+        #expect(budget.allows("other.example", after: .other, at: .zero))
+        #expect(!budget.allows("other.example", after: .other, at: .zero))
+        #expect(budget.allows(nil, after: .other, at: .zero))
     }
 
     @Test func accountsThatWereNotUsedForLongestMakeRoom() {
         let budget = RetryBudget(.ratio(0, reserve: 1))
         for number in 0..<1_000 {
-            #expect(budget.withdraw("\(number).example", after: .other, at: .nanoseconds(number)))
+            #expect(budget.allows("\(number).example", after: .other, at: .nanoseconds(number)))
         }
         // A new one: the oldest tenth goes, and begins anew when it comes back.
-        #expect(budget.withdraw("new.example", after: .other, at: .nanoseconds(2_000)))
-        #expect(!budget.withdraw("999.example", after: .other, at: .nanoseconds(2_000)))
-        #expect(budget.withdraw("0.example", after: .other, at: .nanoseconds(2_000)))
+        #expect(budget.allows("new.example", after: .other, at: .nanoseconds(2_000)))
+        #expect(!budget.allows("999.example", after: .other, at: .nanoseconds(2_000)))
+        #expect(budget.allows("0.example", after: .other, at: .nanoseconds(2_000)))
+    }
+
+    // MARK: Retries that are not made
+
+    @Test(
+        arguments: [
+            .ratio(0.2, reserve: 3), .concurrency(0.2, floor: 3), .quota(stock: 15, cost: 5),
+        ] as [RetryBudget.Model]
+    )
+    func aRetryThatIsNotMadeIsGivenBack(model: RetryBudget.Model) throws {
+        let budget = RetryBudget(model)
+        let permits = try (0..<3).map { _ in try #require(budget.withdraw(server, after: .other, at: .zero)) }
+        #expect(budget.withdraw(server, after: .other, at: .zero) == nil)
+        for permit in permits {
+            budget.refund(permit, server, at: .zero)
+        }
+        #expect(allowed(budget) == 3)
+    }
+
+    @Test func whatIsGivenBackAfterTheIntervalDoesNotCountTwice() throws {
+        let budget = RetryBudget(.ratio(0.2, reserve: 1, over: .seconds(10)))
+        let permit = try #require(budget.withdraw(server, after: .other, at: .seconds(1)))
+        budget.refund(permit, server, at: .seconds(20))
+        #expect(allowed(budget, at: .seconds(20)) == 1)
+    }
+
+    @Test func theAccountOfACallUnderWayIsNotForgotten() {
+        let budget = RetryBudget(.concurrency(1, floor: 0))
+        calls(2, budget)
+        for number in 0..<2_000 {
+            let (other, now) = ("\(number).example", Duration.seconds(number))
+            budget.begin(other, at: now)
+            budget.end(other, RetryBudget.Outcome(isSuccess: true, retries: 0), at: now)
+        }
+        #expect(allowed(budget, at: .seconds(2_000)) == 2)
+    }
+
+    @Test func aCallThatIsCancelledInItsBackoffGivesItsRetryBack() async throws {
+        let clock = ManualClock()
+        let budget = RetryBudget(.ratio(0, reserve: 1))
+        let network = MockTransport { _ in .status(.serviceUnavailable) }
+            .retry(.constant(.seconds(60)), budget: budget).environment(\.clock, .manual(clock))
+        for _ in 1...3 {
+            let call = Task { try await network.data(.lawful) }
+            try await clock.waitForSleepers()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(60))
+        #expect(try await call.value.retryRefusal == .budget)
+    }
+}
+
+extension RetryBudget {
+    fileprivate func allows(
+        _ authority: String?,
+        after failure: Failure,
+        isFirst: Bool = true,
+        at now: Duration
+    ) -> Bool {
+        withdraw(authority, after: failure, isFirst: isFirst, at: now) != nil
     }
 }

@@ -321,6 +321,7 @@ struct RetryTests {
         ])
         // The clock stands at Tue, 14 Nov 2023 22:13:20 GMT.
         let network = transport.retry(.constant(.seconds(1))).environment(\.clock, .manual(clock))
+            .environment(\.random, RandomSource { 0 })
         let call = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         #expect(clock.nextDeadline?.offset == .seconds(seconds))
@@ -337,7 +338,9 @@ struct RetryTests {
                 ]
             ), .ok(),
         ])
-        let response = try await network(transport, .immediate()).data(.lawful)
+        var policy = RetryPolicy.immediate()
+        policy.retryAfterJitter = 0
+        let response = try await network(transport, policy).data(.lawful)
         #expect(response.attempts.map(\.backoff) == [.seconds(5)])
     }
 
@@ -364,9 +367,71 @@ struct RetryTests {
         let slow = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "30"])
         let busy = MockResponse.status(.serviceUnavailable)
         let transport = MockTransport([busy, busy, slow, busy, .ok()])
-        let policy = RetryPolicy.exponential(base: .seconds(1), jitter: .none, maximumRetries: 9)
+        var policy = RetryPolicy.exponential(base: .seconds(1), jitter: .none, maximumRetries: 9)
+        policy.retryAfterJitter = 0
         let response = try await network(transport, policy).data(.lawful)
         #expect(response.attempts.map(\.backoff) == [.seconds(1), .seconds(2), .seconds(30), .seconds(1)])
+    }
+
+    private static let inTenSeconds = MockResponse.status(.serviceUnavailable, headerFields: [.retryAfter: "10"])
+
+    @Test func clientsThatWereToldTheSameMomentDoNotReturnTogether() async throws {
+        var waits: [Duration] = []
+        for seed in 1...50 as ClosedRange<UInt64> {
+            let network = MockTransport([Self.inTenSeconds, .ok()]).retry()
+                .environment(\.clock, .immediate()).environment(\.random, .seeded(seed))
+            let response = try await network.data(.lawful)
+            waits += response.attempts.compactMap(\.backoff)
+        }
+        #expect(waits.allSatisfy { (.seconds(10)...(.seconds(11))).contains($0) })
+        #expect(Set(waits).count > 40)
+    }
+
+    @Test func theDeadlineLeavesAWaitForTheServerItsTime() async throws {
+        // All of the jitter would be a second.
+        let network = MockTransport([Self.inTenSeconds, .ok()]).retry().deadline(.milliseconds(10_500))
+            .environment(\.random, RandomSource { .max }).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(10))
+        let response = try await call.value
+        #expect(response.status == .ok)
+        #expect(response.attempts.map(\.backoff) == [.seconds(10)])
+    }
+
+    // MARK: What is kept
+
+    @Test func theBodyInTheErrorOfAnAttemptIsCut() async throws {
+        let long = Data(count: 100_000)
+        let inner = NetworkingError(
+            .status,
+            request: .lawful,
+            response: HTTPResponseData(request: .lawful, status: .serviceUnavailable, data: long)
+        )
+        let outer = NetworkingError(.timeout, request: .lawful, response: inner.response, underlying: inner)
+        let transport = MockTransport([.failure(outer), .ok()])
+        let response = try await network(transport).data(.lawful)
+        let error = try #require(response.attempts.first?.error as? NetworkingError)
+        #expect(error.kind == .timeout)
+        #expect(error.response?.data.count == 4_096)
+        #expect((error.underlying as? NetworkingError)?.response?.data.count == 4_096)
+        #expect((error.underlying as? NetworkingError)?.response?.status == .serviceUnavailable)
+    }
+
+    @Test func ofManyAttemptsTheFirstAndTheLastAreKept() async throws {
+        let answers = Array(repeating: MockResponse.status(.serviceUnavailable), count: 1_000)
+        let journal = Mutex(0)
+        let policy = RetryPolicy.immediate(maximumRetries: 2_000)
+            .deciding { attempts in
+                journal.withLock { $0 = max($0, attempts.count) }
+                return .standard
+            }
+        let network = network(MockTransport(answers + [.ok()]), policy, budget: .unlimited)
+        let response = try await network.data(.lawful)
+        #expect(response.status == .ok)
+        #expect(response.attempts.map(\.number) == Array(1...10) + Array(911...1_000))
+        #expect(response.attempts.allSatisfy { $0.backoff == .zero })
+        #expect(journal.withLock { $0 } <= 101)
     }
 
     // MARK: Time limits

@@ -287,7 +287,9 @@ struct ThrottledTests {
 
     @Test func placesAreServedInOrder() {
         var queue = WaitQueue()
-        let places = (0..<10_000).map { queue.enter($0 % 5 == 0 ? .high : .normal, weight: $0 % 2 + 1) }
+        var numbers = WaitNumbers()
+        let places = (0..<10_000)
+            .map { queue.enter($0 % 5 == 0 ? .high : .normal, weight: $0 % 2 + 1, numbered: &numbers) }
         for place in places where place.number % 3 == 0 {
             queue.leave(place)
         }

@@ -1,0 +1,63 @@
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Reports of progress as their handler gets them.
+@Suite(.timeLimit(.minutes(5)))
+struct TransferReportsTests {
+    private func received(_ count: Int64) -> TransferProgress {
+        TransferProgress(received: BytesReceived(count: count, expected: nil))
+    }
+
+    @Test func aHandlerMayCauseAReport() throws {
+        let audience = Audience()
+        let handler = Mutex<(@Sendable (TransferProgress) -> Void)?>(nil)
+        let heard = Mutex<[Int64]>([])
+        let request = HTTPRequestData.lawful.with { [self] in
+            $0.progressHandler = { [self] progress in
+                heard.withLock { $0.append(progress.received.count) }
+                if progress.received.count == 1 {
+                    // Not called within this call, which would run the handler twice at once.
+                    handler.withLock { $0 }?(received(2))
+                    #expect(heard.withLock { $0 } == [1])
+                }
+            }
+        }
+        let listener = audience.add(request)
+        let report = try #require(audience.heard(request).progressHandler)
+        handler.withLock { $0 = report }
+        report(received(1))
+        #expect(heard.withLock { $0 } == [1, 2])
+        audience.remove(listener)
+        report(received(3))
+        #expect(heard.withLock { $0 } == [1, 2])
+    }
+
+    @Test func reportsFromManyThreadsComeOneAtATimeAndInOrder() async {
+        let heard = Mutex<[Int64]>([])
+        let running = Mutex(0)
+        let reports = OrderedReports { progress in
+            #expect(
+                running.withLock {
+                    $0 += 1
+                    return $0
+                } == 1
+            )
+            heard.withLock { $0.append(progress.received.count) }
+            running.withLock { $0 -= 1 }
+        }
+        await withTaskGroup { group in
+            for number in 1...1_000 {
+                group.addTask { [self] in reports.report(received(Int64(number)), number) }
+            }
+        }
+        let counts = heard.withLock { $0 }
+        #expect(counts == counts.sorted())
+        #expect(counts.last == 1_000)
+        reports.stop()
+        reports.report(received(2_000), 2_000)
+        #expect(heard.withLock { $0.last } == 1_000)
+    }
+}

@@ -1,0 +1,41 @@
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// What a cache does in the background, on account of a caller that has its response.
+@Suite(.timeLimit(.minutes(5)))
+struct CachedRevalidationTests {
+    private let clock = ManualClock()
+
+    private struct Origin: NetworkingComponent {
+        let journal: Journal
+        let clock: ManualClock
+
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            journal.note("\(request.hasSilenceLimited)")
+            return HTTPResponseData(
+                request: request,
+                headerFields: [
+                    .cacheControl: "max-age=1, stale-while-revalidate=100",
+                    .date: NetworkClock.manual(clock).date.httpDate,
+                ]
+            )
+        }
+    }
+
+    /// The timeout of the caller has ended with its call, so the transport has to end a revalidation that is silent.
+    @Test func aRevalidationInTheBackgroundIsNotUnderItsCallersTimeout() async throws {
+        let journal = Journal()
+        let network = Origin(journal: journal, clock: clock).cached().timeout(.seconds(5))
+            .environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        clock.advance(by: .seconds(2))
+        try await network.data(.lawful)
+        while journal.entries.count < 2 {
+            await Task.yield()
+        }
+        #expect(journal.entries == ["true", "false"])
+    }
+}

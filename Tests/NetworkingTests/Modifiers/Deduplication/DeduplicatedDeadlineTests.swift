@@ -1,0 +1,125 @@
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// The deadlines of callers that share an exchange.
+@Suite(.timeLimit(.minutes(5)))
+struct DeduplicatedDeadlineTests {
+    private let clock = ManualClock()
+    private let flights = Flights()
+    /// Says after 100 ms that the server is busy for a second.
+    private let transport = MockTransport([
+        .status(.serviceUnavailable, headerFields: [.retryAfter: "1"]).delayed(by: .milliseconds(100)), .ok(),
+    ])
+
+    private func network(deadline: Duration?) -> some NetworkingComponent {
+        var policy = RetryPolicy.immediate()
+        policy.retryAfterJitter = 0
+        return transport.retry(policy).deduplicated(sharing: flights)
+            .modified(deadline.map { Deadline(limit: $0) })
+            .environment(\.clock, .manual(clock))
+    }
+
+    /// Sends requests one after the other, each when the one before waits for the shared exchange.
+    private func calls(deadlines: [Duration?]) async -> [Task<HTTPResponseData, any Error>] {
+        var calls: [Task<HTTPResponseData, any Error>] = []
+        for deadline in deadlines {
+            let network = network(deadline: deadline)
+            calls.append(Task { try await network.data(.lawful) })
+            while flights.waiting < calls.count { await Task.yield() }
+        }
+        return calls
+    }
+
+    /// Lets the time pass in which the server answers, with so many deadlines set, and waits until the exchange is over.
+    private func passUntilTheExchangeIsOver(deadlines: Int) async throws {
+        try await clock.waitForSleepers(deadlines + 1)
+        clock.advance(by: .milliseconds(100))
+        while flights.count > 0 { await Task.yield() }
+    }
+
+    @Test func aLoneCallerIsNotKeptWaitingForARetryBeyondItsDeadline() async throws {
+        let call = await calls(deadlines: [.milliseconds(500)])[0]
+        try await passUntilTheExchangeIsOver(deadlines: 1)
+        let response = try await call.value
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.retryRefusal == .deadline)
+        #expect(clock.now.offset == .milliseconds(100))
+    }
+
+    @Test func severalCallersWithShortDeadlinesAreNotEither() async throws {
+        let calls = await calls(deadlines: [.milliseconds(500), .milliseconds(700), .seconds(1)])
+        try await passUntilTheExchangeIsOver(deadlines: 3)
+        for call in calls {
+            #expect(try await call.value.retryRefusal == .deadline)
+        }
+    }
+
+    @Test(
+        arguments: [
+            [.milliseconds(500), .seconds(5)], [.seconds(5), .milliseconds(500)], [nil, .milliseconds(500)],
+        ] as [[Duration?]]
+    )
+    func theExchangeGoesOnForTheCallerThatWaitsLongest(deadlines: [Duration?]) async throws {
+        let calls = await calls(deadlines: deadlines)
+        // The deadlines, and the server's delay; then the wait of the retry.
+        let sleepers = deadlines.count { $0 != nil } + 1
+        try await clock.waitForSleepers(sleepers)
+        clock.advance(by: .milliseconds(100))
+        try await clock.waitForSleepers(sleepers)
+        clock.advance(by: .milliseconds(400))
+        let short = deadlines[0] == .milliseconds(500) ? 0 : 1
+        let error = await #expect(throws: NetworkingError.self) { try await calls[short].value }
+        #expect(error?.kind == .deadline)
+        clock.advance(by: .milliseconds(600))
+        #expect(try await calls[1 - short].value.status == .ok)
+    }
+
+    @Test func aCallerThatHasLeftDoesNotCount() async throws {
+        let calls = await calls(deadlines: [.milliseconds(500), .seconds(5)])
+        calls[1].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[1].value }
+        try await passUntilTheExchangeIsOver(deadlines: 1)
+        #expect(try await calls[0].value.retryRefusal == .deadline)
+    }
+
+    @Test func aRateLimitInASharedExchangeRefusesWhatWouldWaitBeyondTheDeadline() async throws {
+        let network = MockTransport { _ in .ok() }.rateLimited(to: 1, per: .seconds(10)).deduplicated()
+            .deadline(.seconds(5)).environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == .rejected)
+        #expect(error?.retryAfter == .seconds(10))
+    }
+
+    // MARK: The moment
+
+    private final class Source: DeadlineSource {
+        let value = Mutex<Duration?>(nil)
+
+        var latestDeadline: Duration? {
+            value.withLock { $0 }
+        }
+    }
+
+    @Test func aSharedDeadlineMovesUnderALimitOfItsOwn() {
+        let source = Source()
+        var deadline = CallDeadline(of: source)
+        #expect(deadline.current == nil)
+        source.value.withLock { $0 = .seconds(3) }
+        #expect(deadline.current == .seconds(3))
+        deadline.limit(to: .seconds(5))
+        #expect(deadline.current == .seconds(3))
+        source.value.withLock { $0 = .seconds(9) }
+        #expect(deadline.current == .seconds(5))
+        source.value.withLock { $0 = nil }
+        #expect(deadline.current == .seconds(5))
+        deadline.limit(to: .seconds(4))
+        #expect(deadline.current == .seconds(4))
+        source.value.withLock { $0 = .seconds(2) }
+        #expect(deadline.shifted(by: .seconds(100)).current == .seconds(102))
+    }
+}

@@ -1,0 +1,165 @@
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// How long requests wait for a rate limit, and what the limiter keeps.
+@Suite(.timeLimit(.minutes(5)))
+struct RateLimitedBoundsTests {
+    private let clock = ManualClock()
+
+    private func place(
+        _ limiter: RateLimiter,
+        _ priority: RequestPriority = .normal,
+        _ key: String = "",
+        weight: Int = 1,
+        upTo longest: Duration? = nil
+    ) -> WaitPlace? {
+        let answer = limiter.take(weight, priority, key, waitingUpTo: longest, on: .manual(clock))
+        guard case .wait(let place, _) = answer else { return nil }
+        return place
+    }
+
+    /// Lets seconds pass one by one: an alarm that is late by a second delays all that wait.
+    private func passSeconds(_ count: Int) {
+        for _ in 0..<count {
+            clock.advance(by: .seconds(1))
+        }
+    }
+
+    // MARK: The longest wait
+
+    @Test func urgentRequestsDoNotKeepAnotherBeyondItsLongestWait() throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        #expect(place(limiter) == nil)
+        let low = try #require(place(limiter, .low, upTo: .seconds(3)))
+        let high = try (0..<5).map { _ in try #require(place(limiter, .high)) }
+        passSeconds(2)
+        #expect(high.map(\.wait.isPending) == [false, false, true, true, true])
+        #expect(low.wait.isPending)
+        clock.advance(by: .seconds(1))
+        #expect(!low.wait.isPending)
+        passSeconds(3)
+        #expect(high.allSatisfy { !$0.wait.isPending })
+    }
+
+    @Test func aDeadlineBoundsTheWaitToo() async throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        let limited = MockTransport { _ in .ok() }.rateLimited(by: limiter)
+        let network = limited.environment(\.clock, .manual(clock))
+        let hurried = limited.deadline(.milliseconds(2_500)).environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        let low = Task { try await hurried.data(.lawful.with { $0.priority = .low }) }
+        while limiter.waiting < 1 { await Task.yield() }
+        let urgent = (1...3).map { _ in Task { try await network.data(.lawful.with { $0.priority = .high }) } }
+        while limiter.waiting < 4 { await Task.yield() }
+        passSeconds(2)
+        #expect(limiter.waiting == 2)
+        #expect(try await low.value.status == .ok)
+        passSeconds(2)
+        for call in urgent {
+            _ = try await call.value
+        }
+    }
+
+    @Test(arguments: 1...20)
+    func noRequestWaitsLongerThanItMay(seed: UInt64) throws {
+        var random = RandomSource.seeded(seed)
+        let burst = Int.random(in: 1...5, using: &random)
+        let limiter = RateLimiter(10, per: .seconds(1), burst: burst)
+        struct Waiting {
+            let place: WaitPlace
+            let latest: Duration
+        }
+        var waiting: [Waiting] = []
+        var (admitted, late) = (0, 0)
+        for _ in 0..<600 {
+            for _ in 0..<Int.random(in: 0...2, using: &random) {
+                let longest: Duration? =
+                    Bool.random(using: &random) ? nil : .milliseconds(100 * Int.random(in: 0...30, using: &random))
+                let entered = place(
+                    limiter,
+                    RequestPriority.allCases.randomElement(using: &random) ?? .normal,
+                    weight: Int.random(in: 1...burst, using: &random),
+                    upTo: longest
+                )
+                guard let entered, let longest else { continue }
+                admitted += 1
+                waiting.append(Waiting(place: entered, latest: clock.now.offset + longest))
+            }
+            if let index = waiting.indices.randomElement(using: &random), Int.random(in: 0...9, using: &random) == 0 {
+                let place = waiting.remove(at: index).place
+                if place.wait.resume(with: .failure(CancellationError())) {
+                    limiter.left(place, "", on: .manual(clock))
+                }
+            }
+            clock.advance(by: .milliseconds(100))
+            late += waiting.count { $0.place.wait.isPending && clock.now.offset >= $0.latest }
+            waiting.removeAll { !$0.place.wait.isPending }
+        }
+        #expect(admitted > 0)
+        #expect(late == 0)
+    }
+
+    // MARK: What is kept
+
+    @Test func aCallerThatLeavesLateRemovesNoOtherFromAQueueOfItsKey() throws {
+        let limiter = RateLimiter(1, per: .seconds(1))
+        #expect(place(limiter, .normal, "a") == nil)
+        let late = try #require(place(limiter, .normal, "a"))
+        late.wait.resume(with: .failure(CancellationError()))
+        clock.advance(by: .seconds(1))
+        clock.advance(by: .seconds(10))
+        // Its key makes room for others.
+        for number in 0..<10_000 {
+            #expect(place(limiter, .normal, "\(number)") == nil)
+        }
+        #expect(place(limiter, .normal, "a") == nil)
+        let waiter = try #require(place(limiter, .normal, "a"))
+        limiter.left(late, "a", on: .manual(clock))
+        #expect(limiter.waiting == 1)
+        // Nor is a permit of the forgotten key given back to the new one.
+        limiter.giveBack(late, "a", on: .manual(clock))
+        #expect(waiter.wait.isPending)
+        clock.advance(by: .seconds(1))
+        #expect(!waiter.wait.isPending)
+    }
+
+    private struct CountedCell: RateCell {
+        static let looks = Mutex(0)
+        var emptyAt = Duration.zero
+
+        var waiting: Int {
+            Self.looks.withLock { $0 += 1 }
+            return 0
+        }
+    }
+
+    @Test func roomForANewKeyIsFoundAmongAFewOthers() {
+        var cells = RateCells<CountedCell>(limit: 1_000)
+        for number in 0..<1_000 {
+            cells.withValue(for: "\(number)", at: .zero, default: CountedCell()) { $0.emptyAt = .seconds(number) }
+        }
+        let before = CountedCell.looks.withLock { $0 }
+        for number in 1_000..<2_000 {
+            cells.withValue(for: "\(number)", at: .zero, default: CountedCell()) { $0.emptyAt = .seconds(number) }
+            #expect(cells.count == 1_000)
+        }
+        #expect(CountedCell.looks.withLock { $0 } - before <= 8 * 1_000)
+    }
+
+    @Test func keysWithWaitingRequestsAreNotForgotten() throws {
+        let limiter = RateLimiter(1, per: .seconds(100))
+        #expect(place(limiter, .normal, "a") == nil)
+        let waiter = try #require(place(limiter, .normal, "a"))
+        for number in 0..<10_500 {
+            #expect(place(limiter, .normal, "\(number)") == nil)
+        }
+        #expect(limiter.keys <= 10_000)
+        #expect(limiter.waiting == 1)
+        clock.advance(by: .seconds(100))
+        #expect(!waiter.wait.isPending)
+    }
+}

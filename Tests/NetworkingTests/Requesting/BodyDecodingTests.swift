@@ -1,0 +1,165 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What typed requests and `as:` make of the body of a response.
+@Suite(.timeLimit(.minutes(5)))
+struct BodyDecodingTests {
+    private let request = HTTPRequestData(authority: "example.com", path: "users/42")
+
+    private struct User: Codable, Equatable, Sendable {
+        var name: String
+        var tags: [Tag] = []
+
+        struct Tag: Codable, Equatable, Sendable {
+            var id: Int
+        }
+    }
+
+    private func transport(
+        _ data: Data,
+        type: String? = nil,
+        status: HTTPResponse.Status = .ok
+    ) -> MockTransport {
+        MockTransport { _ in
+            MockResponse(status: status, data: data, headerFields: type.map { [.contentType: $0] } ?? [:])
+        }
+    }
+
+    private func failure<Value: Decodable & Sendable>(
+        _ transport: MockTransport,
+        as type: Value.Type
+    ) async -> NetworkingError? {
+        await #expect(throws: NetworkingError.self) { try await transport.request(request, as: type) }
+    }
+
+    // MARK: Data
+
+    @Test(arguments: [Data([0x89, 0x50, 0x4E, 0x47, 0, 0xFF]), Data(), Data("[1, 2]".utf8), Data(count: 100_000)])
+    func dataIsTheBodyAsItIs(body: Data) async throws {
+        let transport = transport(body, type: "image/png")
+        #expect(try await transport.request(Request<Data>(request)) == body)
+        #expect(try await transport.request(request, as: Data.self) == body)
+        #expect(try await transport.value(request, as: Data.self, decoder: PropertyListDecoder()).body == body)
+        #expect(try await transport.upload(.data(Data([1])), to: request, as: Data.self).body == body)
+        let counted = Request<Int>(request, as: Data.self) { $0.count }
+        #expect(try await transport.request(counted) == body.count)
+    }
+
+    @Test func aBodyThatWentToASinkIsNoData() async throws {
+        let sent = request.with { $0.sink = CollectingSink { _ in .take } }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport(Data("abc".utf8)).request(Request<Data>(sent))
+        }
+        #expect(error?.kind == .decoding)
+        #expect(error?.reason.contains("its 3 bytes went to the sink") == true)
+    }
+
+    // MARK: Text
+
+    @Test(
+        arguments: [
+            (Array("Grüße".utf8), nil, "Grüße"),
+            (Array("Grüße".utf8), "text/plain", "Grüße"),
+            (Array("\"Grüße\"".utf8), "application/json", "\"Grüße\""),
+            ([0xEF, 0xBB, 0xBF, 0x61], "text/plain; charset=utf-8", "a"),
+            ([0x47, 0x72, 0xFC, 0xDF, 0x65], "text/plain; charset=ISO-8859-1", "Grüße"),
+            ([0x80, 0x20, 0x93, 0x61, 0x94], "text/plain; charset=\"windows-1252\"", "€ \u{201C}a\u{201D}"),
+            ([0xFF, 0xFE, 0x61, 0x00, 0xAC, 0x20], "text/plain; charset=utf-16", "a€"),
+            ([0xFE, 0xFF, 0x00, 0x61, 0x20, 0xAC], "text/plain; charset=UTF-16", "a€"),
+            ([0x61, 0x00], "text/plain; charset=utf-16le", "a"),
+            ([0x00, 0x61], "text/plain; charset=utf-16be", "a"),
+            ([], "text/plain", ""),
+        ] as [([UInt8], String?, String)]
+    )
+    func aStringIsTheBodyInItsCharset(bytes: [UInt8], type: String?, text: String) async throws {
+        let transport = transport(Data(bytes), type: type)
+        #expect(try await transport.request(Request<String>(request)) == text)
+        #expect(try await transport.request(request, as: String.self) == text)
+    }
+
+    @Test(
+        arguments: [
+            ([0xFF], "text/plain", "UTF-8"), ([0x61, 0x62, 0x63], "text/plain; charset=utf-16", "utf-16"),
+            ([0x00, 0xD8], "text/plain; charset=utf-16le", "utf-16le"),
+            ([0x61], "text/plain; charset=EBCDIC", "EBCDIC"),
+        ] as [([UInt8], String, String)]
+    )
+    func aBodyThatIsNoTextInItsCharsetIsAnError(bytes: [UInt8], type: String, name: String) async throws {
+        let error = try #require(await failure(transport(Data(bytes), type: type), as: String.self))
+        #expect(error.kind == .decoding)
+        #expect(error.underlying is DecodingError)
+        #expect(error.reason.contains("it is no text in \(name)"))
+        #expect(error.reason.hasSuffix("Read it as Data."))
+    }
+
+    // MARK: Nothing
+
+    @Test(arguments: [[], Array("no JSON".utf8), [0xFF]] as [[UInt8]])
+    func voidAcceptsAnything(bytes: [UInt8]) async throws {
+        try await transport(Data(bytes), type: "image/png").request(Request<Void>(request))
+    }
+
+    @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (200, ""), (200, "null")])
+    func anOptionalIsNilWhereThereIsNothing(code: Int, body: String) async throws {
+        let transport = transport(Data(body.utf8), status: .init(code: code))
+        #expect(try await transport.request(Request<User?>(request)) == nil)
+        #expect(try await transport.request(request, as: User?.self) == nil)
+        #expect(try await transport.value(request, as: [Int]?.self).body == nil)
+    }
+
+    @Test func anOptionalIsTheValueWhereThereIsOne() async throws {
+        let json = transport(Data(#"{"name":"Emily","tags":[]}"#.utf8))
+        #expect(try await json.request(request, as: User?.self) == User(name: "Emily"))
+        let text = transport(Data("null".utf8), type: "text/plain")
+        #expect(try await text.request(request, as: String?.self) == "null")
+        #expect(try await text.request(request, as: Data?.self) == Data("null".utf8))
+        let empty = transport(Data(), type: "text/plain")
+        #expect(try await empty.request(request, as: String?.self) == nil)
+        #expect(try await empty.request(request, as: Data?.self) == nil)
+        #expect(await failure(transport(Data("[]".utf8)), as: User?.self)?.kind == .decoding)
+    }
+
+    // MARK: Errors
+
+    @Test(arguments: [
+        (#"{"tags":[]}"#, "a key is missing at name."),
+        (#"{"name":"Emily","tags":[{"id":1},{}]}"#, "a key is missing at tags.[1].id."),
+        (#"{"name":null,"tags":[]}"#, "there is no value at name."),
+        (#"{"name":"Emily","tags":[{"id":"hunter2"}]}"#, "there is no Int at tags.[0].id."),
+    ])
+    func saysWhatIsWrongWhere(body: String, fault: String) async throws {
+        let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
+        #expect(
+            error.reason == "The body does not decode to User: \(fault) Compare the type with what the server sends."
+        )
+        #expect(!everyPrint(of: error).contains("hunter2"))
+    }
+
+    @Test(arguments: [200, 204])
+    func saysThatTheBodyIsEmpty(code: Int) async throws {
+        let error = try #require(await failure(transport(Data(), status: .init(code: code)), as: User.self))
+        #expect(error.reason.contains("User: it is empty (status \(code)). Use an optional type"))
+    }
+
+    @Test func saysThatTheBodyIsAPage() async throws {
+        let page = Data("<html><body>Sign in</body></html>".utf8)
+        let error = try #require(await failure(transport(page, type: "Text/HTML; charset=utf-8"), as: User.self))
+        #expect(error.reason.contains("User: it is text/html. Check the URL"))
+        let broken = try #require(await failure(transport(page, type: "application/problem+json"), as: User.self))
+        #expect(broken.reason == "The body does not decode to User. Compare the type with what the server sends.")
+    }
+
+    @Test func theBodyOfAnErrorIsReadInTheSameWay() async throws {
+        let transport = transport(
+            Data([0x47, 0x72, 0xFC, 0xDF, 0x65]),
+            type: "text/plain; charset=latin1",
+            status: .badRequest
+        )
+        let error = try #require(await failure(transport, as: User.self))
+        #expect(try error.decodeBody(as: String.self) == "Grüße")
+        #expect(try error.decodeBody(as: Data.self)?.count == 5)
+    }
+}
