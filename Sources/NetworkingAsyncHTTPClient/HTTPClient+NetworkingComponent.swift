@@ -28,21 +28,20 @@ extension HTTPClient: NetworkingTransport {
 }
 
 extension HTTPClient {
-    /// The most connections that may turn out to be closed before the next is not even tried.
-    private static let mostClosed = 16
+    /// The number of connections in a row that may turn out to be closed.
+    private static let maximumClosed = 16
 
     /// Sends a request, whatever this client's configuration.
     ///
-    /// It is sent again when the connection that it was given turns out to be closed, and it may be or has not left
-    /// (RFC 9110 section 9.2.2).
+    /// If its connection was closed before anything was sent, the request goes to another connection.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
         var closed = 0
         while true {
             do {
                 return try await ClientExchange(of: request, over: self).respond()
-            } catch let failure as UnansweredRequest {
+            } catch let failure as UnsentRequest {
                 closed += 1
-                guard closed < Self.mostClosed else { throw failure.error }
+                guard closed < Self.maximumClosed else { throw failure.error }
             }
         }
     }

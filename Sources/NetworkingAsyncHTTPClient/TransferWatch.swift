@@ -9,6 +9,7 @@ final class TransferWatch: Sendable {
     private let request: HTTPRequestData
     /// Keeps the time.
     private let eventLoop: any EventLoop
+    private let start: NIODeadline
     private let state: Mutex<State>
     /// The number of the last report; held while a report is made, so that they come one by one and in order.
     private let lastReport = Mutex(0)
@@ -16,7 +17,13 @@ final class TransferWatch: Sendable {
     init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
         self.request = request
         self.eventLoop = eventLoop
-        state = Mutex(State(sent: request.bytesToSend, now: eventLoop.now))
+        start = eventLoop.now
+        state = Mutex(State(sent: request.bytesToSend, now: start))
+    }
+
+    /// The time since the exchange began.
+    var elapsed: Duration {
+        Duration(eventLoop.now - start)
     }
 
     // MARK: What moves

@@ -307,6 +307,39 @@ extension Loopback {
             }
         }
 
+        // MARK: Kept connections that end
+
+        @Test func requestSentAgainAfterAResetIsAnAttempt() async throws {
+            try await withTestServer { server in
+                server.enqueue(.text("first"), .raw(.reset), .text("again"))
+                let network = transport.server(baseURL: server.url)
+                try await network.data(HTTPRequestData())
+                let events = EventRecorder()
+                var request = HTTPRequestData()
+                request.addObserver(events)
+                let response = try await network.data(request)
+                #expect(response.data == Data("again".utf8))
+                #expect(response.attempts.map { ($0.error as? NetworkingError)?.kind } == [.connectionLost])
+                let attempts = events.names.filter { $0.hasPrefix("attempt") }
+                #expect(attempts == ["attemptStarted", "attemptFailed", "attemptStarted", "attemptEnded"])
+                #expect(server.requests.count == 3)
+            }
+        }
+
+        @Test func requestWithoutRetriesIsSentOnceAfterAReset() async throws {
+            try await withTestServer { server in
+                server.enqueue(.text("first"), .raw(.reset), .text("again"))
+                let network = transport.server(baseURL: server.url)
+                try await network.data(HTTPRequestData())
+                var request = HTTPRequestData()
+                request.retryPolicy = .never
+                let once = request
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(once) }
+                #expect(error?.kind == .connectionLost)
+                #expect(server.requests.count == 2)
+            }
+        }
+
         @Test func aSlowSinkHoldsTheServerBack() async throws {
             try await withTestServer { server in
                 let isSent = Atomic(false)

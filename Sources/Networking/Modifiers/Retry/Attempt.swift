@@ -55,6 +55,16 @@ extension Attempt {
     }
 }
 
+extension [Attempt] {
+    /// Returns these attempts and then others, numbered in that order.
+    func followed(by others: [Attempt]) -> [Attempt] {
+        (self + others).enumerated()
+            .map { index, attempt in
+                Attempt(number: index + 1, result: attempt.result, elapsed: attempt.elapsed, backoff: attempt.backoff)
+            }
+    }
+}
+
 extension Attempt: CustomStringConvertible, CustomReflectable {
     /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 ms, waited 200.0 ms`.
     public var description: String {
@@ -102,6 +112,8 @@ public enum RetryRefusal: String, Sendable, Hashable {
 
 extension HTTPResponseData {
     /// The attempts before the one that brought this response, oldest first; empty when it was the first.
+    ///
+    /// Among them are those that the transport repeated by itself, because a kept connection ended before the response.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self] }
         set { self[metadata: AttemptsKey.self] = newValue }
