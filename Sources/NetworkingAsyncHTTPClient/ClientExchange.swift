@@ -18,9 +18,11 @@ import Foundation
 struct ClientExchange {
     private let request: HTTPRequestData
     private let client: HTTPClient
+    private let streams: OpenStreams?
     private let watch: TransferWatch
 
-    init(of request: HTTPRequestData, over client: HTTPClient) {
+    init(of request: HTTPRequestData, over client: HTTPClient, counting streams: OpenStreams?) {
+        self.streams = streams
         self.request = request
         self.client = client
         watch = TransferWatch(of: request, on: client.eventLoopGroup.any())
@@ -66,6 +68,8 @@ struct ClientExchange {
     }
 
     private func exchange(_ upload: Upload?) async throws -> HTTPResponseData {
+        let part = streams?.begin(request)
+        defer { part.map { streams?.end($0) } }
         let response: HTTPClientResponse
         do {
             let outgoing = try HTTPClientRequest(request, sending: upload)
@@ -73,6 +77,10 @@ struct ClientExchange {
         } catch {
             try Task.checkCancellation()
             throw request.unanswered(error, sending: upload, after: watch.elapsed)
+        }
+        if let part, response.version.major > 1 {
+            // Exchanges share a connection of HTTP/2.
+            streams?.end(part)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(.headReceived(body.head))

@@ -34,11 +34,17 @@ extension HTTPClient {
     /// Sends a request, whatever this client's configuration.
     ///
     /// If its connection was closed before anything was sent, the request goes to another connection.
-    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - streams: The open streams over this client, where its transport counts them.
+    /// - Returns: The response.
+    /// - Throws: What ``AsyncHTTPClientTransport/exchange(_:)`` throws.
+    func respond(to request: HTTPRequestData, counting streams: OpenStreams? = nil) async throws -> HTTPResponseData {
         var closed = 0
         while true {
             do {
-                return try await ClientExchange(of: request, over: self).respond()
+                return try await ClientExchange(of: request, over: self, counting: streams).respond()
             } catch let failure as UnsentRequest {
                 closed += 1
                 guard closed < Self.maximumClosed else { throw failure.error }

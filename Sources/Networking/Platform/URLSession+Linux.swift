@@ -76,6 +76,12 @@ extension URLSession {
     }
 }
 
+extension URLSession: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        Companions.shared.pool(of: self).connectionShortage(for: request)
+    }
+}
+
 extension URLSessionUpload {
     /// Whether a body can be read while URLSession sends it.
     static func canRead(_ body: RequestBody) -> Bool {

@@ -55,6 +55,7 @@ final class URLSessionPool: Sendable {
     private let configuration: URLSessionConfiguration
     private let reuse: URLSessionTransport.ConnectionReuse
     private let calls: URLSessionCalls
+    private let streams: OpenStreams
     private let common: URLSession
     private let state = Mutex(State())
 
@@ -69,6 +70,7 @@ final class URLSessionPool: Sendable {
         self.configuration = configuration
         self.reuse = reuse
         self.calls = calls
+        streams = OpenStreams(limit: configuration.httpMaximumConnectionsPerHost)
         common = .forExchanges(configuration)
     }
 
@@ -92,10 +94,10 @@ final class URLSessionPool: Sendable {
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
         switch request.needsOwnConnection ? .never : reuse {
         case .always:
-            return try await common.respond(to: request, calls: calls)
+            return try await respond(to: request, of: nil, over: common)
         case .sameCredentials:
             guard let owner = ConnectionOwner(of: request) else {
-                return try await common.respond(to: request, calls: calls)
+                return try await respond(to: request, of: nil, over: common)
             }
             let session = state.withLock { $0.borrow(owner) { .forExchanges(configuration) } }
             defer {
@@ -103,12 +105,33 @@ final class URLSessionPool: Sendable {
                     invalidate([surplus])
                 }
             }
-            return try await session.respond(to: request, calls: calls)
+            return try await respond(to: request, of: owner, over: session)
         case .never:
             let session = URLSession.forExchanges(configuration)
             defer { invalidate([session]) }
             return try await session.respond(to: request, calls: calls)
         }
+    }
+
+    /// Makes one exchange over a session whose connections other requests use too.
+    private func respond(
+        to request: HTTPRequestData,
+        of owner: ConnectionOwner?,
+        over session: URLSession
+    ) async throws -> HTTPResponseData {
+        #if canImport(FoundationNetworking)
+        // Over TLS the server may speak HTTP/2, where many exchanges share a connection, and URLSession does not say.
+        guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
+            return try await session.respond(to: request, calls: calls)
+        }
+        defer { streams.end(part) }
+        #endif
+        return try await session.respond(to: request, calls: calls)
+    }
+
+    /// Returns why a request may have waited for a connection; `nil` if nothing is known.
+    func connectionShortage(for request: HTTPRequestData) -> String? {
+        streams.shortage(for: request, owner: reuse == .sameCredentials ? ConnectionOwner(of: request) : nil)
     }
 
     private struct State {
