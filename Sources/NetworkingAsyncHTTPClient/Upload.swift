@@ -41,7 +41,12 @@ final class Upload: AsyncSequence, Sendable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    try await portions.give(ByteBuffer(bytes: chunk))
+                    // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it stall.
+                    var rest = chunk[...]
+                    while !rest.isEmpty {
+                        try await portions.give(ByteBuffer(bytes: rest.prefix(Self.longestStride)))
+                        rest = rest.dropFirst(Self.longestStride)
+                    }
                 }
                 portions.finish()
             } catch {

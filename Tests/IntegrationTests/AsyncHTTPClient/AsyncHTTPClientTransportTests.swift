@@ -307,6 +307,22 @@ extension Loopback {
             }
         }
 
+        /// A body in memory counts as sent as far as the connection has taken it, so that a server that reads nothing is noticed.
+        @Test func idleLimitHoldsForABodyInMemoryThatTheServerDoesNotRead() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.put, "/") { _ in .raw(.stall) }
+                let sent = Mutex<[Int64]>([])
+                let request = HTTPRequestData(method: .put, url: server.url, body: .data(Data(count: 64 << 20)))
+                let network = transport.timeout(idle: .milliseconds(300))
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(request) { progress in sent.withLock { $0.append(progress.sent.count) } }
+                }
+                #expect(error?.kind == .timeout)
+                #expect(error?.reason.contains("0.3 seconds") == true)
+                #expect(sent.withLock { $0.max() ?? 0 } < 64 << 20)
+            }
+        }
+
         // MARK: Kept connections that end
 
         @Test func requestSentAgainAfterAResetIsAnAttempt() async throws {
