@@ -28,6 +28,7 @@ import Synchronization
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
 public final class AsyncHTTPClientTransport: NetworkingTransport {
     private let client: HTTPClient
+    private let streams: OpenStreams
     private let state = Mutex(State())
 
     /// Creates a transport with a client of its own.
@@ -47,6 +48,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
+        streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }
 
     deinit {
@@ -65,7 +67,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
         defer { state.withLock { $0.end() }?.resume() }
-        return try await client.respond(to: request)
+        return try await client.respond(to: request, counting: streams)
     }
 
     /// Lets the exchanges that are under way end, takes no others, and closes the connections.
@@ -142,6 +144,12 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
             defer { others = [] }
             return others
         }
+    }
+}
+
+extension AsyncHTTPClientTransport: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        streams.shortage(for: request)
     }
 }
 

@@ -23,31 +23,36 @@ struct Silence: Error {
     let limit: Duration
 }
 
-/// A request that got no answer because its connection was closed, and may be sent again.
-struct UnansweredRequest: Error {
-    /// What it fails with if it is not.
+/// A request of which nothing was sent, because its connection was closed.
+struct UnsentRequest: Error {
+    /// The error of the exchange if the request is not sent again.
     let error: NetworkingError
 }
 
 extension HTTPRequestData {
-    /// What a request fails with that got no head: ``UnansweredRequest`` when it may be sent again.
+    /// Returns the error of an exchange that failed before the head of the response.
     ///
     /// - Parameters:
-    ///   - error: The error.
-    ///   - upload: What reads its body, if something does.
-    /// - Returns: The error to throw.
-    func unanswered(_ error: any Error, sending upload: Upload?) -> any Error {
+    ///   - error: The error of AsyncHTTPClient.
+    ///   - upload: The upload of the body; `nil` if there is none, or if it was handed over at once.
+    ///   - elapsed: The duration of the exchange.
+    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``, whose `unansweredAfter` is set if the
+    ///   request may be sent again at once.
+    func unanswered(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
         if error is RequestBody.Failure { return error }
         if error is UnusableConnection {
-            return UnansweredRequest(error: self.error(for: ChannelError.ioOnClosedChannel, after: nil))
+            return UnsentRequest(error: self.error(for: ChannelError.ioOnClosedChannel, after: nil))
         }
         let isOnClosedChannel = error as? ChannelError == .ioOnClosedChannel
-        let failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
+        var failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
         guard isOnClosedChannel || error is KeptConnectionClosed else { return failure }
         // AsyncHTTPClient fails so where it finds a connection closed before it writes anything; but so does the end of a
         // body that was still to be written.
-        if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnansweredRequest(error: failure) }
-        return mayBeSentTwice && body?.isReplayable ?? true ? UnansweredRequest(error: failure) : failure
+        if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnsentRequest(error: failure) }
+        if mayBeSentTwice, body?.isReplayable ?? true {
+            failure.unansweredAfter = elapsed
+        }
+        return failure
     }
 
     /// The error for a transport that takes no more exchanges.

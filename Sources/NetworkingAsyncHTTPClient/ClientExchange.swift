@@ -18,9 +18,11 @@ import Foundation
 struct ClientExchange {
     private let request: HTTPRequestData
     private let client: HTTPClient
+    private let streams: OpenStreams?
     private let watch: TransferWatch
 
-    init(of request: HTTPRequestData, over client: HTTPClient) {
+    init(of request: HTTPRequestData, over client: HTTPClient, counting streams: OpenStreams?) {
+        self.streams = streams
         self.request = request
         self.client = client
         watch = TransferWatch(of: request, on: client.eventLoopGroup.any())
@@ -29,8 +31,21 @@ struct ClientExchange {
     /// Sends the request, and brings the response and its body to where the request wants it.
     func respond() async throws -> HTTPResponseData {
         let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, watch) }
-        // Whoever brings the body would otherwise be waited for when the exchange is over.
-        defer { upload?.end() }
+        let result: Result<HTTPResponseData, any Error>
+        do {
+            result = .success(try await respond(sending: upload))
+        } catch {
+            result = .failure(error)
+        }
+        upload?.end()
+        // The request may be sent again, and two readers must not read its body at once.
+        if request.body?.isReplayable == true, !Task.isCancelled {
+            try await upload?.waitUntilReaderEnds()
+        }
+        return try result.get()
+    }
+
+    private func respond(sending upload: Upload?) async throws -> HTTPResponseData {
         // A file that cannot be read needs no connection.
         if let failure = upload?.failure { throw failure }
         if upload != nil {
@@ -53,13 +68,19 @@ struct ClientExchange {
     }
 
     private func exchange(_ upload: Upload?) async throws -> HTTPResponseData {
+        let part = streams?.begin(request)
+        defer { part.map { streams?.end($0) } }
         let response: HTTPClientResponse
         do {
             let outgoing = try HTTPClientRequest(request, sending: upload)
             response = try await client.execute(outgoing, deadline: .distantFuture)
         } catch {
             try Task.checkCancellation()
-            throw request.unanswered(error, sending: upload)
+            throw request.unanswered(error, sending: upload, after: watch.elapsed)
+        }
+        if let part, response.version.major > 1 {
+            // Exchanges share a connection of HTTP/2.
+            streams?.end(part)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
         request.emit(.headReceived(body.head))

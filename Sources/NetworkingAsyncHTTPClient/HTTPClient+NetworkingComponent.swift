@@ -28,21 +28,26 @@ extension HTTPClient: NetworkingTransport {
 }
 
 extension HTTPClient {
-    /// The most connections that may turn out to be closed before the next is not even tried.
-    private static let mostClosed = 16
+    /// The number of connections in a row that may turn out to be closed.
+    private static let maximumClosed = 16
 
     /// Sends a request, whatever this client's configuration.
     ///
-    /// It is sent again when the connection that it was given turns out to be closed, and it may be or has not left
-    /// (RFC 9110 section 9.2.2).
-    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+    /// If its connection was closed before anything was sent, the request goes to another connection.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - streams: The open streams over this client, where its transport counts them.
+    /// - Returns: The response.
+    /// - Throws: What ``AsyncHTTPClientTransport/exchange(_:)`` throws.
+    func respond(to request: HTTPRequestData, counting streams: OpenStreams? = nil) async throws -> HTTPResponseData {
         var closed = 0
         while true {
             do {
-                return try await ClientExchange(of: request, over: self).respond()
-            } catch let failure as UnansweredRequest {
+                return try await ClientExchange(of: request, over: self, counting: streams).respond()
+            } catch let failure as UnsentRequest {
                 closed += 1
-                guard closed < Self.mostClosed else { throw failure.error }
+                guard closed < Self.maximumClosed else { throw failure.error }
             }
         }
     }

@@ -9,6 +9,7 @@ final class TransferWatch: Sendable {
     private let request: HTTPRequestData
     /// Keeps the time.
     private let eventLoop: any EventLoop
+    private let start: NIODeadline
     private let state: Mutex<State>
     /// AsyncHTTPClient's task and the exchange's report at once, and the handler gets one report after the other.
     private let reports: OrderedReports?
@@ -16,8 +17,14 @@ final class TransferWatch: Sendable {
     init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
         self.request = request
         self.eventLoop = eventLoop
+        start = eventLoop.now
         reports = request.progressHandler.map { OrderedReports(to: $0) }
-        state = Mutex(State(sent: request.bytesToSend, now: eventLoop.now))
+        state = Mutex(State(sent: request.bytesToSend, now: start))
+    }
+
+    /// The time since the exchange began.
+    var elapsed: Duration {
+        Duration(eventLoop.now - start)
     }
 
     // MARK: What moves

@@ -23,6 +23,8 @@ final class Upload: AsyncSequence, Sendable {
     private let watch: TransferWatch
     private let eventLoops: [any EventLoop]
     private let reading: OwnedTask<Void>
+    /// Ends with the task that reads the body.
+    private let readerEnd = Suspension<Void>()
     private let failureBox: FailureBox
 
     /// Begins to read a body: one that can be read once only when there is a connection, so that a failure to connect does not
@@ -32,13 +34,19 @@ final class Upload: AsyncSequence, Sendable {
         let failureBox = FailureBox()
         self.failureBox = failureBox
         self.watch = watch
-        reading = .immediate { [portions, connected] in
+        reading = .immediate { [portions, connected, readerEnd] in
+            defer { readerEnd.resume() }
             do {
                 if !body.isReplayable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    try await portions.give(ByteBuffer(bytes: chunk))
+                    // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it stall.
+                    var rest = chunk[...]
+                    while !rest.isEmpty {
+                        try await portions.give(ByteBuffer(bytes: rest.prefix(Self.longestStride)))
+                        rest = rest.dropFirst(Self.longestStride)
+                    }
                 }
                 portions.finish()
             } catch {
@@ -73,6 +81,13 @@ final class Upload: AsyncSequence, Sendable {
         portions.abandon()
         reading.cancel()
         over.resume()
+    }
+
+    /// Waits until the body is not being read any more, after ``end()``.
+    ///
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    func waitUntilReaderEnds() async throws {
+        try await readerEnd.value()
     }
 
     /// AsyncHTTPClient learns on the connection's event loop, whichever that is, that the connection takes no more; until then

@@ -105,6 +105,54 @@ extension Loopback {
             }
         }
 
+        // MARK: Repetitions by libcurl
+
+        /// Sends a request on a transport that has kept a connection, over which the server resets the second request.
+        private func requestsAfterAReset(
+            _ request: HTTPRequestData
+        ) async throws -> (kind: NetworkingError.Kind?, count: Int) {
+            try await withTestServer { server in
+                let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
+                server.enqueue(.text("first"), .raw(.reset), .text("again"))
+                try await network.data(Self.request("/"))
+                do {
+                    try await network.data(request)
+                    return (nil, server.requests.count - 1)
+                } catch let error as NetworkingError {
+                    return (error.kind, server.requests.count - 1)
+                }
+            }
+        }
+
+        @Test func requestThatMustNotBeRepeatedIsSentOnceAfterAReset() async throws {
+            let post = try await requestsAfterAReset(HTTPRequestData(method: .post, path: "/"))
+            #expect(post.kind == .connectionLost)
+            #expect(post.count == 1)
+            let get = try await requestsAfterAReset(Self.request("/").with { $0.retryPolicy = .never })
+            #expect(get.kind == .connectionLost)
+            #expect(get.count == 1)
+        }
+
+        /// Pins that libcurl does repeat what it may: otherwise the test before proves nothing.
+        @Test func requestThatMayBeRepeatedIsSentTwiceAfterAReset() async throws {
+            let get = try await requestsAfterAReset(Self.request("/"))
+            #expect(get.kind == nil)
+            #expect(get.count == 2)
+        }
+
+        @Test func repeatedBodyIsReportedAsAnAttempt() async throws {
+            let events = EventRecorder()
+            var put = HTTPRequestData(method: .put, path: "/", body: .data(Data("body".utf8)))
+            put.addObserver(events)
+            let outcome = try await requestsAfterAReset(put)
+            #expect(outcome.kind == nil)
+            #expect(
+                events.names.filter { $0.hasPrefix("attempt") } == [
+                    "attemptStarted", "attemptFailed", "attemptStarted", "attemptEnded",
+                ]
+            )
+        }
+
         @Test func connectionsOfUsersWhoAreGoneAreClosed() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .ok }

@@ -99,6 +99,11 @@ public struct NetworkingError: Error {
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] = []
 
+    /// How long the exchange took, if the request may be sent again at once; `nil` for any other failure.
+    ///
+    /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent twice.
+    package var unansweredAfter: Duration?
+
     /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
     public internal(set) var retryRefusal: RetryRefusal?
 

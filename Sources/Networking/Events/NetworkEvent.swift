@@ -108,6 +108,10 @@ public enum NetworkEvent: Sendable {
         case reconnection
         /// `retry` waits before the next attempt.
         case backoff
+        /// Open streams hold every connection that the transport makes to the server.
+        ///
+        /// `AsyncHTTPClientTransport` and, on Linux over plain http, URLSession report it.
+        case connection
         /// `throttled` has no slot free.
         case slot
         /// `rateLimited` has no permit yet.

@@ -76,6 +76,12 @@ extension URLSession {
     }
 }
 
+extension URLSession: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        Companions.shared.pool(of: self).connectionShortage(for: request)
+    }
+}
+
 extension URLSessionUpload {
     /// Whether a body can be read while URLSession sends it.
     static func canRead(_ body: RequestBody) -> Bool {
@@ -213,6 +219,11 @@ extension URLSessionTask {
 }
 
 extension Error {
+    /// The first failure of a transfer, in the words of libcurl.
+    private var textOfLibcurl: String? {
+        (self as? URLError)?.userInfo[NSLocalizedDescriptionKey] as? String
+    }
+
     /// What libcurl says beyond its code.
     ///
     /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the text
@@ -223,12 +234,18 @@ extension Error {
         case .badServerResponse:
             return .emptyReply
         case .cannotConnectToHost:
-            // Also what broke later, on a host whose first address refused: the error of that attempt is kept.
-            guard let text = (self as? URLError)?.userInfo[NSLocalizedDescriptionKey] as? String,
-                !text.contains("onnect")
-            else { return nil }
+            // Also a failure on a connection, if an address refused before or after: the code is that of the last refusal, and the
+            // text is that of the first failure.
+            guard let text = textOfLibcurl, !text.contains("connect to ") else { return nil }
             return text.contains("transfer closed") ? .truncated : .emptyReply
-        case .unknown, .unsupportedURL:
+        case .cannotFindHost:
+            guard let text = textOfLibcurl, !text.contains("resolve") else { return nil }
+            return .emptyReply
+        case .unsupportedURL:
+            // The URL was checked before. This is the code for a response without a status line.
+            guard let text = textOfLibcurl, !text.contains("support"), !text.contains("disabled") else { return nil }
+            return .invalidHead(text.contains("HTTP/0.9") ? text : "no status line")
+        case .unknown:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
             if mentions("SSL", "TLS", "certificate") { return .untrusted }

@@ -38,26 +38,65 @@ extension NetworkingTransport {
         return try await request.followingRedirects { try await attempt($0) }
     }
 
-    /// Checks a request and makes its exchange.
+    /// Checks a request and makes its exchange, again if a kept connection ended before the response.
     private func attempt(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         // Modifiers on the way may have set fields or a body since the whole was checked.
         request.describeBody()
-        request.beginExchange()
-        try request.check()
-        request.emit(.attemptStarted)
-        do {
-            let response = try await exchange(request)
-            request.emit(.responseReceived(response))
-            request.emit(
-                .attemptEnded(sent: response.sentBodyLength ?? request.body?.length ?? 0, received: response.body.count)
-            )
-            return response
-        } catch {
-            let error = (error as? RequestBody.Failure)?.error(of: request) ?? error
-            request.emit(.attemptFailed(error))
-            throw error
+        var repeated: [Attempt] = []
+        while true {
+            request.beginExchange()
+            try request.check()
+            request.emit(.attemptStarted)
+            do {
+                var response = try await exchange(request)
+                if !repeated.isEmpty {
+                    response.attempts = repeated
+                }
+                request.emit(.responseReceived(response))
+                request.emit(
+                    .attemptEnded(
+                        sent: response.sentBodyLength ?? request.body?.length ?? 0,
+                        received: response.body.count
+                    )
+                )
+                return response
+            } catch {
+                let error = (error as? RequestBody.Failure)?.error(of: request) ?? error
+                request.emit(.attemptFailed(error))
+                repeated = try request.attempts(repeated, andFailed: error)
+            }
         }
+    }
+}
+
+extension HTTPRequestData {
+    /// The number of kept connections in a row that may turn out to be closed.
+    private static let maximumRepetitions = 16
+
+    /// Returns the failed attempts if the transport may send the request again by itself.
+    ///
+    /// - Parameters:
+    ///   - earlier: The attempts before.
+    ///   - error: The error of the last exchange.
+    /// - Returns: The attempts with the last one.
+    /// - Throws: The error, with the attempts before, if the request is not sent again.
+    fileprivate func attempts(_ earlier: [Attempt], andFailed error: any Error) throws -> [Attempt] {
+        guard var error = error as? NetworkingError else { throw error }
+        let elapsed = error.unansweredAfter
+        error.unansweredAfter = nil
+        if !earlier.isEmpty {
+            error.attempts = earlier
+        }
+        guard let elapsed, earlier.count < Self.maximumRepetitions, !hasRetriesOff else { throw error }
+        try Task.checkCancellation()
+        let number = earlier.count + 1
+        return earlier + [Attempt(number: number, result: .failure(error), elapsed: elapsed, backoff: .zero)]
+    }
+
+    /// Whether the app has switched retries off, for the request or for the stack.
+    private var hasRetriesOff: Bool {
+        retryPolicy?.maximumRetries == 0 || NetworkEnvironment.current.retries == .off
     }
 }
 

@@ -307,6 +307,55 @@ extension Loopback {
             }
         }
 
+        /// A body in memory counts as sent as far as the connection has taken it, so that a server that reads nothing is noticed.
+        @Test func idleLimitHoldsForABodyInMemoryThatTheServerDoesNotRead() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.routeAtHead(.put, "/") { _ in .raw(.stall) }
+                let sent = Mutex<[Int64]>([])
+                let request = HTTPRequestData(method: .put, url: server.url, body: .data(Data(count: 64 << 20)))
+                let network = transport.timeout(idle: .milliseconds(300))
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(request) { progress in sent.withLock { $0.append(progress.sent.count) } }
+                }
+                #expect(error?.kind == .timeout)
+                #expect(error?.reason.contains("0.3 seconds") == true)
+                #expect(sent.withLock { $0.max() ?? 0 } < 64 << 20)
+            }
+        }
+
+        // MARK: Kept connections that end
+
+        @Test func requestSentAgainAfterAResetIsAnAttempt() async throws {
+            try await withTestServer { server in
+                server.enqueue(.text("first"), .raw(.reset), .text("again"))
+                let network = transport.server(baseURL: server.url)
+                try await network.data(HTTPRequestData())
+                let events = EventRecorder()
+                var request = HTTPRequestData()
+                request.addObserver(events)
+                let response = try await network.data(request)
+                #expect(response.data == Data("again".utf8))
+                #expect(response.attempts.map { ($0.error as? NetworkingError)?.kind } == [.connectionLost])
+                let attempts = events.names.filter { $0.hasPrefix("attempt") }
+                #expect(attempts == ["attemptStarted", "attemptFailed", "attemptStarted", "attemptEnded"])
+                #expect(server.requests.count == 3)
+            }
+        }
+
+        @Test func requestWithoutRetriesIsSentOnceAfterAReset() async throws {
+            try await withTestServer { server in
+                server.enqueue(.text("first"), .raw(.reset), .text("again"))
+                let network = transport.server(baseURL: server.url)
+                try await network.data(HTTPRequestData())
+                var request = HTTPRequestData()
+                request.retryPolicy = .never
+                let once = request
+                let error = await #expect(throws: NetworkingError.self) { try await network.data(once) }
+                #expect(error?.kind == .connectionLost)
+                #expect(server.requests.count == 2)
+            }
+        }
+
         @Test func aSlowSinkHoldsTheServerBack() async throws {
             try await withTestServer { server in
                 let isSent = Atomic(false)

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -19,6 +20,76 @@ struct NetworkingTransportTests {
         )
         #expect(events.requests.first?.path == "/check")
         #expect(events.requests.last?.path == "/next")
+    }
+
+    // MARK: Kept connections that ended
+
+    /// A transport whose kept connection ends before some of the responses.
+    private final class ClosingTransport: NetworkingTransport {
+        let outcomes: Mutex<[Outcome]>
+
+        enum Outcome {
+            case closed
+            case response(Int)
+        }
+
+        init(_ outcomes: Outcome...) {
+            self.outcomes = Mutex(outcomes)
+        }
+
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            switch outcomes.withLock({ $0.removeFirst() }) {
+            case .response(let code): return HTTPResponseData(request: request, status: .init(code: code), data: Data())
+            case .closed:
+                var error = NetworkingError(.connectionLost, request: request)
+                error.unansweredAfter = .seconds(1)
+                throw error
+            }
+        }
+    }
+
+    @Test func repetitionOfTheTransportIsAnAttempt() async throws {
+        let events = EventRecorder()
+        let response = try await ClosingTransport(.closed, .closed, .response(200))
+            .data(.lawful.with { $0.addObserver(events) })
+        #expect(response.attempts.map(\.number) == [1, 2])
+        #expect(response.attempts.allSatisfy { ($0.error as? NetworkingError)?.kind == .connectionLost })
+        #expect(response.attempts.map(\.elapsed) == [.seconds(1), .seconds(1)])
+        #expect(
+            events.names == [
+                "attemptStarted", "attemptFailed", "attemptStarted", "attemptFailed",
+                "attemptStarted", "responseReceived", "attemptEnded",
+            ]
+        )
+        #expect(Set(events.requests.map(\.exchangeNumber)).count == 3)
+    }
+
+    @Test func repetitionsOfTheTransportFollowThoseOfRetry() async throws {
+        let response = try await ClosingTransport(.closed, .response(503), .closed, .response(200))
+            .retry(.immediate())
+            .data(.lawful)
+        #expect(response.attempts.map(\.number) == [1, 2])
+        #expect(response.attempts.map(\.response?.status) == [.serviceUnavailable, nil])
+        #expect(response.attempts.first?.response?.attempts.count == 1)
+    }
+
+    @Test func transportRepeatsNothingIfRetriesAreOff() async throws {
+        let transport = ClosingTransport(.closed, .closed, .response(200))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await transport.data(.lawful.with { $0.retryPolicy = .never })
+        }
+        #expect(error?.kind == .connectionLost)
+        await #expect(throws: NetworkingError.self) {
+            try await transport.environment(\.retries, .off).data(.lawful)
+        }
+        #expect(try await transport.data(.lawful).status == .ok)
+    }
+
+    @Test func transportRepeatsOnlySoOften() async throws {
+        let transport = ClosingTransport(.closed, .closed, .response(200))
+        transport.outcomes.withLock { $0 = Array(repeating: .closed, count: 17) }
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(.lawful) }
+        #expect(error?.attempts.count == 16)
     }
 
     @Test func everyObserverHearsInTheOrderOfAdding() async throws {

@@ -46,6 +46,39 @@ struct URLSessionErrorsTests {
         #expect(truncated.kind == .truncated)
     }
 
+    @Test(arguments: [URLError.Code.cannotConnectToHost, .cannotFindHost, .notConnectedToInternet])
+    func whatFailsAfterBytesHaveLeftIsALostConnection(code: URLError.Code) {
+        let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
+        #expect(request.error(for: URLError(code), after: nil, received: 0, wasSent: true).kind == .connectionLost)
+    }
+
+    #if canImport(FoundationNetworking)
+    /// The code is that of the last failure, the text that of the first: only both together say that nothing was sent.
+    @Test(
+        arguments: [
+            (
+                .cannotConnectToHost, "Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server",
+                .connection
+            ),
+            (.cannotConnectToHost, "Could not connect to server", .connection),
+            (.cannotConnectToHost, "Recv failure: Connection reset by peer", .connectionLost),
+            (.cannotConnectToHost, "Send failure: Broken pipe", .connectionLost),
+            (.cannotConnectToHost, "transfer closed with 5 bytes remaining to read", .truncated),
+            (.cannotFindHost, "Could not resolve host: api.example.com", .nameResolution),
+            (.cannotFindHost, "Couldn't resolve host name", .nameResolution),
+            (.cannotFindHost, "Recv failure: Connection reset by peer", .connectionLost),
+            (.unsupportedURL, "Protocol \"https\" not supported or disabled in libcurl", .invalidRequest),
+            (.unsupportedURL, "Received HTTP/0.9 when not allowed", .invalidResponse),
+            (.unsupportedURL, "Recv failure: Connection reset by peer", .invalidResponse),
+        ] as [(URLError.Code, String, NetworkingError.Kind)]
+    )
+    func textOfLibcurlDecidesWhetherAnythingWasSent(code: URLError.Code, text: String, kind: NetworkingError.Kind) {
+        let request = HTTPRequestData(scheme: "https", authority: "api.example.com")
+        let failure = URLError(code, userInfo: [NSLocalizedDescriptionKey: text])
+        #expect(request.error(for: failure, after: nil, received: 0).kind == kind)
+    }
+    #endif
+
     private func head(_ fields: [String: String] = [:]) throws -> ReceivedHead {
         let url = try #require(URL(string: "https://api.example.com"))
         let response = try #require(

@@ -75,6 +75,23 @@ extension NetworkingError {
     }
 }
 
+extension [Attempt] {
+    /// Returns these attempts and then others, whose numbers go on from the last of these.
+    func followed(by others: [Attempt]) -> [Attempt] {
+        let last = last?.number ?? 0
+        return self
+            + zip(1..., others)
+            .map { index, attempt in
+                Attempt(
+                    number: last + index,
+                    result: attempt.result,
+                    elapsed: attempt.elapsed,
+                    backoff: attempt.backoff
+                )
+            }
+    }
+}
+
 extension Attempt: CustomStringConvertible, CustomReflectable {
     /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 ms, waited 200.0 ms`.
     public var description: String {
@@ -124,6 +141,7 @@ extension HTTPResponseData {
     /// The attempts before the one that brought this response, oldest first; empty when it was the first.
     ///
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
+    /// Among them are those that the transport repeated by itself, because a kept connection ended before the response.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self] }
         set { self[metadata: AttemptsKey.self] = newValue }

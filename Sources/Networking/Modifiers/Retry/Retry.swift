@@ -368,7 +368,7 @@ extension Attempt {
 
     /// Whether the server cannot have seen the request.
     fileprivate var showsThatNothingWasSent: Bool {
-        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
+        guard let error = error as? NetworkingError, error.response == nil, !error.followsRedirect else { return false }
         return switch error.kind {
         case .nameResolution, .connection, .offline: true
         default: false
@@ -402,7 +402,7 @@ extension HTTPResponseData {
         guard !attempts.isEmpty || refusal != nil else { return self }
         var response = self
         if !attempts.isEmpty {
-            response.attempts = attempts
+            response.attempts = attempts.followed(by: response.attempts)
         }
         response.retryRefusal = refusal
         return response
@@ -413,7 +413,7 @@ extension NetworkingError {
     fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
         var error = self
         if !attempts.isEmpty {
-            error.attempts = attempts
+            error.attempts = attempts.followed(by: error.attempts)
         }
         error.retryRefusal = refusal
         return error

@@ -52,7 +52,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         let limits = limits.replaced(by: request)
         let clock = NetworkEnvironment.current.clock
         // What is left of some other time may be nothing.
-        if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request) }
+        if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request, over: upstream) }
         var request = request
         if let longest = limits.longest, longest > request.transportPatience {
             request.transportPatience = longest
@@ -63,7 +63,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         guard limits.hasPhases || request.sink?.isReaderPaced == true else {
             guard let limit = limits.whole else { return try await upstream.send(request) }
             return try await withTimeLimit(until: clock.now + limit, on: clock) { error in
-                timeIsUp(.whole, limits, for: request, underlying: error)
+                timeIsUp(.whole, limits, for: request, over: upstream, underlying: error)
             } _: { [request] in
                 try await upstream.send(request)
             }
@@ -79,7 +79,8 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
             return try await work.value
         } catch {
             guard let limit = watch.expired, !Task.isCancelled else { throw error }
-            throw timeIsUp(limit, limits, for: request, underlying: error is CancellationError ? nil : error)
+            let underlying = error is CancellationError ? nil : error
+            throw timeIsUp(limit, limits, for: request, over: upstream, underlying: underlying)
         }
     }
 
@@ -87,10 +88,15 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         _ limit: TimeLimits.Name,
         _ limits: TimeLimits,
         for request: HTTPRequestData,
+        over upstream: some NetworkingComponent,
         underlying: (any Error)? = nil
     ) -> NetworkingError {
         request.emit(.timedOut(after: limits[limit]))
-        return NetworkingError(.timeout, request: request, underlying: underlying, reason: limits.reason(for: limit))
+        var reason = limits.reason(for: limit)
+        if limit != .idle, let shortage = (upstream as? any ConnectionCounting)?.connectionShortage(for: request) {
+            reason += " \(shortage)"
+        }
+        return NetworkingError(.timeout, request: request, underlying: underlying, reason: reason)
     }
 
     var description: String {

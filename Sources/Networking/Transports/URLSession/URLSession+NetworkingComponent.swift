@@ -37,7 +37,13 @@ extension URLSession: NetworkingTransport {
 
 extension URLSession {
     /// Runs a request as a task of this session, which must be one that can host it.
-    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - calls: The queue for calls into URLSession.
+    /// - Returns: The response.
+    /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
+    func respond(to request: HTTPRequestData, calls: URLSessionCalls = .shared) async throws -> HTTPResponseData {
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
         }
@@ -49,9 +55,10 @@ extension URLSession {
             request: request,
             cookies: cookies,
             upload: upload,
-            acceptsCodings: asksForCodings
+            acceptsCodings: asksForCodings,
+            calls: calls
         )
-        exchange.start(task(for: exchange, with: urlRequest, sending: upload))
+        exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
         return try await exchange.respond()
     }
 }

@@ -51,8 +51,14 @@ extension HTTPRequestData {
     ///   - error: URLSession's error.
     ///   - head: The head, if it had come.
     ///   - received: How many bytes of body had come, as they are on the wire.
+    ///   - wasSent: Whether any of the request has left, on this connection or an earlier one.
     /// - Returns: The error.
-    func error(for error: any Error, after head: ReceivedHead?, received: Int64) -> NetworkingError {
+    func error(
+        for error: any Error,
+        after head: ReceivedHead?,
+        received: Int64,
+        wasSent: Bool = false
+    ) -> NetworkingError {
         let code = (error as? URLError)?.code ?? .unknown
         let fault = error.transferFault
         let isCutOff = fault == .truncated || fault == nil && code == .unknown
@@ -60,7 +66,7 @@ extension HTTPRequestData {
             return truncated(head.http, received: received, of: expected, underlying: error)
         }
         return NetworkingError(
-            kind(of: code, fault, after: head),
+            kind(of: code, fault, wasSent: wasSent || head != nil),
             request: self,
             response: head.map { response(with: $0.http) },
             underlying: error,
@@ -68,15 +74,13 @@ extension HTTPRequestData {
         )
     }
 
-    /// The kind of an error; what comes after a head does not say that nothing was sent.
-    private func kind(
-        of code: URLError.Code,
-        _ fault: TransferFault?,
-        after head: ReceivedHead?
-    ) -> NetworkingError.Kind {
+    /// The kind of an error.
+    ///
+    /// Only a request of which nothing has left fails with a kind that says so.
+    private func kind(of code: URLError.Code, _ fault: TransferFault?, wasSent: Bool) -> NetworkingError.Kind {
         let kind = fault?.kind ?? NetworkingError.Kind(code)
         return switch kind {
-        case .connection, .nameResolution, .offline: head == nil ? kind : .connectionLost
+        case .connection, .nameResolution, .offline: wasSent ? .connectionLost : kind
         default: kind
         }
     }

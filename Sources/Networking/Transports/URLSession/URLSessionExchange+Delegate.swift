@@ -79,7 +79,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
     ) {
         #if canImport(FoundationNetworking)
         endWithWhatArrived()
-        Self.interruptions.async { completionHandler(.cancelAuthenticationChallenge, nil) }
+        reply { completionHandler(.cancelAuthenticationChallenge, nil) }
         #else
         if challenge.protectionSpace.isOfServer {
             // Each scheme of the response is a challenge of its own; after the last, the 401 is the response.

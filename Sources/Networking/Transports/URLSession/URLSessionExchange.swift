@@ -22,6 +22,7 @@ final class URLSessionExchange: NSObject, Sendable {
     private let cookies: URLSessionCookies?
     private let upload: URLSessionUpload?
     private let sessionAcceptsCodings: Bool
+    private let calls: URLSessionCalls
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
@@ -31,11 +32,18 @@ final class URLSessionExchange: NSObject, Sendable {
     /// the last report.
     private let reports: DispatchQueue?
 
-    init(request: HTTPRequestData, cookies: URLSessionCookies?, upload: URLSessionUpload?, acceptsCodings: Bool) {
+    init(
+        request: HTTPRequestData,
+        cookies: URLSessionCookies?,
+        upload: URLSessionUpload?,
+        acceptsCodings: Bool,
+        calls: URLSessionCalls = .shared
+    ) {
         self.request = request
         self.cookies = cookies
         self.upload = upload
         sessionAcceptsCodings = acceptsCodings
+        self.calls = calls
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(
             State(
@@ -49,22 +57,31 @@ final class URLSessionExchange: NSObject, Sendable {
         reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
 
-    /// Starts the task, unless the exchange is over before.
-    func start(_ task: URLSessionTask) {
-        let isOver = state.withLock { state in
-            state.task = task
-            return state.outcome != nil
-        }
+    /// Creates and starts the task, unless the exchange is over by then.
+    ///
+    /// Does not wait for URLSession: ``respond()`` waits for what the task brings.
+    ///
+    /// - Parameter makeTask: Creates the task. Called once at most, where such a call may block.
+    func start(_ makeTask: @escaping @Sendable () -> URLSessionTask) {
         if upload?.length ?? 0 > 0 {
             // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
             request.emit(.connecting)
         }
         reportProgress()
-        if isOver {
-            // A task that is never resumed stays with its session unless it is cancelled.
-            Self.cancel(task)
-        } else {
-            task.resume()
+        calls.start { [self] in
+            guard state.withLock({ $0.outcome == nil }) else { return }
+            let task = makeTask()
+            let isOver = state.withLock { state in
+                guard state.outcome == nil else { return true }
+                state.task = task
+                return false
+            }
+            if isOver {
+                // A task that is never resumed stays with its session unless it is cancelled.
+                task.cancel()
+            } else {
+                task.resume()
+            }
         }
     }
 
@@ -176,8 +193,8 @@ final class URLSessionExchange: NSObject, Sendable {
 
     /// Throws what ended the exchange, unless that was its regular end.
     private func checkEnd(after head: ReceivedHead?) throws {
-        let (outcome, received, encoded, limit) = state.withLock {
-            ($0.outcome, $0.received, $0.encodedReceived, $0.limit)
+        let (outcome, received, encoded, limit, wasSent) = state.withLock {
+            ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.wasSent)
         }
         if case .completed = outcome, let failure = upload?.failure {
             throw failure.error(
@@ -197,7 +214,7 @@ final class URLSessionExchange: NSObject, Sendable {
         case .unbuffered(let fault):
             throw request.unbuffered(fault)
         case .completed(let error?):
-            throw request.error(for: error, after: head, received: encoded ?? received)
+            throw request.error(for: error, after: head, received: encoded ?? received, wasSent: wasSent)
         case .completed(nil):
             guard let head, let expected = head.length, received != expected else { return }
             guard received < expected else { throw request.longerThanAnnounced(head.http, received, expected) }
@@ -265,7 +282,12 @@ extension URLSessionExchange {
     /// (RFC 9110 section 9.2.2).
     func newBodyStream() -> InputStream? {
         state.withLock { $0.sendAnew() }
-        return upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
+        let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
+        tell(
+            .attemptFailed(request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true))
+        )
+        tell(.attemptStarted)
+        return stream
     }
     #endif
 
@@ -315,6 +337,9 @@ extension URLSessionExchange {
     }
 
     func measure(_ metrics: URLSessionTaskMetrics) {
+        if metrics.transactionMetrics.contains(where: { $0.requestStartDate != nil }) {
+            state.withLock { $0.wasSent = true }
+        }
         guard request.hasListeners, let last = metrics.transactionMetrics.last else { return }
         tell(.connectionMeasured(ConnectionMetrics(last)))
     }
@@ -394,7 +419,7 @@ extension URLSessionExchange {
         switch outcome {
         case .cancelled, .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered:
             if let task {
-                Self.cancel(task)
+                calls.interrupt { task.cancel() }
             }
         case .refusedChallenge, .completed:
             break
@@ -410,15 +435,10 @@ extension URLSessionExchange {
         }
     }
 
-    private static func cancel(_ task: URLSessionTask) {
-        interruptions.async { task.cancel() }
+    /// Replies to a challenge that URLSession waits for.
+    func reply(_ call: @escaping @Sendable () -> Void) {
+        calls.interrupt(call)
     }
-
-    /// Where tasks are cancelled and challenges are answered.
-    ///
-    /// swift-corelibs-foundation waits for the session's queue in both, which may be the one that calls here. One
-    /// queue, so that many cancellations block one thread; process-wide, because what it waits for is.
-    static let interruptions = DispatchQueue(label: "URLSessionExchange.interruptions")
 
     private struct State {
         var task: URLSessionTask?
@@ -439,6 +459,8 @@ extension URLSessionExchange {
         private var sentTotal: Int64 = 0
         private(set) var sentBefore: Int64 = 0
         var outcome: Outcome?
+        /// Whether any of the request is known to have left.
+        var wasSent = false
 
         init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
             self.limit = limit
@@ -496,12 +518,14 @@ extension URLSessionExchange {
         /// Counts the bytes of the body that have left, which URLSession counts on when a body is sent again.
         mutating func send(_ count: Int64) {
             guard outcome == nil else { return }
+            wasSent = true
             sentTotal = count
             progress.sent.count = max(progress.sent.count, count - sentBefore)
         }
 
         /// Begins to count anew; the progress stands still until it is where it was.
         mutating func sendAnew() {
+            wasSent = true
             sentBefore = sentTotal
         }
 

@@ -54,41 +54,84 @@ final class URLSessionPool: Sendable {
 
     private let configuration: URLSessionConfiguration
     private let reuse: URLSessionTransport.ConnectionReuse
+    private let calls: URLSessionCalls
+    private let streams: OpenStreams
     private let common: URLSession
     private let state = Mutex(State())
 
-    init(_ configuration: URLSessionConfiguration, reuse: URLSessionTransport.ConnectionReuse) {
+    init(
+        _ configuration: URLSessionConfiguration,
+        reuse: URLSessionTransport.ConnectionReuse,
+        calls: URLSessionCalls = .shared
+    ) {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
             preconditionFailure("A copy of a URLSessionConfiguration is one.")
         }
         self.configuration = configuration
         self.reuse = reuse
+        self.calls = calls
+        streams = OpenStreams(limit: configuration.httpMaximumConnectionsPerHost)
         common = .forExchanges(configuration)
     }
 
     deinit {
-        // A session keeps its delegate and its connections until it is invalidated.
-        common.finishTasksAndInvalidate()
-        for session in state.withLock({ $0.removeAll() }) {
-            session.finishTasksAndInvalidate()
+        invalidate([common] + state.withLock { $0.removeAll() })
+    }
+
+    /// Invalidates sessions, which keep their delegate and their connections until then.
+    ///
+    /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its session was
+    /// invalidated, so both happen in order on one queue.
+    private func invalidate(_ sessions: [URLSession]) {
+        calls.start {
+            for session in sessions {
+                session.finishTasksAndInvalidate()
+            }
         }
     }
 
     /// Makes one exchange over the session whose connections the request may use.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
-        switch reuse {
+        switch request.needsOwnConnection ? .never : reuse {
         case .always:
-            return try await common.respond(to: request)
+            return try await respond(to: request, of: nil, over: common)
         case .sameCredentials:
-            guard let owner = ConnectionOwner(of: request) else { return try await common.respond(to: request) }
+            guard let owner = ConnectionOwner(of: request) else {
+                return try await respond(to: request, of: nil, over: common)
+            }
             let session = state.withLock { $0.borrow(owner) { .forExchanges(configuration) } }
-            defer { state.withLock { $0.giveBack(owner) }?.finishTasksAndInvalidate() }
-            return try await session.respond(to: request)
+            defer {
+                if let surplus = state.withLock({ $0.giveBack(owner) }) {
+                    invalidate([surplus])
+                }
+            }
+            return try await respond(to: request, of: owner, over: session)
         case .never:
             let session = URLSession.forExchanges(configuration)
-            defer { session.finishTasksAndInvalidate() }
-            return try await session.respond(to: request)
+            defer { invalidate([session]) }
+            return try await session.respond(to: request, calls: calls)
         }
+    }
+
+    /// Makes one exchange over a session whose connections other requests use too.
+    private func respond(
+        to request: HTTPRequestData,
+        of owner: ConnectionOwner?,
+        over session: URLSession
+    ) async throws -> HTTPResponseData {
+        #if canImport(FoundationNetworking)
+        // Over TLS the server may speak HTTP/2, where many exchanges share a connection, and URLSession does not say.
+        guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
+            return try await session.respond(to: request, calls: calls)
+        }
+        defer { streams.end(part) }
+        #endif
+        return try await session.respond(to: request, calls: calls)
+    }
+
+    /// Returns why a request may have waited for a connection; `nil` if nothing is known.
+    func connectionShortage(for request: HTTPRequestData) -> String? {
+        streams.shortage(for: request, owner: reuse == .sameCredentials ? ConnectionOwner(of: request) : nil)
     }
 
     private struct State {
@@ -134,6 +177,22 @@ final class URLSessionPool: Sendable {
         var users = 0
         /// The number of the use that was the last; 0 before the first.
         var lastUse: UInt64 = 0
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether the request needs a connection that no other request has used.
+    ///
+    /// When a kept connection ends before the response, libcurl sends the request again on a new one. It does so whatever the method,
+    /// and cannot be told not to. It does not do so for the first request of a connection.
+    ///
+    /// A body is the exception: the exchange can refuse to provide it again. That needs no new connection.
+    fileprivate var needsOwnConnection: Bool {
+        #if canImport(FoundationNetworking)
+        retryPolicy?.maximumRetries == 0 || !mayBeSentTwice && (body == nil || body?.length == 0)
+        #else
+        false
+        #endif
     }
 }
 #endif

@@ -46,6 +46,12 @@ public final class URLSessionTransport: NetworkingTransport {
     }
 }
 
+extension URLSessionTransport: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        pool.connectionShortage(for: request)
+    }
+}
+
 extension URLSessionTransport: CustomStringConvertible {
     /// The line of an outline.
     public var description: String {

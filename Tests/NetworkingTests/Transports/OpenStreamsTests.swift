@@ -1,0 +1,77 @@
+import Foundation
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(5)))
+struct OpenStreamsTests {
+    private struct PacedSink: ResponseSink {
+        var isReaderPaced: Bool { true }
+
+        func receive(_ chunk: Data) async throws {}
+    }
+
+    private let streams = OpenStreams(limit: 2)
+    private let stream = HTTPRequestData.lawful.with { $0.sink = PacedSink() }
+
+    private func call(_ events: EventRecorder, authority: String? = nil) -> HTTPRequestData {
+        HTTPRequestData.lawful.with {
+            $0.authority = authority ?? $0.authority
+            $0.addObserver(events)
+        }
+    }
+
+    @Test func callWaitsWhileStreamsHoldEveryConnection() throws {
+        let events = EventRecorder()
+        let first = try #require(streams.begin(stream))
+        #expect(streams.begin(call(events)) == nil)
+        _ = try #require(streams.begin(stream))
+        #expect(streams.begin(call(events, authority: "other.example.com")) == nil)
+        #expect(events.names.isEmpty)
+        let waiting = try #require(streams.begin(call(events)))
+        #expect(events.names == ["waiting"])
+        streams.end(first)
+        #expect(events.names == ["waiting", "waited"])
+        streams.end(waiting)
+        streams.end(first)
+        #expect(events.names == ["waiting", "waited"])
+        #expect(streams.begin(call(events)) == nil)
+    }
+
+    @Test func callThatEndsWaitsNoLonger() throws {
+        let events = EventRecorder()
+        let first = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(stream))
+        streams.end(try #require(streams.begin(call(events))))
+        streams.end(first)
+        #expect(events.names == ["waiting", "waited"])
+    }
+
+    @Test func shortageCountsTheStreamsToTheServer() throws {
+        #expect(streams.shortage(for: .lawful) == nil)
+        let first = try #require(streams.begin(stream))
+        _ = try #require(streams.begin(stream))
+        #expect(streams.shortage(for: .lawful)?.hasPrefix("2 streams") == true)
+        #expect(streams.shortage(for: HTTPRequestData.lawful.with { $0.authority = "other.example.com" }) == nil)
+        streams.end(first)
+        #expect(streams.shortage(for: .lawful) == nil)
+    }
+
+    private struct Full: NetworkingTransport, ConnectionCounting {
+        func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            HTTPResponseData(request: request, status: .ok, data: Data())
+        }
+
+        func connectionShortage(for request: HTTPRequestData) -> String? { "6 streams are open." }
+    }
+
+    @Test func errorOfATimeoutNamesTheStreams() async {
+        let network = AnyNetworkingComponent(Full().delayed(by: .zero)).timeout(.seconds(1))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(.lawful.with { $0.timeout = .zero })
+        }
+        #expect(error?.kind == .timeout)
+        #expect(error?.reason.hasSuffix("6 streams are open.") == true)
+    }
+}

@@ -1,0 +1,104 @@
+#if URLSession && canImport(FoundationNetworking)
+import Dispatch
+import Foundation
+import FoundationNetworking
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is suspended.
+@Suite(.timeLimit(.minutes(5)))
+struct URLSessionCallsTests {
+    private let queue = DispatchQueue(label: "URLSessionCallsTests")
+    private let session = URLSession.forExchanges(.ephemeral)
+    private let request = HTTPRequestData(scheme: "http", authority: "127.0.0.1:9", path: "/")
+
+    private var calls: URLSessionCalls {
+        URLSessionCalls(queue: queue)
+    }
+
+    private func exchange() -> URLSessionExchange {
+        URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false, calls: calls)
+    }
+
+    /// Waits until the queue has made every call that it was given.
+    private func drain() async {
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume() }
+        }
+    }
+
+    @Test func callerReturnsWhileTheQueueIsBusyAndNothingIsCreatedAfterItsCancellation() async throws {
+        let urlRequest = try #require(URLRequest(request))
+        let created = Mutex(0)
+        let exchange = exchange()
+        queue.suspend()
+        exchange.start { [session] in
+            created.withLock { $0 += 1 }
+            return session.task(for: exchange, with: urlRequest, sending: nil)
+        }
+        let call = Task { try await exchange.respond() }
+        call.cancel()
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        queue.resume()
+        await drain()
+        #expect(created.withLock { $0 } == 0)
+    }
+
+    @Test func taskIsCancelledWithoutAStartIfItsCallerIsCancelledWhileItIsCreated() async throws {
+        let urlRequest = try #require(URLRequest(request))
+        let exchange = exchange()
+        let task = Mutex<URLSessionTask?>(nil)
+        let (creating, isCreating) = AsyncStream.makeStream(of: Void.self)
+        let isCancelled = DispatchSemaphore(value: 0)
+        exchange.start { [session] in
+            isCreating.yield()
+            isCancelled.wait()
+            let created = session.task(for: exchange, with: urlRequest, sending: nil)
+            task.withLock { $0 = created }
+            return created
+        }
+        let call = Task { try await exchange.respond() }
+        for await _ in creating { break }
+        call.cancel()
+        let result = await call.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        isCancelled.signal()
+        await drain()
+        let state = task.withLock { $0?.state }
+        #expect(state == .canceling || state == .completed)
+    }
+
+    @Test(arguments: [URLSessionTransport.ConnectionReuse.always, .sameCredentials, .never])
+    func sessionOfACancelledCallIsInvalidatedAfterItsTask(reuse: URLSessionTransport.ConnectionReuse) async {
+        queue.suspend()
+        do {
+            let pool = URLSessionPool(.ephemeral, reuse: reuse, calls: calls)
+            let request = request
+            let call = Task { try await pool.respond(to: request) }
+            call.cancel()
+            let result = await call.result
+            #expect(throws: CancellationError.self) { try result.get() }
+        }
+        queue.resume()
+        await drain()
+    }
+
+    // MARK: What was sent
+
+    private func error(_ happens: (URLSessionExchange) -> Void) async -> NetworkingError? {
+        let exchange = exchange()
+        happens(exchange)
+        exchange.complete(with: URLError(.cannotConnectToHost))
+        return await #expect(throws: NetworkingError.self) { try await exchange.respond() }
+    }
+
+    @Test func failureToConnectCountsAsLostConnectionIfBytesHaveLeft() async {
+        #expect(await error { _ in }?.kind == .connection)
+        #expect(await error { $0.sent(1) }?.kind == .connectionLost)
+        #expect(await error { _ = $0.newBodyStream() }?.kind == .connectionLost)
+    }
+}
+#endif
