@@ -57,7 +57,7 @@ enum CacheFault: Equatable {
     private init(_ error: DatabaseError) {
         switch error.resultCode {
         // A constraint that does not hold is damage, too: what is written keeps them all.
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT: self = .damage
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH: self = .damage
         case .SQLITE_ERROR, .SQLITE_SCHEMA: self = .unknownTables
         case .SQLITE_FULL: self = .full
         case .SQLITE_BUSY, .SQLITE_LOCKED: self = .busy

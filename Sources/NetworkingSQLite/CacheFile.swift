@@ -1,6 +1,7 @@
 #if SQLite
 import Foundation
 import GRDB
+import GRDBSQLite
 import Networking
 import Synchronization
 
@@ -13,13 +14,19 @@ final class CacheFile: Sendable {
     /// The key for digests of credentials, which stays the same for as long as the file exists.
     let digestKey: CacheDigestKey
     private let writer: DatabaseQueue
-    /// For entries that are read where the caller is, in turn.
+    /// For small entries, which are read on the thread of the calling task.
+    ///
+    /// They never wait for another process.
     private let readers: [DatabaseQueue]
     /// For what takes longer, so that nobody waits for it on a thread of the caller's.
     private let slowReader: DatabaseQueue
     private let turn = Atomic(0)
     private let settings: Settings
     private let uses = Mutex(Uses())
+    /// The length of the log from which on it is emptied.
+    ///
+    /// Only the writer uses it.
+    private let nextCheckpoint: Atomic<Int64>
 
     struct Settings: Sendable {
         var costLimit: Int
@@ -30,12 +37,20 @@ final class CacheFile: Sendable {
         var pageLimit: Int?
         /// How many uses are noted before they are written without another write.
         var mostUses = 256
+        /// The number of changes that are remembered.
+        ///
+        /// A fetch is outdated if more follow it.
+        var maximumChanges: Int64 = 10_000
+        /// The length of the log from which on it is emptied, in bytes.
+        var logLimit: Int64 = 8 << 20
+        /// The maximum time that a write waits for readers and other writers to empty the log.
+        var checkpointPatience: Duration = .milliseconds(250)
     }
 
     /// More variants of one URL come from a server that varies by something without end.
     static let mostVariants = 32
 
-    /// What costs more is not read where the caller is, which may be the main actor.
+    /// Entries with a higher cost are not read on the thread of the calling task.
     ///
     /// Copied and checked in some microseconds; a trip to another thread takes as long.
     private static let smallCost = 16 << 10
@@ -46,6 +61,7 @@ final class CacheFile: Sendable {
         self.location = location
         self.settings = settings
         identity = location.identity
+        nextCheckpoint = Atomic(settings.logLimit)
         digestKey = try writer.writeWithoutTransaction { db in
             try settings.schema.migrate(db)
             let key: CacheDigestKey
@@ -57,14 +73,22 @@ final class CacheFile: Sendable {
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
                 throw CacheSchema.Mismatch.senseless
             }
-            guard try Int.fetchOne(db.cachedStatement(sql: SQL.totalCost)) != nil else {
+            guard try Int.fetchOne(db.cachedStatement(sql: SQL.totalCost)) != nil,
+                try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)) != nil
+            else {
                 throw CacheSchema.Mismatch.senseless
             }
             return key
         }
         var configuration = Self.configuration(settings)
         configuration.readonly = true
-        readers = try (0..<3).map { _ in try DatabaseQueue(path: location.path, configuration: configuration) }
+        readers = try (0..<3)
+            .map { _ in
+                let reader = try DatabaseQueue(path: location.path, configuration: configuration)
+                // A read that another process holds up is tried again where waiting blocks no task.
+                reader.unsafeRead { _ = sqlite3_busy_timeout($0.sqliteConnection, 0) }
+                return reader
+            }
         slowReader = try DatabaseQueue(path: location.path, configuration: configuration)
     }
 
@@ -119,18 +143,29 @@ final class CacheFile: Sendable {
 
     /// All sound entries of a key, which counts as used now, and the numbers of those that are not.
     ///
-    /// Read on the caller's thread: by way of a queue and back it takes three times as long. Not through a `DatabasePool`, which asks
-    /// for the version of the tables before each read, and takes twice as long.
+    /// Read on the thread of the calling task: by way of a queue and back it takes three times as long. Not through a `DatabasePool`,
+    /// which asks for the version of the tables before each read, and takes twice as long.
     func entries(for key: CacheKey) async throws -> Found {
-        let found = try smallEntries(for: key)
+        let found = try await quickly { try Found($0, key, upToCost: Self.smallCost) }
         note(found)
         guard found.isPartial else { return found }
         return try await slowly { try Found($0, key, upToCost: .max) }
     }
 
-    private func smallEntries(for key: CacheKey) throws -> Found {
+    /// Reads on the thread of the calling task, and elsewhere if another process is in the way.
+    private func quickly<Value: Sendable>(
+        _ work: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try readNow(work)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            return try await slowly(work)
+        }
+    }
+
+    private func readNow<Value>(_ work: (Database) throws -> Value) throws -> Value {
         let turn = turn.add(1, ordering: .relaxed).oldValue
-        return try readers[abs(turn % readers.count)].unsafeRead { try Found($0, key, upToCost: Self.smallCost) }
+        return try readers[abs(turn % readers.count)].unsafeRead(work)
     }
 
     /// The number of entries, and what they cost.
@@ -207,10 +242,13 @@ final class CacheFile: Sendable {
 
     // MARK: Writing
 
-    /// Keeps an entry, and returns how many others went.
-    func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
+    /// Stores an entry, unless its URL was removed after a change.
+    ///
+    /// - Returns: The number of entries that were evicted; `nil` if the entry is not stored.
+    func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64? = nil) async throws -> Int? {
         let head = EntryHead.encode(entry)
-        return try await write { [costLimit = settings.costLimit] db in
+        return try await write { [self, costLimit = settings.costLimit] db -> Int? in
+            if let change, try hasChanged(key.url, since: change, db) { return nil }
             let (url, owner, uuid) = (key.urlBytes, key.ownerBytes, entry.id.bytes)
             let checksum = uuid.withUnsafeBytes { uuid in
                 head.withUnsafeBytes { head in
@@ -263,13 +301,23 @@ final class CacheFile: Sendable {
     }
 
     /// Removes all entries of a URL.
-    func remove(url: String) async throws {
-        try await write { db in
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - change: The number of an earlier change; `nil` if the caller needs no result.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
+    /// - Throws: What SQLite throws.
+    @discardableResult
+    func remove(url: String, checkingSince change: Int64? = nil) async throws -> Int64? {
+        try await write { [self] db -> Int64? in
+            let isOutdated = try change.map { try hasChanged(url, since: $0, db) } ?? false
             let numbers = try Int64.fetchAll(db.cachedStatement(sql: SQL.keyNumbers), arguments: [Data(url.utf8)])
             for number in numbers {
                 try db.remove(key: number)
             }
+            let number = try noteChange(of: url, db)
             try db.shrink()
+            return isOutdated ? nil : number
         }
     }
 
@@ -313,6 +361,48 @@ final class CacheFile: Sendable {
         }
     }
 
+    // MARK: Changes
+
+    /// The number of the latest change.
+    func latestChange() async throws -> Int64 {
+        try await quickly { db in
+            guard let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)) else {
+                throw CacheSchema.Mismatch.senseless
+            }
+            return number
+        }
+    }
+
+    /// Notes that all URLs have changed.
+    func changeAll() async throws {
+        try await write { [self] db in _ = try noteChange(of: nil, db) }
+    }
+
+    /// Notes a change of a URL or of all URLs, and returns its number.
+    private func noteChange(of url: String?, _ db: Database) throws -> Int64 {
+        try db.run(SQL.addChange, [url.map(changeID) ?? ""])
+        guard let number = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)) else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT)
+        }
+        // A change of all URLs stands for those before it.
+        try db.run(SQL.forgetChanges, [url == nil ? number - 1 : number - settings.maximumChanges])
+        return number
+    }
+
+    /// Returns whether a URL was changed after a change; `true` also if that change is forgotten or of another file.
+    private func hasChanged(_ url: String, since number: Int64, _ db: Database) throws -> Bool {
+        guard let latest = try Int64.fetchOne(db.cachedStatement(sql: SQL.latestChange)),
+            number <= latest, latest - number <= settings.maximumChanges
+        else { return true }
+        let statement = try db.cachedStatement(sql: SQL.hasChanged)
+        return try Int.fetchOne(statement, arguments: [number, changeID(of: url)]) != 0
+    }
+
+    /// A digest, since URLs may be long and their changes outlive their entries.
+    private func changeID(of url: String) -> String {
+        digestKey.digest(of: Array(url.utf8))
+    }
+
     /// Gives unused pages back to the disk, in several transactions.
     func shrink() async throws {
         while try await write({ try $0.shrink() }) {}
@@ -337,8 +427,28 @@ final class CacheFile: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             writer.asyncWriteWithoutTransaction { [self] db in
                 continuation.resume(with: Result { try transaction(db, work) })
+                // The caller does not wait for it.
+                emptyLongLog(db)
             }
         }
+    }
+
+    /// Empties the log once it is long.
+    ///
+    /// SQLite does that by itself only while no other connection reads or writes, and two busy processes never leave it such a moment.
+    /// This waits for one, for a short time; if none comes, the log grows by a quarter of its limit before the next attempt.
+    private func emptyLongLog(_ db: Database) {
+        let length = location.logLength
+        guard length >= nextCheckpoint.load(ordering: .relaxed) else {
+            if length < settings.logLimit {
+                nextCheckpoint.store(settings.logLimit, ordering: .relaxed)
+            }
+            return
+        }
+        sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.checkpointPatience / .milliseconds(1)))
+        defer { sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.patience / .milliseconds(1))) }
+        _ = try? db.checkpoint(.truncate)
+        nextCheckpoint.store(max(settings.logLimit, location.logLength + settings.logLimit / 4), ordering: .relaxed)
     }
 
     private func transaction<Value>(_ db: Database, _ work: (Database) throws -> Value) throws -> Value {
@@ -387,6 +497,7 @@ final class CacheFile: Sendable {
         writer.asyncWriteWithoutTransaction { [self] db in
             // Whoever writes next hears of what is wrong.
             try? transaction(db) { _ in }
+            emptyLongLog(db)
         }
     }
 }
@@ -425,13 +536,22 @@ private enum SQL {
     static let removeKeyIfEmpty = """
         DELETE FROM keys WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries WHERE key = ?1)
         """
+    static let latestChange = "SELECT max(number) FROM changes"
+    static let addChange = """
+        INSERT INTO changes (number, url) VALUES ((SELECT max(number) + 1 FROM changes), ?)
+        ON CONFLICT (url) DO UPDATE SET number = excluded.number
+        """
+    static let forgetChanges = "DELETE FROM changes WHERE number <= ?"
+    static let hasChanged = "SELECT count(*) FROM changes WHERE number > ?1 AND url IN (?2, '')"
     static let leastUsed = "SELECT id FROM keys ORDER BY used LIMIT 1"
     static let totalCost = "SELECT cost FROM totals"
     static let totals = "SELECT count, cost FROM totals"
 
     static let all = [
         entries, keys, keyNumber, keyNumbers, use, useKey, addEntry, removeEntry, removeNumber, keyCost, variants,
-        removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, leastUsed, totalCost, totals,
+        removeOldestVariant, removeEntries, removeKey, removeKeyIfEmpty, latestChange, addChange, forgetChanges,
+        hasChanged,
+        leastUsed, totalCost, totals,
     ]
 }
 

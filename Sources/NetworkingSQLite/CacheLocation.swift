@@ -33,6 +33,11 @@ struct CacheLocation: Sendable {
         Self.status(of: path).map { Identity(device: UInt64(truncatingIfNeeded: $0.st_dev), inode: UInt64($0.st_ino)) }
     }
 
+    /// The length of the write-ahead log in bytes.
+    var logLength: Int64 {
+        Self.status(of: path + "-wal").map { Int64($0.st_size) } ?? 0
+    }
+
     /// Makes the directory, and an empty file unless there is one, which only this user may read.
     ///
     /// SQLite gives its other files the permissions of this one, and does not follow a link in their place.

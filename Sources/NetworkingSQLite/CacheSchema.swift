@@ -62,6 +62,15 @@ struct CacheSchema: Sendable {
             digest_key BLOB NOT NULL
         );
         """,
+        // The latest removals by digests of their URLs; an empty one stands for all URLs. The first number is random, so that a number
+        // of another file is not taken for one of this file.
+        """
+        CREATE TABLE changes (
+            number INTEGER PRIMARY KEY,
+            url TEXT NOT NULL UNIQUE
+        );
+        INSERT INTO changes (number, url) SELECT abs(random() / 4096), '';
+        """,
     ])
 
     /// The first version with a key for digests of credentials.

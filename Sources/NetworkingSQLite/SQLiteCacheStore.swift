@@ -124,21 +124,46 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Throws: ``SQLiteCacheError``; then it is not kept.
     @discardableResult
     public func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
+        try await store(entry, for: key, ifUnchanged: nil) ?? 0
+    }
+
+    /// Stores an entry like ``store(_:for:)``, unless any process has removed its URL since a change.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its key.
+    ///   - change: A number that ``changeNumber()`` has returned.
+    /// - Returns: The number of entries that were evicted; `nil` if the entry is not stored, because its URL was removed, because more than
+    ///   10,000 removals followed, or because the file has been replaced.
+    /// - Throws: ``SQLiteCacheError``; then it is not stored.
+    public func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int? {
+        try await store(entry, for: key, ifUnchanged: change)
+    }
+
+    private func store(_ entry: CachedEntry, for key: CacheKey, ifUnchanged change: Int64?) async throws -> Int? {
         guard entry.cost <= entryCostLimit else {
             try await remove(entry.id, for: key)
             return 0
         }
         return try await using { file in
             do {
-                return try await file.store(entry, for: key)
+                return try await file.store(entry, for: key, ifUnchangedSince: change)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
                 try await file.checkpoint()
                 let cost = try await file.totals().cost
                 let evicted = try await file.trim(toCost: max(0, cost - 2 * entry.cost))
                 try await file.checkpoint()
-                return try await file.store(entry, for: key) + evicted
+                return try await file.store(entry, for: key, ifUnchangedSince: change).map { $0 + evicted }
             }
         }
+    }
+
+    /// Returns the number of the latest removal by any process that uses the file.
+    ///
+    /// - Returns: The number.
+    /// - Throws: ``SQLiteCacheError``.
+    public func changeNumber() async throws -> Int64? {
+        try await using { try await $0.latestChange() }
     }
 
     /// Removes an entry, or all of a key.
@@ -156,7 +181,18 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter url: The URL.
     /// - Throws: ``SQLiteCacheError``.
     public func remove(url: String) async throws {
-        try await using { try await $0.remove(url: url) }
+        try await using { _ = try await $0.remove(url: url) }
+    }
+
+    /// Removes all entries of a URL, and checks whether any process has removed the URL since a change.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - change: A number that ``changeNumber()`` has returned.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
+    /// - Throws: ``SQLiteCacheError``.
+    public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
+        try await using { try await $0.remove(url: url, checkingSince: change) }
     }
 
     /// Removes the entries of all keys that a closure names; it is asked once about each.
@@ -164,6 +200,8 @@ public final class SQLiteCacheStore: CacheStore {
     /// - Parameter isUnwanted: Names them.
     /// - Throws: ``SQLiteCacheError``; then some of them may be gone.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
+        // At the start and at the end, since a response that is on its way meanwhile may be among them.
+        try await using { try await $0.changeAll() }
         // In portions, since all keys may be more than the memory should hold; what comes meanwhile has greater numbers.
         var last = Int64.min
         while true {
@@ -176,7 +214,10 @@ public final class SQLiteCacheStore: CacheStore {
                 try await using { try await $0.remove(unwanted) }
             }
         }
-        try await using { try await $0.shrink() }
+        try await using { file in
+            try await file.changeAll()
+            try await file.shrink()
+        }
     }
 
     /// Removes what was used longest ago, until the rest takes no more than a number of bytes.
@@ -192,8 +233,9 @@ public final class SQLiteCacheStore: CacheStore {
 }
 
 extension SQLiteCacheStore {
-    /// Does something with the file, and sees to what is wrong with it.
-    private func using<Value: Sendable>(_ work: (CacheFile) async throws -> Value) async throws -> Value {
+    /// Does something with the file, off the caller's actor, and sees to what is wrong with it.
+    @concurrent
+    private func using<Value: Sendable>(_ work: @Sendable (CacheFile) async throws -> Value) async throws -> Value {
         let file = try await current()
         do {
             return try await work(file)

@@ -202,7 +202,7 @@ struct DamageTests {
                 .read { db in
                     (try Int.fetchOne(db, sql: "PRAGMA user_version"), try db.columns(in: "keys").map { $0.name })
                 }
-            #expect(version == 3 && columns.contains("note"))
+            #expect(version == 4 && columns.contains("note"))
         }
     }
 
@@ -230,7 +230,7 @@ struct DamageTests {
             let error = await #expect(throws: SQLiteCacheError.self) {
                 try await old.store(.sample(), for: .named("b"))
             }
-            #expect(error?.description.contains("format 3") == true)
+            #expect(error?.description.contains("format 4") == true)
             await #expect(throws: SQLiteCacheError.self) { try await old.texts("a") }
             await #expect(throws: SQLiteCacheError.self) { try await SQLiteCacheStore(file: file).open() }
             #expect(try await new.count == 1)

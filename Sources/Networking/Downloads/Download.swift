@@ -113,6 +113,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         self.options = options
     }
 
+    /// Carries out the download, off the caller's actor: all of it reads or writes files.
+    @concurrent
     func run(_ progress: (@Sendable (BytesReceived) -> Void)?) async throws -> DownloadedFile {
         try Task.checkCancellation()
         if let flaw = options.checksum?.flaw {
@@ -143,7 +145,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         do {
             let response = try await fetch(request, into: sink)
             try await verify(part)
-            return try finish(part, sink, response)
+            return try await finish(part, sink, response)
         } catch {
             sink.close()
             part.close(isKept: sink.isKept && (error as? NetworkingError)?.kind != .checksumMismatch)
@@ -197,13 +199,22 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
     }
 
-    private func finish(_ part: KeptPart, _ sink: DownloadSink, _ response: HTTPResponseData) throws -> DownloadedFile {
+    private func finish(
+        _ part: KeptPart,
+        _ sink: DownloadSink,
+        _ response: HTTPResponseData
+    ) async throws -> DownloadedFile {
         let path =
             switch destination.place {
             case .file: destination.url.path
             case .directory: destination.url.appending(path: response.suggestedFileName ?? "download").path
             }
-        let place = try storing { try part.place(at: path, ifExists: destination.existingFile) }
+        let place: String
+        do {
+            place = try await part.place(at: path, ifExists: destination.existingFile)
+        } catch {
+            throw failure(.storage, error.reason)
+        }
         return DownloadedFile(
             url: URL(fileURLWithPath: place),
             byteCount: sink.received.count,

@@ -145,10 +145,10 @@ final class DownloadSink: ResponseSink {
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         guard request.acceptedStatuses.contains(head.status) else { return .collect(upTo: 1 << 20) }
         guard head.status == .partialContent, mayResume else {
-            try begin(with: head)
+            try await begin(with: head)
             return .take
         }
-        return try goOn(with: head) ? .take : .refuse
+        return try await goOn(with: head) ? .take : .refuse
     }
 
     func receive(_ chunk: Data) async throws {
@@ -157,8 +157,8 @@ final class DownloadSink: ResponseSink {
         guard !isClosed else { throw CancellationError() }
         if let end, Int64(chunk.count) > end - position {
             // Who miscounts may have sent anything: what was there before is all that is trusted.
-            var record = state.withLock { $0.record }
-            try storing { () throws(FileFault) in try part.giveUp(behind: start, &record) }
+            let known = state.withLock { $0.record }
+            let record = try await storing { () throws(FileFault) in try await part.giveUp(behind: start, known) }
             state.withLock { state in
                 state.record = record
                 state.count = min(state.count, start)
@@ -166,15 +166,19 @@ final class DownloadSink: ResponseSink {
             let rest = start > 0 ? " The \(start) bytes before that are still there." : ""
             throw failure(.invalidResponse, "The server sent more than it had announced.\(rest)")
         }
-        try storing { () throws(FileFault) in try part.write(chunk, at: position) }
+        try await storing { () throws(FileFault) in try part.write(chunk, at: position) }
         let (received, record) = state.withLock { state in
             state.position += Int64(chunk.count)
             state.count = max(state.count, state.position)
             return (BytesReceived(count: state.position, expected: state.record?.length), state.record)
         }
-        if var record {
-            try storing { () throws(FileFault) in try part.synchronize(&record, at: received.count) }
-            state.withLock { $0.record = record }
+        if let record {
+            let synchronized = try await storing { () throws(FileFault) in
+                try await part.synchronize(record, at: received.count)
+            }
+            if let synchronized {
+                state.withLock { $0.record = synchronized }
+            }
         }
         report(received)
     }
@@ -195,7 +199,7 @@ final class DownloadSink: ResponseSink {
 
 extension DownloadSink {
     /// Takes a body from its first byte on.
-    private func begin(with head: HTTPResponse) throws {
+    private func begin(with head: HTTPResponse) async throws {
         let (old, count, asked) = state.withLock { ($0.hasChanged ? nil : $0.record, $0.count, $0.asked) }
         guard asked == nil || head.hasBody(inAnswerTo: request.method) else {
             throw failure(
@@ -218,12 +222,13 @@ extension DownloadSink {
         }
         // What was kept makes room.
         try checkSpace(for: (record.length ?? 0) - count)
+        let begun = record
         if isSame {
-            try storing { () throws(FileFault) in try part.goOn(with: &record, after: count) }
+            record = try await storing { () throws(FileFault) in try await part.goOn(with: begun, after: count) }
         } else {
-            try storing { () throws(FileFault) in try part.begin(record) }
+            try await storing { () throws(FileFault) in try await part.begin(begun) }
         }
-        state.withLock { state in
+        state.withLock { [record] state in
             state.record = record
             state.hasBegun = true
             state.hasChanged = false
@@ -235,9 +240,9 @@ extension DownloadSink {
     }
 
     /// Takes the rest of what is there, and answers whether it is that.
-    private func goOn(with head: HTTPResponse) throws -> Bool {
+    private func goOn(with head: HTTPResponse) async throws -> Bool {
         let (known, count, asked) = state.withLock { ($0.record, $0.count, $0.asked) }
-        guard let content = head.contentRange, asked != nil, var record = known, let length = record.length else {
+        guard let content = head.contentRange, asked != nil, let record = known, let length = record.length else {
             throw failure(
                 .invalidResponse,
                 asked == nil
@@ -261,9 +266,9 @@ extension DownloadSink {
         }
         try checkSpace(for: length - count)
         // What is behind was not received, or is not known to be what was.
-        try storing { () throws(FileFault) in try part.goOn(with: &record, after: count) }
+        let resumed = try await storing { () throws(FileFault) in try await part.goOn(with: record, after: count) }
         state.withLock { state in
-            state.record = record
+            state.record = resumed
             state.resumedCount = min(state.resumedCount, content.range.lowerBound)
             (state.start, state.end) = (content.range.lowerBound, content.range.upperBound)
             state.position = state.start
@@ -300,9 +305,9 @@ extension DownloadSink {
         )
     }
 
-    private func storing(_ work: () throws(FileFault) -> Void) throws {
+    private func storing<Value>(_ work: () async throws(FileFault) -> Value) async throws -> Value {
         do {
-            try work()
+            return try await work()
         } catch {
             throw failure(.storage, error.reason)
         }

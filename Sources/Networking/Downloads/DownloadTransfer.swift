@@ -107,7 +107,8 @@ extension Transfer where Value == DownloadedFile {
     public func pause() async -> DownloadState? {
         guard let pauses else { return nil }
         await pauses.pause()
-        return pauses.keptState()
+        // Reading what is kept is not for the caller's actor.
+        return (try? await DiskQueue.run { () throws(FileFault) in pauses.keptState() }) ?? nil
     }
 
     /// Goes on after a pause; does nothing else.

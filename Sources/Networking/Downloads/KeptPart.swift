@@ -111,7 +111,11 @@ final class KeptPart: Sendable {
     ///
     /// - Parameter record: What is known of what comes.
     /// - Throws: What the system says of the file, or of the one beside it.
-    func begin(_ record: DownloadRecord) throws(FileFault) {
+    func begin(_ record: DownloadRecord) async throws(FileFault) {
+        try await DiskQueue.run { [self] () throws(FileFault) in try beginNow(record) }
+    }
+
+    private func beginNow(_ record: DownloadRecord) throws(FileFault) {
         // In this order: what is known must never be of other bytes than those that are there.
         try file.truncate(to: 0)
         // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless an older record would
@@ -121,12 +125,16 @@ final class KeptPart: Sendable {
         try record.write(beside: path, isDurable: !isShort || !isFirst)
     }
 
-    /// Prepares for what follows the bytes that are kept.
-    func goOn(with record: inout DownloadRecord, after count: Int64) throws(FileFault) {
-        try file.truncate(to: count)
-        guard record.bootSession != BootSession.current else { return }
-        record.bootSession = BootSession.current
-        try record.write(beside: path, isDurable: true)
+    /// Prepares for the bytes that follow the kept ones, and returns what is known of them from now on.
+    func goOn(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
+        try await DiskQueue.run { [self] () throws(FileFault) in
+            try file.truncate(to: count)
+            guard record.bootSession != BootSession.current else { return record }
+            var record = record
+            record.bootSession = BootSession.current
+            try record.write(beside: path, isDurable: true)
+            return record
+        }
     }
 
     func write(_ data: Data, at position: Int64) throws(FileFault) {
@@ -139,14 +147,18 @@ final class KeptPart: Sendable {
         }
     }
 
-    /// Cuts off what is behind a length, which is not to be trusted.
-    func giveUp(behind length: Int64, _ record: inout DownloadRecord?) throws(FileFault) {
-        if var known = record, known.synchronizedCount > length {
-            known.synchronizedCount = length
-            try known.write(beside: path, isDurable: true)
-            record = known
+    /// Cuts off the bytes behind a length, which are not to be trusted, and returns what is known of the rest.
+    func giveUp(behind length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
+        try await DiskQueue.run { [self] () throws(FileFault) in
+            var record = record
+            if var known = record, known.synchronizedCount > length {
+                known.synchronizedCount = length
+                try known.write(beside: path, isDurable: true)
+                record = known
+            }
+            try file.truncate(to: length)
+            return record
         }
-        try file.truncate(to: length)
     }
 
     /// How many bytes there is still room for; nil where nobody knows.
@@ -154,12 +166,18 @@ final class KeptPart: Sendable {
         file.freeBytes
     }
 
-    /// Waits for the disk, if enough was written since it was last waited for.
-    func synchronize(_ record: inout DownloadRecord, at count: Int64) throws(FileFault) {
-        guard count - record.synchronizedCount >= Self.synchronizedEvery else { return }
-        try file.synchronize()
-        record.synchronizedCount = count
-        try record.write(beside: path, isDurable: true)
+    /// Waits for the disk, if enough was written since the last wait.
+    ///
+    /// - Returns: What is known of the bytes after the wait; `nil` if there was none.
+    func synchronize(_ record: DownloadRecord, at count: Int64) async throws(FileFault) -> DownloadRecord? {
+        guard count - record.synchronizedCount >= Self.synchronizedEvery else { return nil }
+        return try await DiskQueue.run { [self] () throws(FileFault) in
+            var record = record
+            try file.synchronize()
+            record.synchronizedCount = count
+            try record.write(beside: path, isDurable: true)
+            return record
+        }
     }
 
     // MARK: Ending
@@ -180,7 +198,16 @@ final class KeptPart: Sendable {
     }
 
     /// Gives the file, which is complete, its name; returns where it is.
-    func place(at destination: String, ifExists existingFile: ExistingFilePolicy) throws(FileFault) -> String {
+    func place(at destination: String, ifExists existingFile: ExistingFilePolicy) async throws(FileFault) -> String {
+        try await DiskQueue.run { [self] () throws(FileFault) in
+            try placeNow(at: destination, ifExists: existingFile)
+        }
+    }
+
+    private func placeNow(
+        at destination: String,
+        ifExists existingFile: ExistingFilePolicy
+    ) throws(FileFault) -> String {
         // Whoever has removed it, and began another, has that one's bytes there.
         guard file.isUnderItsName else { throw FileFault.absent(path) }
         try file.synchronize()

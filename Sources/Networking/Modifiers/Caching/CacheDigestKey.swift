@@ -47,7 +47,7 @@ public struct CacheDigestKey: Sendable, Hashable {
     }
 
     /// Returns the digest of bytes, as 32 hexadecimal digits.
-    func digest(of bytes: [UInt8]) -> String {
+    package func digest(of bytes: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         let hash = SipHash.hash(bytes, key: (low, high))
         return String(

@@ -9,7 +9,7 @@ import Foundation
 extension CachedExchange {
     /// Sends what changes something, and removes what was stored of it (RFC 9111 section 4.4).
     func change(mayKeep: Bool, over upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        try await fetching { fetch in
+        try await fetching(after: [], mayKeep: mayKeep && request.method == .post) { fetch in
             var response: HTTPResponseData
             do {
                 response = try await upstream.send(request)
@@ -22,9 +22,10 @@ extension CachedExchange {
             response.cacheRecord = .forwarded(.method, response.status)
             guard response.status.code < 400 else { return response }
             let isCurrent = cache.fetches.isCurrent(fetch.beginning, key.url)
-            let beginning = await cache.invalidate(after: response, to: request, key)
+            let (beginning, change) = await cache.invalidate(after: response, to: request, key, since: fetch.change)
             if mayKeep, isCurrent {
-                await keepPosted(&response, Fetch(beginning: beginning, clock: fetch.clock, sent: fetch.sent))
+                let fetch = Fetch(beginning: beginning, change: change, clock: fetch.clock, sent: fetch.sent)
+                await keepPosted(&response, fetch)
             }
             return response
         }

@@ -28,7 +28,7 @@ struct CachedExchange: Sendable {
         _ entries: [CachedEntry],
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        try await fetching { fetch in
+        try await fetching(after: entries) { fetch in
             let (sent, tee) = copying(request, withholding: nil)
             let response = try await upstream.send(sent)
             return await kept(response, reason, tee, entries, fetch)
@@ -43,7 +43,7 @@ struct CachedExchange: Sendable {
     ) async throws -> HTTPResponseData {
         // The caller's own condition is the caller's to be told of.
         let asksItself = !request.isConditional && request.headerFields[.range] == nil
-        let confirmed: HTTPResponseData? = try await fetching { fetch in
+        let confirmed: HTTPResponseData? = try await fetching(after: candidates) { fetch in
             let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
             let outcome = try await upstream.outcome(of: sent)
             let now = fetch.clock.date
@@ -135,16 +135,30 @@ struct CachedExchange: Sendable {
     struct Fetch {
         /// nil when it is outdated from its beginning.
         let beginning: CacheFetches.Beginning?
+        /// The store's latest change when the fetch began, for a fetch whose response may be stored.
+        let change: StoreChange?
         let clock: NetworkClock
         let sent: Date
     }
 
-    func fetching<Value>(_ body: (Fetch) async throws -> Value) async rethrows -> Value {
+    /// Carries out a fetch.
+    ///
+    /// - Parameters:
+    ///   - entries: The entries that were read for it. If they are no longer stored, the response is not stored either.
+    ///   - mayKeep: Whether the response may be stored.
+    ///   - body: The fetch.
+    /// - Returns: The fetch's result.
+    func fetching<Value>(
+        after entries: [CachedEntry],
+        mayKeep: Bool = true,
+        _ body: (Fetch) async throws -> Value
+    ) async rethrows -> Value {
         let clock = NetworkEnvironment.current.clock
         let beginning = cache.fetches.begin(key.url, since: glance)
-        let fetch = Fetch(beginning: beginning, clock: clock, sent: clock.date)
         defer { cache.fetches.end(key.url) }
-        return try await body(fetch)
+        let isKept = mayKeep && (request.cacheMode.writes || !entries.isEmpty)
+        let change = isKept ? await cache.latestChange(after: entries, of: key, request) : nil
+        return try await body(Fetch(beginning: beginning, change: change, clock: clock, sent: clock.date))
     }
 
     /// Puts a response into the cache, where it may be, and marks it.
@@ -306,7 +320,8 @@ struct CachedExchange: Sendable {
             }
             return .size
         }
-        guard await cache.write(entry, key, request) else { return .store }
+        guard let change = fetch.change else { return .outdated }
+        if let refusal = await cache.write(entry, key, request, since: change) { return refusal }
         for old in others {
             await cache.remove(old.id, key, request)
         }

@@ -6,6 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// The latest change of a store when a fetch began.
+enum StoreChange: Sendable {
+    /// The store does not number its changes, since only one cache uses it.
+    case untracked
+    case number(Int64)
+}
+
 // What the store throws is not the caller's trouble: it is told, and the request goes on without it.
 extension ResponseCache {
     func entries(
@@ -39,18 +46,52 @@ extension ResponseCache {
         }
     }
 
-    /// Returns whether the store has taken an entry.
-    func write(_ entry: CachedEntry, _ key: CacheKey, _ request: HTTPRequestData) async -> Bool {
+    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the store fails.
+    func latestChange(
+        after entries: [CachedEntry],
+        of key: CacheKey,
+        _ request: HTTPRequestData
+    ) async -> StoreChange? {
         do {
-            let evicted = try await store.store(entry, for: key)
+            guard let number = try await store.changeNumber() else { return .untracked }
+            // They were read before the number was.
+            guard !entries.isEmpty else { return .number(number) }
+            let stored = try await store.entries(for: key)
+            return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
+        } catch {
+            request.emit(.cacheFailed(error))
+            return nil
+        }
+    }
+
+    /// Writes an entry, unless its URL was changed in the store after a fetch began.
+    ///
+    /// - Returns: The reason why the entry is not stored; `nil` if it is.
+    func write(
+        _ entry: CachedEntry,
+        _ key: CacheKey,
+        _ request: HTTPRequestData,
+        since change: StoreChange
+    ) async -> CacheBypass? {
+        do {
+            let evicted: Int
+            switch change {
+            case .untracked:
+                evicted = try await store.store(entry, for: key)
+            case .number(let number):
+                guard let count = try await store.store(entry, for: key, ifUnchangedSince: number) else {
+                    return .outdated
+                }
+                evicted = count
+            }
             request.emit(.cacheStored)
             if evicted > 0 {
                 request.emit(.cacheEvicted(count: evicted))
             }
-            return true
+            return nil
         } catch {
             request.emit(.cacheFailed(error))
-            return false
+            return .store
         }
     }
 
@@ -64,13 +105,20 @@ extension ResponseCache {
 
     /// Removes what was changed, and what the response names, at the same origin (RFC 9111 section 4.4).
     ///
-    /// Returns where the request's URL stands from now on.
+    /// - Parameters:
+    ///   - response: The response, if there is one.
+    ///   - request: The request that has changed something.
+    ///   - key: The request's key.
+    ///   - change: The store's latest change when the request was sent.
+    /// - Returns: The state of the request's URL from now on, and the store's change that is this removal; `nil` for that if another
+    ///   process has removed the URL since the request was sent.
     @discardableResult
     func invalidate(
         after response: HTTPResponseData?,
         to request: HTTPRequestData,
-        _ key: CacheKey
-    ) async -> CacheFetches.Beginning {
+        _ key: CacheKey,
+        since change: StoreChange? = nil
+    ) async -> (beginning: CacheFetches.Beginning, change: StoreChange?) {
         var urls = [key.url]
         // Where redirects led, the change was made there.
         let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
@@ -88,14 +136,20 @@ extension ResponseCache {
         // All at once, before anything is waited for.
         let dooms = Set(urls).map { (url: $0, token: fetches.doom($0)) }
         let beginning = fetches.standing(of: key.url)
+        var own = change
         for doom in dooms {
             do {
-                try await store.remove(url: doom.url)
+                if doom.url == key.url, case .number(let number) = change {
+                    own = try await store.remove(url: doom.url, checkingSince: number).map { .number($0) }
+                } else {
+                    try await store.remove(url: doom.url)
+                }
                 fetches.spare(doom.url, doom.token)
             } catch {
+                own = doom.url == key.url ? nil : own
                 request.emit(.cacheFailed(error))
             }
         }
-        return beginning
+        return (beginning, own)
     }
 }

@@ -70,6 +70,43 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
+    /// Returns the number of the other store's latest removal.
+    ///
+    /// - Returns: The number; `nil` if the other store has none.
+    /// - Throws: The other store's error.
+    public func changeNumber() async throws -> Int64? {
+        try await store.changeNumber()
+    }
+
+    /// Stores an entry in the other store, unless its URL was removed there after a change.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - key: Its key.
+    ///   - change: A number that ``changeNumber()`` has returned.
+    /// - Returns: The number of entries that the other store has evicted; `nil` if the entry is not stored.
+    /// - Throws: The other store's error.
+    public func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int? {
+        try await changing(
+            { memory.remove(nil, for: key) },
+            { try await store.store(entry, for: key, ifUnchangedSince: change) }
+        )
+    }
+
+    /// Removes all entries of a URL from both, and checks whether the URL was removed from the other store before.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - change: A number that ``changeNumber()`` has returned.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed after the change.
+    /// - Throws: The other store's error.
+    public func remove(url: String, checkingSince change: Int64) async throws -> Int64? {
+        try await changing(
+            { memory.remove(url: url) },
+            { try await store.remove(url: url, checkingSince: change) }
+        )
+    }
+
     /// Removes an entry, or all of a key, from both.
     ///
     /// - Parameters:

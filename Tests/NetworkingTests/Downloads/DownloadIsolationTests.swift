@@ -1,0 +1,94 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// The threads on which a download reads and writes files.
+@Suite(.timeLimit(.minutes(5)))
+struct DownloadIsolationTests {
+    private static let bytes = Data((0..<100).map { UInt8($0) })
+    private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
+
+    /// Notes for each step of a download whether it runs on the caller's actor.
+    private final class Steps: Sendable {
+        private let state = Mutex<[String: Bool]>([:])
+
+        func note(_ step: String) {
+            let isOnActor = CountingActor.isCurrent
+            state.withLock { $0[step] = $0[step] == true || isOnActor }
+        }
+
+        var seen: [String: Bool] {
+            state.withLock { $0 }
+        }
+    }
+
+    /// Is asked for the principal right before the partial file is opened.
+    private struct Origin: NetworkingComponent {
+        let upstream: FileOrigin
+        let steps: Steps
+
+        func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+            steps.note("request")
+            return try await upstream.send(request)
+        }
+
+        func principal(for request: HTTPRequestData) -> Principal? {
+            steps.note("opening")
+            return nil
+        }
+    }
+
+    /// Is fed with the bytes where they are read.
+    private struct NotedSum: ChecksumFunction {
+        let steps: Steps
+        var sum: UInt8 = 0
+
+        mutating func update(_ bytes: Data) {
+            steps.note("checksum")
+            sum = bytes.reduce(sum) { $0 &+ $1 }
+        }
+
+        func finish() -> Data { Data([sum]) }
+    }
+
+    @Test func noStepOfADownloadRunsOnTheCallersActor() async throws {
+        try await withTemporaryDirectory { directory in
+            let steps = Steps()
+            let origin = Origin(upstream: FileOrigin(Self.bytes), steps: steps)
+            let sum = Self.bytes.reduce(UInt8(0)) { $0 &+ $1 }
+            let options = DownloadOptions(checksum: Checksum(expected: Data([sum])) { NotedSum(steps: steps) })
+            let (file, jobs) = try await CountingActor()
+                .run { [request] in
+                    #expect(CountingActor.isCurrent)
+                    let place = directory.appending(path: "film")
+                    return try await origin.download(request, to: place, options: options) { _ in
+                        // Called right after each write.
+                        steps.note("writing")
+                    }
+                }
+            #expect(try Data(contentsOf: file.url) == Self.bytes)
+            #expect(steps.seen == ["opening": false, "request": false, "writing": false, "checksum": false])
+            // The way back, and not one for each chunk.
+            #expect(jobs == 1)
+        }
+    }
+
+    @Test func aPauseReadsThePartialFileOffTheCallersActor() async throws {
+        try await withTemporaryDirectory { directory in
+            let steps = Steps()
+            let upstream = FileOrigin(Self.bytes, [.eTag: "\"1\""], .hangs(after: 40))
+            let origin = Origin(upstream: upstream, steps: steps)
+            let transfer = origin.transfer(downloading: request, to: .directory(directory))
+            try await upstream.waitUntilSent(40)
+            let (kept, _) = try await CountingActor().run { await transfer.pause() }
+            #expect(kept?.byteCount == 40)
+            #expect(steps.seen["opening"] == false)
+            transfer.cancel()
+            _ = try? await transfer.value
+        }
+    }
+}
