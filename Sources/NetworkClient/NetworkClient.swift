@@ -28,18 +28,41 @@ public struct NetworkClient: Sendable {
     /// It is called whenever somebody builds on it, so it gives the same stack each time.
     public var network: @Sendable () -> any NetworkingComponent
 
+    /// The cache that the API clients of the app share.
+    ///
+    /// A cache in the network does not store responses to requests that an API client further out has authenticated, because it does
+    /// not know their users. Such an API client puts this cache around its credentials:
+    ///
+    /// ```swift
+    /// network = client.network()
+    ///     .authenticated(with: tokens)
+    ///     .cached(in: client.cache)
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// The cache keeps the users apart, and copies of the client share it, so it stays when an API client is created again.
+    public var cache: ResponseCache
+
     /// Creates a client.
     ///
-    /// - Parameter network: Gives the network: the same one each time, so that all callers share what it remembers.
-    public init(network: @escaping @Sendable () -> any NetworkingComponent) {
+    /// - Parameters:
+    ///   - cache: The cache that the API clients share; a new one in memory by default.
+    ///   - network: Gives the network: the same one each time, so that all callers share what it remembers.
+    public init(
+        cache: ResponseCache = ResponseCache(),
+        network: @escaping @Sendable () -> any NetworkingComponent
+    ) {
+        self.cache = cache
         self.network = network
     }
 
     /// Creates a client for a stack, or for a `MockTransport` in a test.
     ///
-    /// - Parameter network: The network.
-    public init(_ network: some NetworkingComponent) {
-        self.init { network }
+    /// - Parameters:
+    ///   - network: The network.
+    ///   - cache: The cache that the API clients share; a new one in memory by default.
+    public init(_ network: some NetworkingComponent, cache: ResponseCache = ResponseCache()) {
+        self.init(cache: cache) { network }
     }
 
     /// A client that nobody provided: each request fails with `NetworkingError.Kind.unimplemented`, and says how to provide one.

@@ -10,27 +10,37 @@ extension NetworkClient {
     /// |---|---|
     /// | `timeout(head: .seconds(30), idle: .seconds(30))` | an attempt whose server goes silent ends; a long download that goes on does not |
     /// | `throttled(maxPerHost: 6)` | as many requests to a host at a time as browsers make over HTTP/1.1 |
-    /// | `retry()` | what may be sent again is, three attempts in all, with a budget |
+    /// | `retry()` | a request that may be sent again is retried up to three times, so four attempts in all, with a budget |
     /// | `deduplicated()` | the same request at the same time is one exchange |
-    /// | `cached()` | by RFC 9111, in memory |
+    /// | `cached(in: cache)` | by RFC 9111, in the client's cache |
     ///
-    /// Logs, servers and credentials are each API client's, around it. Requests that such an API client has authenticated bring credentials
-    /// that this stack cannot tell the users of apart, and so pass the cache and share no exchange with another credential.
+    /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves requests without
+    /// credentials. An API client that authenticates adds the same cache around its credentials, which keeps its users apart:
     ///
     /// ```swift
     /// let client = NetworkClient.live(over: AsyncHTTPClientTransport())
+    /// let network = client.network()
+    ///     .authenticated(with: tokens)
+    ///     .cached(in: client.cache)
+    ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// - Parameter transport: The transport, or a stack around one.
+    /// - Parameters:
+    ///   - transport: The transport, or a stack around one.
+    ///   - cache: The cache of the stack, which is also the client's `cache`; a new one in memory by default.
     /// - Returns: A client with a stack of its own, the same for each of its callers.
-    public static func live(over transport: some NetworkingComponent) -> NetworkClient {
+    public static func live(
+        over transport: some NetworkingComponent,
+        cache: ResponseCache = ResponseCache()
+    ) -> NetworkClient {
         NetworkClient(
             transport
                 .timeout(head: .seconds(30), idle: .seconds(30))
                 .throttled(maxPerHost: 6)
                 .retry()
                 .deduplicated()
-                .cached()
+                .cached(in: cache),
+            cache: cache
         )
     }
 }

@@ -50,11 +50,14 @@ public struct OAuthError: Error {
     /// The error beneath this one; it is never printed with it.
     public let underlying: (any Error)?
     package let isForeseen: Bool
+    /// Method and URL of the request whose response it is about, without secrets.
+    package let failedRequest: String?
 
     init(
         _ kind: Kind,
         code: String? = nil,
         statusCode: Int? = nil,
+        of response: HTTPResponseData? = nil,
         underlying: (any Error)? = nil,
         isForeseen: Bool = false,
         _ reason: String
@@ -64,6 +67,7 @@ public struct OAuthError: Error {
         self.statusCode = statusCode
         self.underlying = underlying
         self.isForeseen = isForeseen
+        failedRequest = response.map { "\($0.sentRequest)" } ?? (underlying as? OAuthError)?.failedRequest
         self.reason = reason
     }
 
@@ -79,6 +83,14 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
     /// The reason.
     public var description: String {
         reason
+    }
+
+    /// A success that holds no token has ended no session: it was damaged on the way, or came from something in between.
+    package var kindOfRefusedRequests: NetworkingError.Kind {
+        switch kind {
+        case .invalidResponse where statusCode == 200, .discovery where statusCode == 200: .decoding
+        default: .unauthorized
+        }
     }
 
     /// The same as ``description``.

@@ -75,6 +75,7 @@ extension OAuthServer {
         OAuthError(
             .discovery,
             statusCode: response.status.code,
+            of: response,
             "The provider has no metadata that can be read at \(place.path()) (status \(response.status.code)). "
                 + "Check the issuer, or name the endpoints."
         )

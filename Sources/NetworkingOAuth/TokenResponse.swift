@@ -25,8 +25,10 @@ struct TokenResponse {
     /// - Throws: ``OAuthError`` when it is a refusal, or none of the protocol.
     init(_ response: HTTPResponseData, at date: Date, hiding secrets: [String]) throws {
         let fields = try? JSONDecoder().decode(Fields.self, from: response.data)
-        // Some refuse with a status of 200.
-        if let error = fields?.error, fields?.accessToken == nil {
+        // Some refuse with a status of 200, and some name an outage in JSON.
+        if let error = fields?.error, fields?.accessToken == nil,
+            !response.status.isOutage || Self.refusals.contains(error)
+        {
             throw Self.refusal(ProviderError(code: error, explanation: fields?.explanation, hiding: secrets), response)
         }
         // Trouble that may pass ends no session, and is an error as that of any server.
@@ -36,6 +38,7 @@ struct TokenResponse {
             throw OAuthError(
                 .invalidResponse,
                 statusCode: response.status.code,
+                of: response,
                 "The token endpoint answered without an access token that could be sent. Report this to the provider."
             )
         }
@@ -43,6 +46,7 @@ struct TokenResponse {
             throw OAuthError(
                 .invalidResponse,
                 statusCode: response.status.code,
+                of: response,
                 "The token endpoint gave out a token that is no bearer token, which is the only type that is known here."
             )
         }
@@ -52,6 +56,15 @@ struct TokenResponse {
         scope = fields.scope
         idToken = fields.idToken
     }
+
+    /// The codes of refusals (RFC 6749 section 5.2, RFC 8628 section 3.5).
+    ///
+    /// Any other with a status of 429 or 5xx describes an outage.
+    private static let refusals: Set = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope",
+        "authorization_pending", "slow_down", "access_denied", "expired_token",
+    ]
 
     private static func refusal(_ error: ProviderError, _ response: HTTPResponseData) -> OAuthError {
         let wayOut =
@@ -66,6 +79,7 @@ struct TokenResponse {
             .tokenRefused,
             code: error.code,
             statusCode: response.status.code,
+            of: response,
             "The token endpoint refused\(error.text). \(wayOut)"
         )
     }
@@ -85,6 +99,7 @@ struct TokenResponse {
         return OAuthError(
             .invalidResponse,
             statusCode: status,
+            of: response,
             "The token endpoint answered with status \(status) and \(content) in place of a token in JSON. \(wayOut)"
         )
     }

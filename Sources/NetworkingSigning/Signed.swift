@@ -80,14 +80,18 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
+        var request = request
+        let sinkUse = request.observeSink()
         var signatures = 1
         while true {
             let attempt = try await signed(request)
             let result = try await upstream.outcome(of: attempt)
             if let response = result.response, try await signsAgain(attempt, after: response),
-                signatures < Self.mostSignatures, request.canBeSentAgain(after: response)
+                signatures < Self.mostSignatures, request.canBeSentAgain(sinkUse)
             {
                 try Task.checkCancellation()
+                // What the sink has need not be sent again.
+                request.sink?.prepare(&request)
                 signatures += 1
                 continue
             }

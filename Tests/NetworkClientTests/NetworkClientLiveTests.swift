@@ -1,3 +1,4 @@
+import Foundation
 import NetworkClient
 import NetworkClientLive
 import Networking
@@ -26,6 +27,55 @@ struct NetworkClientLiveTests {
         let again = try await client.network().environment(\.clock, clock).data(request)
         #expect(again.isCached)
         #expect(transport.requests.count == 2)
+    }
+
+    /// As the documentation says: three retries.
+    @Test func makesFourAttempts() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = NetworkClient.live(over: transport).network().environment(\.clock, .immediate())
+        let response = try await network.data(request)
+        #expect(response.attempts.count == 3)
+        #expect(transport.requests.count == 4)
+    }
+
+    /// An API client as the guide has it, which may be created for each screen.
+    private struct UserAPI {
+        let network: any NetworkingComponent
+
+        init(_ client: NetworkClient, _ tokens: TokenStore<Session>) {
+            network = client.network()
+                .authenticated(with: tokens)
+                .cached(in: client.cache)
+                .server(authority: "api.example.com")
+        }
+
+        func user() async throws -> HTTPResponseData {
+            try await network.data(HTTPRequestData(path: "/users/me"))
+        }
+    }
+
+    @Test func responsesForASignedInUserAreCached() async throws {
+        let transport = MockTransport { request in
+            .ok(Data((request.headerFields[.authorization] ?? "").utf8), headerFields: [.cacheControl: "max-age=60"])
+        }
+        let client = NetworkClient.live(over: transport)
+        let tokens = TokenStore(Session(userID: "emily", accessToken: "e"))
+        for number in 0..<3 {
+            let response = try await UserAPI(client, tokens).user()
+            #expect(response.isCached == (number > 0))
+        }
+        tokens.update(Session(userID: "emily", accessToken: "e2"))
+        #expect(try await UserAPI(client, tokens).user().isCached)
+        tokens.set(Session(userID: "james", accessToken: "j"))
+        let response = try await UserAPI(client, tokens).user()
+        #expect(!response.isCached)
+        #expect(response.data == Data("Bearer j".utf8))
+        #expect(transport.requests.count == 2)
+        // Requests without credentials share the cache.
+        _ = try await client.network().data(request)
+        #expect(try await client.network().data(request).isCached)
+        try await client.cache.removeAll()
+        #expect(try await !UserAPI(client, tokens).user().isCached)
     }
 
     @Test func sendsSixAtATimeToAHost() async throws {

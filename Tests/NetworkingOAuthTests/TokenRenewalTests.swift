@@ -44,6 +44,8 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).count == 1)
         clock.advance(by: .seconds(1))
         #expect(try await get().status == .ok)
+        while client.session?.accessToken != "access-3" { await Task.yield() }
+        #expect(try await get().status == .ok)
         #expect(provider.get(\.forms).count == 2)
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-3")
     }
@@ -177,6 +179,41 @@ struct TokenRenewalTests {
         let offline = await #expect(throws: NetworkingError.self) { try await get() }
         #expect(offline?.isOffline == true)
         #expect(try await get().status == .ok)
+    }
+
+    private static let damages: [MockResponse] = [
+        .text(#"{"access_token":"secr"#), .text("<html>Sign in to the wireless network</html>"), .ok(),
+        .failing(.truncated),
+        .failing(.invalidResponse), ScriptedProvider.refusal("temporarily_unavailable", status: .serviceUnavailable),
+        .status(.serviceUnavailable, headerFields: [.retryAfter: "7"]),
+    ]
+
+    /// Neither a response that was cut off nor one that something in between sent has ended the session.
+    @Test(arguments: damages.indices)
+    func damagedTokenResponseIsTriedAgain(number: Int) async throws {
+        provider.expireTokens()
+        provider.set(\.answers, [Self.damages[number]])
+        let error = await #expect(throws: NetworkingError.self) { try await get() }
+        #expect(error?.isUnauthorized == false)
+        #expect(error?.reason.contains("refresh failed: ") == true, "\(error?.reason ?? "")")
+        #expect(!everyPrint(of: error as Any).contains("secr"))
+        provider.set(\.answers, [Self.damages[number]])
+        let order = HTTPRequestData(method: .post, path: "orders")
+        let response = try await network.retry(.immediate()).environment(\.clock, .immediate()).data(order)
+        #expect(response.status == .ok)
+        #expect(response.attempts.count == 1)
+        if number == 6 {
+            #expect(response.attempts.first?.backoff == .seconds(7))
+        }
+    }
+
+    @Test func errorSaysWhichTokenEndpointFailed() async throws {
+        provider.expireTokens()
+        provider.set(\.answers, [.text("<html>Sign in to the wireless network</html>")])
+        let error = await #expect(throws: NetworkingError.self) { try await get() }
+        let start =
+            "The server refused the credentials, and their refresh failed: POST https://login.example.com/token failed. The token endpoint"
+        #expect(error?.reason.hasPrefix(start) == true, "\(error?.reason ?? "")")
     }
 
     @Test func aProviderThatDoesNotAnswerIsGivenUp() async throws {

@@ -239,6 +239,25 @@ struct SignedTests {
         #expect(transport.signatures == ["secret-1"])
     }
 
+    /// It would get the bodies of both responses.
+    @Test func aSinkThatHasTakenABodyIsNotUsedAgain() async throws {
+        let signer = NumberingSigner(again: { $0.status == .forbidden })
+        let transport = MockTransport([
+            // Pieces go to the sink at once.
+            .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
+        ])
+        let network = transport.signed(with: signer).server(authority: "api.example.com")
+        let greedy = CollectingSink { _ in .take }
+        let response = try await network.data(HTTPRequestData().with { $0.sink = greedy })
+        #expect(response.status == .forbidden)
+        #expect(greedy.data == Data("refused".utf8))
+        let sink = CollectingSink()
+        let skipped = MockTransport([.pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")])])
+        try await skipped.signed(with: signer).server(authority: "api.example.com")
+            .data(HTTPRequestData().with { $0.sink = sink })
+        #expect(sink.data == Data("hello".utf8))
+    }
+
     /// What another server says of a request that came to it by a redirect is not about this signature.
     @Test func theAnswerOfAnotherServerIsNotLookedAt() async throws {
         let signer = NumberingSigner(again: { $0.status == .unauthorized })

@@ -47,7 +47,8 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(error?.kind == .unauthorized)
         #expect(
             error?.reason
-                == "It got no credentials. The test's delegate has no answer to refresh, and was asked once more. "
+                == "The server refused the credentials, and their refresh failed: The test's delegate has no answer to refresh, "
+                + "and was asked once more. "
                 + "Add one to refreshing:, or find out why the stack asks."
         )
     }

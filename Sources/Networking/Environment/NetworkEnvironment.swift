@@ -94,6 +94,25 @@ public struct NetworkEnvironment: Sendable {
         set { values.traceContext = .some(newValue) }
     }
 
+    /// Whether `throttled` and `rateLimited` apply to the requests that are sent in this environment.
+    ///
+    /// They do by default.
+    ///
+    /// A component that holds back requests until another request has completed sends that one without limits. Otherwise it could wait
+    /// for a permit that one of those requests holds. Token stores do so for their delegates:
+    ///
+    /// ```swift
+    /// var environment = NetworkEnvironment.current
+    /// environment.isThrottled = false
+    /// let key = try await withEnvironment(environment) { try await fetchKey() }
+    /// ```
+    ///
+    /// A limiter of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is `false`.
+    public var isThrottled: Bool {
+        get { box?.value.isThrottled ?? true }
+        set { values.isThrottled = newValue }
+    }
+
     /// Starts work outside of the caller's span; nil where nobody has one.
     package var spanExit: SpanExit? {
         get { box?.value.spanExit }
@@ -142,6 +161,7 @@ public struct NetworkEnvironment: Sendable {
         /// Set to nil, it hides that of an environment further out.
         var traceContext: TraceContext??
         var spanExit: SpanExit?
+        var isThrottled: Bool?
         var custom = TypedValues()
 
         mutating func merge(_ other: Values) {
@@ -152,6 +172,7 @@ public struct NetworkEnvironment: Sendable {
             deadline = other.deadline ?? deadline
             traceContext = other.traceContext ?? traceContext
             spanExit = other.spanExit ?? spanExit
+            isThrottled = other.isThrottled ?? isThrottled
             custom.merge(other.custom)
         }
     }

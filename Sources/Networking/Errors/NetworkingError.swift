@@ -116,6 +116,9 @@ public struct NetworkingError: Error {
     /// Whether a redirect had led to the request that failed, so that the one before it had arrived.
     var followsRedirect = false
 
+    /// Whether the request got no credentials for a reason that may pass, so that the server has not processed it.
+    var isRefreshFailure = false
+
     /// Creates an error.
     ///
     /// - Parameters:

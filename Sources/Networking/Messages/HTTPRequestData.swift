@@ -80,6 +80,9 @@ public struct HTTPRequestData: Sendable, Identifiable {
     var recorder: CallRecorder?
     /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
+
+    /// The limiters whose permits it holds.
+    var heldLimits: HeldLimits?
     /// The options; nil while none was set.
     ///
     /// Read them through this, which copies one and not all.
@@ -312,6 +315,7 @@ extension HTTPRequestData {
     var unheard: HTTPRequestData {
         var request = self
         request.recorder = nil
+        request.heldLimits = nil
         // A timeout outside has ended with the caller's exchange, so the transport must watch for silence itself.
         request.state.subtract([.isMeasured, .hasSilenceLimited])
         if hasListeners {
@@ -328,6 +332,7 @@ extension HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
         request.recorder = nil
+        request.heldLimits = nil
         // Field by field: the settings as a whole would be copied.
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []

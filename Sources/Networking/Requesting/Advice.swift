@@ -22,6 +22,14 @@ extension NetworkingComponent {
             if let sentence = credentialAdvice(for: part, at: index, in: parts) {
                 advice.append(sentence)
             }
+            if let limiter = limitingObject(of: part),
+                parts[..<index].contains(where: { limitingObject(of: $0) === limiter })
+            {
+                advice.append(
+                    "\(part) stands inside a modifier with the same limiter, so requests pass it without another permit. Keep "
+                        + "one of the two, or give each a limiter of its own."
+                )
+            }
             let isOutsideRetry = retries.contains { $0 > index }
             let isInsideRetry = retries.contains { $0 < index }
             switch part {
@@ -67,6 +75,15 @@ extension NetworkingComponent {
             }
         }
         return advice
+    }
+}
+
+/// Returns the object whose permits a part of a stack takes.
+private func limitingObject(of part: Any) -> AnyObject? {
+    switch part {
+    case let throttled as Throttled: throttled.slots
+    case let limited as RateLimited: limited.limiter
+    default: nil
     }
 }
 

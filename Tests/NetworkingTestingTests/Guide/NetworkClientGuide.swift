@@ -19,6 +19,17 @@ struct UserAPI: Sendable {
     }
 }
 
+struct OrderAPI: Sendable {
+    private let network: any NetworkingComponent
+
+    init(_ client: NetworkClient, tokens: TokenStore<Session>) {
+        network = client.network()
+            .authenticated(with: tokens)
+            .cached(in: client.cache)
+            .server(authority: "api.example.com")
+    }
+}
+
 struct User: Codable, Equatable {
     let id: Int
     let name: String

@@ -19,7 +19,7 @@ extension NetworkingComponent {
     /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the request
     /// alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that cannot be
     /// mended: whose challenges are for other schemes or say that the token is good but too weak (`insufficient_scope`), whose
-    /// body can be sent only once, or whose user has gone.
+    /// body can be sent only once, whose sink has taken a body and cannot restart, or whose user has gone.
     ///
     /// Inside of `retry`, `cached` and `deduplicated`, which learn from it whose response it is; outside of `timeout`, which then
     /// counts for each attempt. A cancelled caller gets `CancellationError` at once, also while it waits for a refresh, which goes
@@ -31,8 +31,9 @@ extension NetworkingComponent {
     ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the strongest scheme
     ///     that it names, and that the stack has, is used.
     ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws ``NetworkingError/Kind/unauthorized`` when there are no credentials and when a refresh
-    ///   fails, with the delegate's error beneath.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` if there are no credentials or
+    ///   the delegate cannot refresh them, and of the kind of the failure if the refresh failed because of the network or because a
+    ///   server was down. The delegate's error is the underlying one.
     public func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         at authorities: [String] = [],
@@ -119,8 +120,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// It is asked when the first request is sent, half a minute before the token runs out if the token is a JSON Web Token,
-    /// and when the server refuses it. For the rest it is the form with a store.
+    /// The closure is called when the first request is sent, in the background half a minute before the token expires if it is a JSON Web
+    /// Token, and when the server refuses the token. For the rest it is the form with a store.
     ///
     /// - Parameters:
     ///   - token: Gives out a token that is good now.
@@ -193,20 +194,44 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     private func authenticate(
         _ request: HTTPRequestData,
+        _ sinkUse: SinkUse? = nil,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        let request = claimed(request)
-        var grant = try await store.grant(for: request, over: upstream)
+        var request = claimed(request)
+        let sinkUse = sinkUse ?? request.observeSink()
+        var grant = try await belonging(request, upstream) { try await store.grant(for: request, over: upstream) }
         var result = try await attempt(request, with: grant, upstream: upstream)
         // Others may renew the credentials between two looks at them, but that does not go on without end.
         for _ in 0..<3 {
-            guard let refusal = refusal(in: result), mayMend(refusal, of: request),
-                let next = try await store.grant(after: grant, refusal, for: request, over: upstream)
-            else { break }
+            guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
+            let next = try await belonging(request, upstream) { [grant] in
+                try await store.grant(after: grant, refusal, for: request, over: upstream)
+            }
+            guard let next else { break }
             grant = next
+            // What the sink has need not be sent again.
+            request.sink?.prepare(&request)
             result = try await attempt(request, with: grant, upstream: upstream)
         }
         return try result.get()
+    }
+
+    /// Asks the store for credentials.
+    ///
+    /// The error of a refresh that failed belongs to the user for whom the request waited, so that a `retry` further out does not send the
+    /// request for another user.
+    private func belonging<Grant>(
+        _ request: HTTPRequestData,
+        _ upstream: some NetworkingComponent,
+        _ grant: nonisolated(nonsending) () async throws -> Grant
+    ) async throws -> Grant {
+        let owner = store.owner
+        do {
+            return try await grant()
+        } catch var error as NetworkingError where error.isRefreshFailure {
+            error.principal = owner.map { upstream.principal(for: request).joined(by: $0) }
+            throw error
+        }
     }
 
     private func attempt(
@@ -216,7 +241,13 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     ) async throws -> Result<HTTPResponseData, any Error> {
         var request = request
         try grant.credentials.apply(to: &request)
-        return try await upstream.outcome(of: request).belonging(to: grant.principal)
+        let result = try await upstream.outcome(of: request).belonging(to: grant.principal)
+        if grant.isUnproven, let response = result.response, response.status.showsAcceptance,
+            scope.admits(response.sentRequest)
+        {
+            store.accept(grant)
+        }
+        return result
     }
 
     /// The response of 401, as an answer or within an error, unless it is another server's, to which a redirect led.
@@ -227,8 +258,12 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
     }
 
     /// Whether other credentials of the same kind may help, and the request can be sent again.
-    private func mayMend(_ response: HTTPResponseData, of request: HTTPRequestData) -> Bool {
-        guard request.canBeSentAgain(after: response) else { return false }
+    private func mayMend(
+        _ response: HTTPResponseData,
+        of request: HTTPRequestData,
+        _ sinkUse: SinkUse?
+    ) -> Bool {
+        guard request.canBeSentAgain(sinkUse) else { return false }
         let challenges = response.challenges
         guard let scheme = Credentials.scheme, !challenges.isEmpty else { return true }
         // RFC 6750 section 3.1: a token that is good and not enough is not made better by another of its kind.
@@ -241,17 +276,20 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         to request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
+        var request = request
+        let sinkUse = request.observeSink()
         var bare = request
         if let scheme = Credentials.scheme {
             bare.offer(scheme)
         }
         let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result), bare.isAsked(for: Credentials.scheme, by: refusal),
-            request.canBeSentAgain(after: refusal)
+            request.canBeSentAgain(sinkUse)
         else {
             return try result.get()
         }
-        return try await authenticate(request, upstream: upstream)
+        request.sink?.prepare(&request)
+        return try await authenticate(request, sinkUse, upstream: upstream)
     }
 
     var description: String {
@@ -315,9 +353,7 @@ extension HTTPRequestData {
     }
 
     /// Whether neither its body nor its sink has been used up.
-    package func canBeSentAgain(after response: HTTPResponseData) -> Bool {
-        guard body?.isReplayable ?? true else { return false }
-        guard let sink, acceptedStatuses.contains(response.status) else { return true }
-        return sink.canRestart
+    package func canBeSentAgain(_ sinkUse: SinkUse?) -> Bool {
+        body?.isReplayable ?? true && sinkUse?.canStartOver ?? true
     }
 }

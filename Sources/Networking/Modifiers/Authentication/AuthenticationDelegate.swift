@@ -18,9 +18,12 @@
 /// }
 /// ```
 ///
-/// One call at a time, whoever asks and however many. It belongs to none of them: it goes on when all who wait have been
-/// cancelled, since a refresh token that was sent may be spent. What it sends, over `network` or over the whole stack,
-/// passes `authenticated` without credentials of this store.
+/// The store makes one call at a time for all requests. The call belongs to none of them: it continues when all waiting requests have
+/// been cancelled, since a refresh token that was sent may be spent.
+///
+/// The requests that the delegate sends, over `network` or over the whole stack, pass `authenticated` without credentials of this store,
+/// and pass `throttled` and `rateLimited` without waiting, since the requests that wait for the delegate may hold all permits
+/// (``NetworkEnvironment/isThrottled``).
 public protocol AuthenticationDelegate<Credentials>: Sendable {
     /// The credentials.
     associatedtype Credentials: AuthenticatingCredentials
@@ -29,8 +32,9 @@ public protocol AuthenticationDelegate<Credentials>: Sendable {
     ///
     /// - Parameter network: What lies upstream of `authenticated`, for requests with a URL of their own.
     /// - Returns: The credentials.
-    /// - Throws: Why there are none. Every request that waits fails with
-    ///   ``NetworkingError/Kind/unauthorized`` and this beneath it; the next tries again.
+    /// - Throws: Why there are none. Every waiting request fails with this as the underlying error, and the next request tries again. A
+    ///   `NetworkingError` of the network, of a server that is down or of a body that does not decode passes its kind on, and so does
+    ///   a `DecodingError`; the kind for any other error is ``NetworkingError/Kind/unauthorized``.
     func authorize(over network: any NetworkingComponent) async throws -> Credentials
 
     /// Renews credentials. By default that is to get new ones.
@@ -67,17 +71,43 @@ extension AuthenticationDelegate {
 /// Nobody is signed in, and there is no way to change that without somebody.
 struct SignedOut: Error {}
 
-/// An error whose reason has no secret in it, so that it can be said in the words of another.
+/// An error of a delegate whose reason holds no secret, so that the errors of the requests that wait for the delegate can repeat it.
 package protocol ReasonedError: Error {
     /// What happened and what to do about it.
     var reason: String { get }
-    /// Whether it was clear without asking anybody, so that it does not count among the refreshes.
+    /// Whether it was clear without asking a server, so that it does not count among the refreshes.
     var isForeseen: Bool { get }
+    /// Method and URL of the request that failed, without secrets; `nil` if it is not about a request.
+    var failedRequest: String? { get }
+    /// The kind of the errors of the requests that got no credentials.
+    var kindOfRefusedRequests: NetworkingError.Kind { get }
+}
+
+extension ReasonedError {
+    package var failedRequest: String? {
+        nil
+    }
+
+    package var kindOfRefusedRequests: NetworkingError.Kind {
+        .unauthorized
+    }
 }
 
 extension NetworkingError: ReasonedError {
     package var isForeseen: Bool {
         false
+    }
+
+    package var failedRequest: String? {
+        "\(request)"
+    }
+
+    package var kindOfRefusedRequests: NetworkingError.Kind {
+        switch kind {
+        // A status of 400, 401 or 403 refuses to renew the session.
+        case .status: response?.status.isOutage == true ? .status : .unauthorized
+        default: kind
+        }
     }
 }
 

@@ -1,8 +1,47 @@
 package import HTTPTypes
 
-/// Why a refresh failed, for each request that waited to make an error of its own.
-struct RefreshFailure: Error {
-    let underlying: any Error
+/// The failure of a refresh, of which each waiting request makes an error of its own.
+enum RefreshFailure: Error {
+    /// The delegate threw an error.
+    case delegate(any Error)
+    /// The delegate did not return in time.
+    case timeout(Duration)
+
+    /// Whether the failure was clear without asking a server.
+    var isForeseen: Bool {
+        guard case .delegate(let error) = self else { return false }
+        return error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
+    }
+
+    var underlying: (any Error)? {
+        guard case .delegate(let error) = self else { return nil }
+        return error
+    }
+
+    /// The kind of the errors of requests that needed the refresh.
+    ///
+    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that: a server of tokens that
+    /// cannot be reached, is down or sends no proper response has ended no session.
+    fileprivate var kind: NetworkingError.Kind {
+        switch self {
+        case .timeout: .timeout
+        case .delegate(is DecodingError): .decoding
+        case .delegate(let error): (error as? any ReasonedError)?.kindOfRefusedRequests ?? .unauthorized
+        }
+    }
+
+    /// What failed, and why, in sentences without secrets.
+    fileprivate var explanation: String {
+        switch self {
+        case .timeout(let limit):
+            return "The refresh took longer than \(limit). Try again, or allow the store more time."
+        case .delegate(let error as any ReasonedError):
+            return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
+        case .delegate(let error):
+            return
+                "The delegate threw \(type(of: error)), which is the underlying error. Sign in again if it does not pass."
+        }
+    }
 }
 
 extension HTTPRequestData {
@@ -14,7 +53,7 @@ extension HTTPRequestData {
         do {
             try await waiting(.credentials, on: NetworkEnvironment.current.clock, wait)
         } catch let failure as RefreshFailure {
-            throw refreshFailed(failure.underlying, after: response)
+            throw refreshFailed(failure, after: response)
         }
     }
 
@@ -36,55 +75,51 @@ extension HTTPRequestData {
         )
     }
 
-    func refreshTimedOut(after limit: Duration) -> NetworkingError {
-        NetworkingError(
-            .timeout,
-            request: self,
-            reason: "The credentials could not be renewed within \(limit). Try again, or allow the store more time."
-        )
-    }
-
-    func refreshesTooOften(
+    /// The error for a request that needs a refresh which the limit does not allow yet.
+    func refreshRefused(
+        _ refusal: RefreshTally.Refusal,
         _ limit: RefreshLimit,
-        after response: HTTPResponseData?,
-        retryAfter: Duration
+        after response: HTTPResponseData?
     ) -> NetworkingError {
-        NetworkingError(
+        if let failure = refusal.failure {
+            return refreshFailed(failure, after: response, retryAfter: refusal.delay)
+        }
+        return NetworkingError(
             .unauthorized,
             request: self,
             response: response,
             reason:
-                "The credentials were renewed \(limit.count) times within \(limit.interval), the most that is allowed, "
-                + "and are not accepted. Check what the delegate returns, and the clocks.",
-            retryAfter: retryAfter
+                "The credentials were refreshed \(limit.count) times within \(limit.interval), and the server accepted no request "
+                + "with them. Check what the delegate returns, and the clocks.",
+            retryAfter: refusal.delay
         )
     }
 
-    /// What all hear who wait for a refresh that failed.
-    ///
-    /// One that failed because of the network is of that kind, since it may work later, and so is one that was a mistake of the
-    /// app's, which signing in anew would not mend. A server of tokens that is down has ended nobody's session.
-    private func refreshFailed(_ error: any Error, after response: HTTPResponseData?) -> NetworkingError {
-        if error is SignedOut { return hasNoCredentials }
-        let failure = error as? NetworkingError
-        let kind: NetworkingError.Kind =
-            switch failure?.kind {
-            case .offline, .nameResolution, .connection, .connectionLost, .tls, .timeout, .deadline, .invalidRequest,
-                .unencodableBody:
-                failure?.kind ?? .unauthorized
-            case .status where failure?.response?.status.isOutage == true: .status
-            default: .unauthorized
-            }
-        return NetworkingError(
+    /// The error for a request that needed a refresh which has failed.
+    private func refreshFailed(
+        _ failure: RefreshFailure,
+        after response: HTTPResponseData?,
+        retryAfter: Duration? = nil
+    ) -> NetworkingError {
+        if failure.underlying is SignedOut { return hasNoCredentials }
+        let (kind, cause) = (failure.kind, failure.underlying as? NetworkingError)
+        let consequence =
+            response == nil
+            ? "The refresh of the credentials failed, so the request was not sent"
+            : "The server refused the credentials, and their refresh failed"
+        let further = retryAfter.map { " The next refresh may start in \($0)." } ?? ""
+        var error = NetworkingError(
             kind,
             request: self,
-            // With it, the error would read as one of somebody who is not let in.
-            response: kind == .unauthorized ? response : nil,
-            underlying: error,
-            reason: (error as? any ReasonedError).map { "It got no credentials. \($0.reason)" }
-                ?? "Its credentials could not be renewed. The error beneath says why; sign in anew if it stays so.",
-            retryAfter: failure?.retryAfter
+            // A response of 401 would make a failure of the network read as a refusal. The response of a server of tokens that is down
+            // says when to try again.
+            response: kind == .unauthorized ? response : kind == .status ? cause?.response : nil,
+            underlying: failure.underlying,
+            reason: "\(consequence): \(failure.explanation)\(further)",
+            retryAfter: retryAfter ?? cause?.retryAfter
         )
+        error.isRefreshFailure = kind != .unauthorized
+        return error
     }
 }
 
@@ -92,5 +127,10 @@ extension HTTPResponse.Status {
     /// Whether it tells of trouble that may pass: too many requests, or a server that is down.
     package var isOutage: Bool {
         code == 429 || code >= 500
+    }
+
+    /// Whether a server that sends it has accepted the credentials of the request.
+    var showsAcceptance: Bool {
+        self != .unauthorized && !isOutage
     }
 }

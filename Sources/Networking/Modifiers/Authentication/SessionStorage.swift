@@ -75,9 +75,9 @@ extension TokenStore where Credentials == Session {
     ///   - session: The session to begin with; nil when nobody is signed in.
     ///   - storage: Where it is kept.
     ///   - delegate: Renews it.
-    ///   - leeway: How long before it runs out it is renewed.
-    ///   - timeout: The longest that the delegate may take.
-    ///   - limit: How often it may be asked.
+    ///   - leeway: How long before the session expires it is refreshed in the background; 30 seconds by default.
+    ///   - timeout: The time limit for one refresh; 60 seconds by default.
+    ///   - limit: How many refreshes may follow each other without the server accepting their sessions; five within 30 seconds by default.
     ///   - onStorageFailure: Hears of what could not be saved or forgotten; nil logs it as an error.
     public convenience init(
         _ session: Session?,

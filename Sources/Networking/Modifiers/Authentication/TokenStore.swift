@@ -12,10 +12,15 @@ import Synchronization
 /// tokens.remove()       // sign out
 /// ```
 ///
-/// However many requests find that the credentials run out or are refused, one refresh is made for all of them. It belongs
-/// to none: it goes on when they are cancelled. Setting and removing credentials win over a refresh that is under way, which
-/// is cancelled and whose result counts no more. When a refresh fails, all that wait for it fail once, and the next request
-/// may try again; after ``RefreshLimit`` many the store waits for a while.
+/// The store refreshes the credentials once for all requests that need it. The refresh belongs to none of them and continues when they
+/// are cancelled.
+///
+/// - **Before the credentials expire**, within the leeway, the first request starts a refresh in the background. It and all others are
+///   sent with the credentials that are still valid, also if the refresh takes long or fails.
+/// - **When the credentials have expired or were refused**, requests wait for the refresh. If it fails, they fail once, and the next
+///   request tries again, as far as ``RefreshLimit`` allows.
+///
+/// Setting or removing credentials cancels a refresh in progress, and its result is ignored.
 ///
 /// Several stacks may have the same store. Times are those of the environment's clock.
 public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable {
@@ -33,9 +38,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// - Parameters:
     ///   - credentials: The credentials; nil while nobody is signed in.
     ///   - delegate: Gets credentials and renews them; without one, what the server refuses stays refused.
-    ///   - leeway: How long before they run out credentials are renewed.
-    ///   - timeout: The longest that the delegate may take.
-    ///   - limit: How often it may be asked.
+    ///   - leeway: How long before credentials expire they are refreshed in the background; 30 seconds by default. Credentials that are
+    ///     valid for less than that when they arrive are refreshed when they have expired.
+    ///   - timeout: The time limit for one refresh; 60 seconds by default.
+    ///   - limit: How many refreshes may follow each other without the server accepting their credentials; five within 30 seconds by
+    ///     default.
     public convenience init(
         _ credentials: Credentials? = nil,
         delegate: (any AuthenticationDelegate<Credentials>)? = nil,
@@ -72,6 +79,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Whose credentials they are: the user's id, or a random id that a sign-in and a sign-out renew, and a refresh does not.
     public var principal: Principal {
         state.withLock { $0.principal }
+    }
+
+    /// The principal that the credentials belong to; `nil` while there are none.
+    var owner: Principal? {
+        state.withLock { $0.credentials == nil ? nil : $0.principal }
     }
 
     /// Signs in: requests from now on are sent with these credentials.
@@ -117,14 +129,15 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Signs out, and says what was there at that moment.
     package func takeOut() -> Credentials? {
         var former: Credentials?
-        change(.removed, ending: .failure(RefreshFailure(underlying: SignedOut()))) { state in
+        change(.removed, ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
             former = state.credentials
             return state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
         }
         return former
     }
 
-    /// Does something whose requests pass `authenticated` without credentials of this store, as a delegate's do.
+    /// Runs an operation whose requests pass `authenticated` without credentials of this store, and limiters without waiting, as those
+    /// of a delegate do.
     package func withoutCredentials<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
@@ -135,6 +148,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private var environmentWithoutCredentials: NetworkEnvironment {
         var environment = NetworkEnvironment.current
         environment[RenewingStores.self].insert(ObjectIdentifier(self))
+        // The requests that wait for the operation may hold all the permits.
+        environment.isThrottled = false
         return environment
     }
 
@@ -195,13 +210,15 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         fileprivate let signIn: UInt64
         /// The request that has it took part in a refresh, which happens once.
         fileprivate var isRenewal = false
+        /// Whether refreshes count towards the limit until the server accepts these credentials.
+        package let isUnproven: Bool
 
         fileprivate func isOfSameUser(as other: Grant) -> Bool {
             signIn == other.signIn || principal == other.principal
         }
     }
 
-    /// Gives a request credentials: those that are there unless they run out soon, else new ones.
+    /// Returns the credentials for a request, and waits for new ones if there are none that are valid.
     package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
         let first = state.withLock { $0.grant }
         while true {
@@ -217,10 +234,14 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 request.emit(.refreshingCredentials)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
                 try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
+            case .renewAhead(let renewal, let old, let generation):
+                request.emit(.refreshingCredentials)
+                // The request does not wait, and looks again: a delegate may have returned already.
+                start(renewal, from: old, generation, after: nil, for: request, over: upstream)
             case .impossible:
                 throw request.hasNoCredentials
-            case .tooOften(let delay):
-                throw request.refreshesTooOften(limit, after: nil, retryAfter: delay)
+            case .tooOften(let refusal):
+                throw request.refreshRefused(refusal, limit, after: nil)
             }
             guard first == nil || credentials != nil else { throw request.hasNoCredentials }
         }
@@ -246,10 +267,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             request.emit(.refreshingCredentials)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
             try await request.waitForCredentials(explaining: response) { try await renewal.valueForCreator() }
-        case .impossible:
+        case .renewAhead, .impossible:
             return nil
-        case .tooOften(let delay):
-            throw request.refreshesTooOften(limit, after: response, retryAfter: delay)
+        case .tooOften(let refusal):
+            throw request.refreshRefused(refusal, limit, after: response)
         }
         return state.withLock { [isRenewal] state in
             guard var grant = state.grant, grant.generation != refused.generation, grant.isOfSameUser(as: refused)
@@ -257,6 +278,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             grant.isRenewal = isRenewal
             return grant
         }
+    }
+
+    /// Notes that the server has accepted credentials, so that the refreshes up to them no longer count towards the limit.
+    package func accept(_ grant: Grant) {
+        state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }
     }
 
     /// A refresh that requests wait for, and that goes on without them.
@@ -267,8 +293,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         case wait(Renewal, Renewal.Passenger)
         /// The flight is to be started, from the credentials of a generation, or from none.
         case renew(Renewal, Credentials?, generation: UInt64)
+        /// The same, while the credentials that are there are used.
+        case renewAhead(Renewal, Credentials?, generation: UInt64)
         case impossible
-        case tooOften(Duration)
+        case tooOften(RefreshTally.Refusal)
     }
 
     private func nextStep(for refused: Grant?) -> Step {
@@ -300,19 +328,23 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     case .untilRefused: true
                     }
                 if isGood || delegate == nil { return .go(grant) }
+                // Credentials that are valid for a while are used during their refresh.
+                if !isExpired, state.renewal != nil { return .go(grant) }
             } else if delegate == nil {
                 return .impossible
             }
             if let renewal = state.renewal, let passenger = renewal.join() { return .wait(renewal, passenger) }
-            state.renewals.removeAll { now - $0 >= limit.interval || $0 > now }
-            guard state.renewals.count < limit.count else {
+            if let refusal = state.refreshes.refusal(under: limit, at: now) {
                 if refused == nil, let grant = state.grant { return .go(grant) }
-                return .tooOften(state.renewals[0] + limit.interval - now)
+                return .tooOften(refusal)
             }
-            state.renewals.append(now)
+            state.refreshes.begin(from: state.generation, at: now)
             let renewal = Renewal(outlivesPassengers: true)
             state.renewal = renewal
-            return .renew(renewal, state.credentials, generation: state.generation)
+            let isAhead = refused == nil && state.credentials != nil && !isExpired
+            return isAhead
+                ? .renewAhead(renewal, state.credentials, generation: state.generation)
+                : .renew(renewal, state.credentials, generation: state.generation)
         }
     }
 
@@ -327,10 +359,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         guard let delegate else { return }
         renewal.start { [self, timeout] in
             do {
-                let clock = NetworkEnvironment.current.clock
+                let environment = NetworkEnvironment.current
+                let clock = environment.clock
                 // A delegate need not be prompt, so nobody waits for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
-                    expire(renewal, with: request.refreshTimedOut(after: timeout))
+                    // An alarm rings outside of the environment, whose date tells whether credentials have expired.
+                    NetworkEnvironment.$current.withValue(environment) { expire(renewal) }
                 }
                 defer { alarm.cancel() }
                 let new = try await withoutCredentials {
@@ -339,7 +373,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 }
                 land(renewal, generation, new)
             } catch {
-                try fail(renewal, with: error, after: response)
+                let failure = RefreshFailure.delegate(error)
+                if giveUp(renewal, failure) { throw failure }
             }
         }
     }
@@ -349,44 +384,44 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun wins.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials) {
         let new = new.inheriting(from: credentials)
-        let hasRunOut = new.expires(within: leeway)
+        let (isExpired, isDue) = (new.isExpired, new.expires(within: leeway))
         publish(.refreshed(new)) {
             state.withLock { state in
                 let isLate = state.renewal == nil && state.generation == generation
                 guard state.renewal === renewal || isLate else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
-                // Either the server gives out what has run out, or a clock is wrong: it will refuse what it does not accept.
-                state.usage = hasRunOut ? .untilRefused : .inTime
+                // If they have expired already, a clock is wrong, and only the server can tell when they are not valid. If they are valid
+                // for less than the leeway, a refresh ahead of time would follow at each request.
+                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
                 return true
             }
         }
     }
 
     /// Ends a refresh that takes too long.
-    private func expire(_ renewal: Renewal, with error: NetworkingError) {
-        let isCurrent = state.withLock { state in
-            guard state.renewal === renewal else { return false }
-            state.renewal = nil
-            return true
-        }
-        if isCurrent {
-            renewal.end(with: .failure(RefreshFailure(underlying: error)))
+    private func expire(_ renewal: Renewal) {
+        let failure = RefreshFailure.timeout(timeout)
+        if giveUp(renewal, failure) {
+            renewal.end(with: .failure(failure))
         }
     }
 
-    /// Ends a refresh that failed; credentials that have not run out are used until they are refused.
-    private func fail(_ renewal: Renewal, with error: any Error, after response: HTTPResponseData?) throws {
+    /// Gives up a refresh that has failed.
+    ///
+    /// Credentials that have not expired are used until they have.
+    ///
+    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed meanwhile.
+    private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
         let isExpired = credentials?.isExpired ?? true
-        let isForeseen = error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
-        let isOver = state.withLock { state -> Bool in
+        return state.withLock { state in
             guard state.renewal === renewal else { return false }
             state.renewal = nil
-            if isForeseen, !state.renewals.isEmpty { state.renewals.removeLast() }
-            guard response == nil, !isExpired else { return true }
-            state.usage = .untilExpiry
-            return false
+            state.refreshes.end(with: failure)
+            if !isExpired {
+                state.usage = .untilExpiry
+            }
+            return true
         }
-        if isOver { throw RefreshFailure(underlying: error) }
     }
 
     /// Whether this is what its own delegate sends.
@@ -398,7 +433,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private enum Usage {
         /// Until some time before they run out.
         case inTime
-        /// Until they run out: they could not be renewed in time.
+        /// Until they run out: they could not be renewed in time, or are valid for less than that time.
         case untilExpiry
         /// Until the server refuses them: they had run out when they came.
         case untilRefused
@@ -411,8 +446,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         private(set) var generation: UInt64 = 0
         private var signIn: UInt64 = 0
         var renewal: Renewal?
-        /// When the last ones began.
-        var renewals: [Duration] = []
+        var refreshes = RefreshTally()
         var usage = Usage.inTime
 
         init(credentials: Credentials?, principal: Principal) {
@@ -422,7 +456,13 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
         var grant: Grant? {
             credentials.map {
-                Grant(credentials: $0, principal: principal, generation: generation, signIn: signIn)
+                Grant(
+                    credentials: $0,
+                    principal: principal,
+                    generation: generation,
+                    signIn: signIn,
+                    isUnproven: !refreshes.isEmpty
+                )
             }
         }
 
@@ -474,29 +514,6 @@ public enum CredentialChange<Credentials: AuthenticatingCredentials>: Sendable {
     case refreshed(Credentials)
     /// Somebody signed out.
     case removed
-}
-
-/// How often credentials may be renewed: five times within 30 seconds by default.
-///
-/// A server that refuses what it has just given out would otherwise be asked for more without end.
-public struct RefreshLimit: Sendable, Hashable {
-    /// How many refreshes there may be within the interval.
-    public let count: Int
-    /// The interval.
-    public let interval: Duration
-
-    /// Creates a limit.
-    ///
-    /// - Parameters:
-    ///   - count: How many refreshes there may be; at least one.
-    ///   - interval: Within which time.
-    public init(_ count: Int, per interval: Duration) {
-        self.count = max(1, count)
-        self.interval = interval
-    }
-
-    /// Five within 30 seconds.
-    public static let standard = RefreshLimit(5, per: .seconds(30))
 }
 
 extension TokenStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

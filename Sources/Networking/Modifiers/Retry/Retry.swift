@@ -1,5 +1,4 @@
 import HTTPTypes
-import Synchronization
 
 extension NetworkingComponent {
     /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
@@ -101,10 +100,7 @@ private struct RetriedCall {
         self.request = request
         self.policy = policy
         self.budget = budget
-        sinkUse = request.sink.map { SinkUse(of: $0) }
-        if let sinkUse {
-            self.request.sink = sinkUse.observing()
-        }
+        sinkUse = self.request.observeSink()
         if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
             self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
         }
@@ -349,6 +345,8 @@ extension RetryPolicy {
         switch error.kind {
         case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: true
         case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
+        // A server of tokens whose response was damaged on the way, or came from something in between.
+        case .invalidResponse, .decoding: error.isRefreshFailure
         default: false
         }
     }
@@ -366,9 +364,11 @@ extension Attempt {
         return error.kind == .status || error.kind == .unauthorized
     }
 
-    /// Whether the server cannot have seen the request.
+    /// Whether the server cannot have processed the request: it did not see it, or refused its credentials.
     fileprivate var showsThatNothingWasSent: Bool {
-        guard let error = error as? NetworkingError, error.response == nil, !error.followsRedirect else { return false }
+        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
+        guard !error.isRefreshFailure else { return true }
+        guard error.response == nil else { return false }
         return switch error.kind {
         case .nameResolution, .connection, .offline: true
         default: false
@@ -417,29 +417,5 @@ extension NetworkingError {
         }
         error.retryRefusal = refusal
         return error
-    }
-}
-
-/// Whether a sink has taken a body, in any attempt.
-private final class SinkUse: Sendable {
-    private let sink: any ResponseSink
-    private let hasTaken = Atomic(false)
-
-    init(of sink: any ResponseSink) {
-        self.sink = sink
-    }
-
-    /// The sink as attempts get it.
-    func observing() -> ObservedSink {
-        ObservedSink(sink: sink) { [self] answer in
-            if case .take = answer {
-                hasTaken.store(true, ordering: .releasing)
-            }
-        }
-    }
-
-    /// Whether another attempt may write into it from the start.
-    var canStartOver: Bool {
-        sink.canRestart || !hasTaken.load(ordering: .acquiring)
     }
 }

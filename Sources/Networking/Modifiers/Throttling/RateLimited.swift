@@ -40,7 +40,8 @@ extension NetworkingComponent {
 
     /// Lets as many requests through as a limiter allows, which several stacks may share.
     ///
-    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``.
+    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a request counts
+    /// once, at the outer place, and ``NetworkingComponent/advice`` reports it.
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
@@ -70,8 +71,8 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.isThrottled else { return try await upstream.send(request) }
         let environment = NetworkEnvironment.current
+        guard request.needsPermit(of: limiter, in: environment) else { return try await upstream.send(request) }
         let clock = environment.clock
         let start = clock.now
         let key = limiter.key.value(for: request, upstream.principal(for: request))
@@ -106,7 +107,7 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
                     + "go at once. Give it a lower rateLimitWeight, or the limit a larger burst."
             )
         }
-        return try await upstream.send(request)
+        return try await upstream.send(request.holdingPermit(of: limiter))
     }
 
     var description: String {

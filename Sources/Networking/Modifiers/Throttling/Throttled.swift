@@ -53,7 +53,8 @@ extension NetworkingComponent {
     /// let images = URLSession.shared.throttled(by: slots)
     /// ```
     ///
-    /// For the rest it is ``throttled(max:queue:maximumWait:)``.
+    /// For the rest it is ``throttled(max:queue:maximumWait:)``. If the same slots stand in a stack twice, a request takes one slot, at
+    /// the outer place, and ``NetworkingComponent/advice`` reports it.
     ///
     /// - Parameters:
     ///   - slots: The slots.
@@ -76,9 +77,9 @@ extension HTTPRequestData {
         set { settings.priority = newValue }
     }
 
-    /// Whether `throttled` and `rateLimited` hold for this request.
+    /// Whether `throttled` and `rateLimited` apply to this request.
     ///
-    /// They do by default.
+    /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
     public var isThrottled: Bool {
         get { box?.value.isThrottled ?? true }
         set { settings.isThrottled = newValue }
@@ -105,18 +106,18 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.isThrottled else { return try await upstream.send(request) }
+        guard request.needsPermit(of: slots, in: .current) else { return try await upstream.send(request) }
         let host = slots.key(for: request)
         if !slots.takeIfFree(host) {
             try await wait(for: request, host)
         }
         guard request.sink?.isReaderPaced == true, let sink = request.sink else {
             defer { slots.giveBack(host) }
-            return try await upstream.send(request)
+            return try await upstream.send(request.holdingPermit(of: slots))
         }
         let hold = SlotHold(slots: slots, host: host)
         defer { hold.giveBack() }
-        var request = request
+        var request = request.holdingPermit(of: slots)
         // Its reader may take as long as it likes, and the others need not wait for that.
         request.sink = ObservedSink(sink: sink) { answer in
             if case .take = answer {

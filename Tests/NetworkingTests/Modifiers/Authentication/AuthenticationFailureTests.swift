@@ -1,0 +1,167 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Servers of tokens that are cut off, down or busy, which must not read as a user who is signed out.
+@Suite(.timeLimit(.minutes(5)))
+struct AuthenticationFailureTests {
+    private struct Renewing: AuthenticationDelegate {
+        func refresh(
+            _ session: Session,
+            after response: HTTPResponseData?,
+            over network: any NetworkingComponent
+        ) async throws -> Session {
+            let url = URL(string: "https://login.example.com/token?key=secret-4")!
+            let request = HTTPRequestData(method: .post, url: url, body: .json(["refreshToken": session.refreshToken]))
+            return try await network.request(request, as: Session.self)
+        }
+    }
+
+    private let clock = ManualClock()
+    private let store: TokenStore<Session>
+
+    init() {
+        store = TokenStore(
+            Session(userID: "emily", accessToken: "secret-1", refreshToken: "secret-2"),
+            delegate: Renewing()
+        )
+    }
+
+    /// A transport whose token endpoint gives these answers, and then a session.
+    private func transport(_ answers: MockResponse...) -> MockTransport {
+        let rest = Mutex(answers)
+        return MockTransport { request in
+            guard request.path == "/token" else {
+                return request.headerFields[.authorization] == "Bearer secret-3" ? .ok() : .status(.unauthorized)
+            }
+            return rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+                ?? .json(text: #"{"accessToken":"secret-3","userID":"emily"}"#)
+        }
+    }
+
+    private func stack(_ transport: MockTransport, retries: Int = 0) -> AnyNetworkingComponent {
+        let policy = retries == 0 ? RetryPolicy.never : .immediate(maximumRetries: retries)
+        return AnyNetworkingComponent(
+            transport.authenticated(with: store).retry(policy).server(authority: "api.example.com")
+                .environment(\.clock, .immediate())
+        )
+    }
+
+    /// Answers of a token endpoint that refuse nothing, and the kinds of the errors.
+    private static let damages: [(MockResponse, NetworkingError.Kind)] = [
+        (.failure(.truncated), .truncated), (.failure(.invalidResponse), .invalidResponse),
+        (.failure(.connectionLost), .connectionLost), (.failure(.timeout), .timeout), (.failure(.offline), .offline),
+        (.text(#"{"accessToken":"secr"#), .decoding), (.text("<html>secret-5</html>"), .decoding), (.ok(), .decoding),
+        (.status(.serviceUnavailable), .status), (.status(.tooManyRequests), .status), (.status(.badGateway), .status),
+    ]
+
+    @Test(arguments: damages.indices)
+    func damagedTokenResponseKeepsItsKind(number: Int) async throws {
+        let (answer, kind) = Self.damages[number]
+        let error = await #expect(throws: NetworkingError.self) { try await stack(transport(answer)).me() }
+        #expect(error?.kind == kind)
+        #expect(error?.isUnauthorized == false)
+        #expect(error?.request.path == "/me")
+        #expect((error?.underlying as? NetworkingError)?.request.path == "/token")
+        #expect(store.credentials?.accessToken == "secret-1")
+    }
+
+    /// A POST that the server has not processed is sent once a token is there.
+    @Test(arguments: damages.indices, [true, false])
+    func requestsAreTriedAgainAfterADamagedTokenResponse(number: Int, isExpired: Bool) async throws {
+        if isExpired {
+            store.update(
+                Session(accessToken: "secret-1", refreshToken: "secret-2", expirationDate: .distantPast)
+            )
+        }
+        let transport = transport(Self.damages[number].0)
+        let response = try await stack(transport, retries: 1).me { $0.method = .post }
+        #expect(response.status == .ok)
+        #expect(response.attempts.count == 1)
+        let orders = transport.requests.filter { $0.path == "/me" }.map { $0.headerFields[.authorization] }
+        // One that was sent with the old token was refused each time.
+        #expect(orders == (isExpired ? [] : ["Bearer secret-1", "Bearer secret-1"]) + ["Bearer secret-3"])
+        #expect(transport.requests.count { $0.path == "/token" } == 2)
+    }
+
+    @Test func busyTokenServerSaysWhenToTryAgain() async throws {
+        let transport = transport(.status(.tooManyRequests, headerFields: [.retryAfter: "7"]))
+        let response = try await stack(transport, retries: 1).me()
+        #expect(response.status == .ok)
+        #expect(response.attempts.first?.backoff == .seconds(7))
+        #expect(response.attempts.first?.response?.status == .tooManyRequests)
+    }
+
+    @Test(arguments: [HTTPResponse.Status.badRequest, .unauthorized, .forbidden])
+    func refusalByTheTokenServerIsNotTriedAgain(status: HTTPResponse.Status) async throws {
+        let transport = transport(.status(status))
+        let error = await #expect(throws: NetworkingError.self) { try await stack(transport, retries: 1).me() }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.response?.request.path == "/me")
+        #expect(transport.requests.count { $0.path == "/token" } == 1)
+    }
+
+    /// What one user ordered must not happen on another's account.
+    @Test func requestIsNotTriedAgainForAnotherUser() async throws {
+        struct Switching: RetryStrategy {
+            let store: TokenStore<Session>
+
+            func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision {
+                store.set(Session(userID: "james", accessToken: "secret-3"))
+                return .standard
+            }
+        }
+
+        let transport = transport(.failure(.connectionLost))
+        let network = transport.authenticated(with: store).retry(.immediate().deciding(by: Switching(store: store)))
+            .server(authority: "api.example.com")
+        let error = await #expect(throws: NetworkingError.self) { try await network.me { $0.method = .post } }
+        #expect(error?.kind == .connectionLost)
+        #expect(error?.retryRefusal == .anotherUser)
+        #expect(!transport.requests.contains { $0.headerFields[.authorization] == "Bearer secret-3" })
+    }
+
+    @Test func errorSaysWhichRequestFailedAndWhy() async throws {
+        let refused = await #expect(throws: NetworkingError.self) {
+            try await stack(transport(.failure(.invalidResponse))).me()
+        }
+        #expect(
+            refused?.reason
+                == "The server refused the credentials, and their refresh failed: POST https://login.example.com/token?key=<redacted> "
+                + "failed. The answer is not valid HTTP. Check that the port speaks HTTP."
+        )
+        store.update(Session(accessToken: "secret-1", refreshToken: "secret-2", expirationDate: .distantPast))
+        let error = await #expect(throws: NetworkingError.self) {
+            try await stack(transport(.text("<html>secret-5</html>"))).me()
+        }
+        let start =
+            "The refresh of the credentials failed, so the request was not sent: POST https://login.example.com/token?key=<redacted> "
+            + "failed. The body does not decode"
+        #expect(error?.reason.hasPrefix(start) == true, "\(error?.reason ?? "")")
+        for error in [refused, error] {
+            #expect(!everyPrint(of: error as Any).contains("secret"))
+        }
+    }
+
+    @Test func errorOfADelegateOfAnAppIsTheUnderlyingOne() async throws {
+        struct Declined: Error {
+            let token = "secret-6"
+        }
+        let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [
+            .failure(Declined()), .failure(DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: ""))),
+        ])
+        let store = TokenStore(Session(accessToken: "secret-1"), delegate: delegate)
+        let network = transport().authenticated(with: store).server(authority: "api.example.com")
+        let declined = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(declined?.kind == .unauthorized)
+        #expect(declined?.underlying is Declined)
+        #expect(declined?.reason.contains("Declined") == true)
+        #expect(!everyPrint(of: declined as Any).contains("secret"))
+        let damaged = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(damaged?.kind == .decoding)
+    }
+}

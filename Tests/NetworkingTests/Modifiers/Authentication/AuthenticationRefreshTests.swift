@@ -1,0 +1,270 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Refreshes that take long, come often, or share limiters with the requests that wait for them.
+@Suite(.timeLimit(.minutes(5)))
+struct AuthenticationRefreshTests {
+    private let server = TokenServer()
+    private let transport: MockTransport
+    private let clock = ManualClock()
+
+    init() {
+        transport = server.transport
+    }
+
+    private func store(
+        expiringIn seconds: TimeInterval? = nil,
+        leeway: Duration = .seconds(30),
+        limit: RefreshLimit = .standard
+    ) -> TokenStore<Session> {
+        let date = seconds.map { clock.date.addingTimeInterval($0) }
+        return TokenStore(server.session(expiring: date), delegate: server.delegate, leeway: leeway, limit: limit)
+    }
+
+    private func stack(
+        _ store: TokenStore<Session>,
+        over transport: MockTransport? = nil
+    ) -> AnyNetworkingComponent {
+        AnyNetworkingComponent(
+            (transport ?? self.transport).authenticated(with: store).server(authority: "api.example.com")
+                .environment(\.clock, .manual(clock))
+        )
+    }
+
+    private func token(of store: TokenStore<Session>, becomes token: String) async {
+        while store.credentials?.accessToken != token { await Task.yield() }
+    }
+
+    // MARK: Ahead of time
+
+    @Test func hangingRefreshDoesNotHoldUpRequestsWithAValidToken() async throws {
+        let store = store(expiringIn: 100, leeway: .seconds(120))
+        let network = stack(store)
+        server.delegate.hold()
+        for _ in 0..<100 {
+            #expect(try await network.me().status == .ok)
+        }
+        try await server.delegate.waitForCalls()
+        #expect(server.refreshes == 1)
+        // The refresh times out, and the token has 40 s left.
+        clock.advance(by: .seconds(60))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+        clock.advance(by: .seconds(39))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 1)
+        server.delegate.letGo()
+        clock.advance(by: .seconds(1))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 2)
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-1")
+        #expect(transport.requests.count == 103)
+    }
+
+    @Test func requestsUseTheTokenThatARefreshInTheBackgroundHasBrought() async throws {
+        let store = store(expiringIn: 20)
+        let network = stack(store)
+        server.delegate.hold()
+        #expect(try await network.me().status == .ok)
+        server.delegate.letGo()
+        await token(of: store, becomes: "access-1")
+        #expect(try await network.me().status == .ok)
+        let sent = transport.requests.map { $0.headerFields[.authorization] }
+        #expect(sent == ["Bearer access-0", "Bearer access-1"])
+        #expect(server.refreshes == 1)
+    }
+
+    /// The old token stops working while the refresh is in progress.
+    @Test func refusedRequestWaitsForTheRefreshInTheBackground() async throws {
+        let network = stack(store(expiringIn: 20))
+        server.delegate.hold()
+        #expect(try await network.me().status == .ok)
+        server.expire()
+        let events = EventRecorder()
+        let call = Task { try await network.me { $0.addObserver(events) } }
+        while !events.names.contains("waiting") { await Task.yield() }
+        server.delegate.letGo()
+        #expect(try await call.value.status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    /// Its failure would not say why.
+    @Test func refusedRequestReportsTheFailureOfTheRefreshInTheBackground() async throws {
+        let store = store(expiringIn: 20)
+        let network = stack(store)
+        server.delegate.hold()
+        #expect(try await network.me().status == .ok)
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        let events = EventRecorder()
+        let call = Task { try await network.me { $0.addObserver(events) } }
+        while !events.names.contains("waiting") { await Task.yield() }
+        server.delegate.letGo()
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
+        #expect(error?.kind == .connectionLost)
+    }
+
+    @Test func requestsWaitWhenTheTokenExpiresDuringTheRefresh() async throws {
+        let network = stack(store(expiringIn: 20))
+        server.delegate.hold()
+        #expect(try await network.me().status == .ok)
+        clock.advance(by: .seconds(20))
+        let events = EventRecorder()
+        let call = Task { try await network.me { $0.addObserver(events) } }
+        while !events.names.contains("waiting") { await Task.yield() }
+        #expect(transport.requests.count == 1)
+        server.delegate.letGo()
+        #expect(try await call.value.status == .ok)
+        #expect(server.refreshes == 1)
+    }
+
+    // MARK: The limit
+
+    @Test(arguments: [true, false])
+    func shortLivedTokensAreRefreshedAsOftenAsTheyExpire(isKnownToExpire: Bool) async throws {
+        if isKnownToExpire {
+            server.giveTokens(lifetime: .seconds(2))
+        }
+        let network = stack(store(expiringIn: isKnownToExpire ? 2 : nil))
+        for second in 1...120 {
+            clock.advance(by: .seconds(1))
+            if !isKnownToExpire, second.isMultiple(of: 2) {
+                server.expire()
+            }
+            #expect(try await network.me().status == .ok)
+        }
+        #expect((59...61).contains(server.refreshes))
+    }
+
+    /// Each refresh brings a token, and the server accepts none.
+    @Test func refreshesInVainAreLimited() async throws {
+        let network = stack(store())
+        server.refuseAll()
+        for _ in 1...5 {
+            #expect(try await network.me().status == .unauthorized)
+        }
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.response?.status == .unauthorized)
+        #expect(error?.retryAfter == .seconds(30))
+        #expect(error?.reason.contains("refreshed 5 times within 30.0 seconds") == true)
+        #expect(server.refreshes == 5)
+        clock.advance(by: .seconds(30))
+        #expect(try await network.me().status == .unauthorized)
+        #expect(server.refreshes == 6)
+    }
+
+    /// An outage says nothing of the credentials, and another server's response neither.
+    @Test(arguments: [HTTPResponse.Status.serviceUnavailable, .tooManyRequests, .found])
+    func responsesThatShowNoAcceptanceDoNotLiftTheLimit(status: HTTPResponse.Status) async throws {
+        let isRefused = Atomic(true)
+        let transport = MockTransport { request in
+            if request.authority != "api.example.com" { return .ok() }
+            if isRefused.load(ordering: .relaxed) { return .status(.unauthorized) }
+            return status == .found ? .redirect(to: "https://elsewhere.example/") : .status(status)
+        }
+        let network = stack(store(limit: RefreshLimit(1, per: .seconds(10))), over: transport)
+        #expect(try await network.me().status == .unauthorized)
+        isRefused.store(false, ordering: .relaxed)
+        _ = try await network.me()
+        isRefused.store(true, ordering: .relaxed)
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.retryAfter == .seconds(10))
+        #expect(server.refreshes == 1)
+    }
+
+    /// Nobody is signed out because the server of the tokens cannot be reached.
+    @Test func requestsBeyondTheLimitReportWhyRefreshesFailed() async throws {
+        let network = stack(store())
+        server.expire()
+        server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+        for _ in 1...5 {
+            _ = await #expect(throws: NetworkingError.self) { try await network.me() }
+        }
+        clock.advance(by: .seconds(10))
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .connectionLost)
+        #expect(error?.retryAfter == .seconds(20))
+        #expect(server.refreshes == 5)
+        server.failRefreshes(with: nil)
+        clock.advance(by: .seconds(20))
+        #expect(try await network.me().status == .ok)
+    }
+
+    // MARK: Limiters
+
+    /// A delegate that sends its request over a stack of its own or of the requests that wait for it.
+    private struct Renewing: AuthenticationDelegate {
+        let network: StackBox
+
+        func refresh(
+            _ session: Session,
+            after response: HTTPResponseData?,
+            over network: any NetworkingComponent
+        ) async throws -> Session {
+            let request = HTTPRequestData(method: .post, url: URL(string: "https://api.example.com/refresh")!)
+            return try await self.network.value.request(request, as: Session.self)
+        }
+    }
+
+    @Test(arguments: ["same stack", "other stack"])
+    func refreshPassesTheLimiterWhosePermitsTheWaitingRequestsHold(way: String) async throws {
+        let transport = MockTransport { request in
+            if request.path == "/refresh" { return .json(text: #"{"accessToken":"new"}"#) }
+            return request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        let (slots, limiter) = (Slots(max: 1), RateLimiter(1, per: .seconds(60)))
+        let place = StackBox()
+        let store = TokenStore(Session(accessToken: "old", refreshToken: "r"), delegate: Renewing(network: place))
+        let network = stack(store, over: transport).throttled(by: slots, maximumWait: .zero)
+            .rateLimited(by: limiter, maximumWait: .zero)
+        let other = transport.throttled(by: slots, maximumWait: .zero).rateLimited(by: limiter, maximumWait: .zero)
+        place.value = way == "same stack" ? AnyNetworkingComponent(network) : AnyNetworkingComponent(other)
+        #expect(try await network.me().status == .ok)
+        #expect(transport.requests.map(\.path) == ["/me", "/refresh", "/me"])
+        #expect((slots.inFlight, slots.waiting) == (0, 0))
+    }
+
+    /// A component of an app may do what the token store does.
+    @Test func anyComponentMaySendRequestsWithoutLimits() async throws {
+        struct Preparing: NetworkingModifier {
+            let other: AnyNetworkingComponent
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var environment = NetworkEnvironment.current
+                environment.isThrottled = false
+                _ = try await withEnvironment(environment) { try await other.data(HTTPRequestData(path: "key")) }
+                return try await upstream.send(request)
+            }
+        }
+
+        let slots = Slots(max: 1)
+        let transport = MockTransport { _ in .ok() }
+        let other = AnyNetworkingComponent(
+            transport.throttled(by: slots, maximumWait: .zero).server(authority: "api.example.com")
+        )
+        let network = transport.modified(Preparing(other: other)).throttled(by: slots)
+            .server(authority: "api.example.com")
+        try await network.me()
+        #expect(transport.requests.map(\.path) == ["/key", "/me"])
+        #expect(slots.inFlight == 0)
+    }
+}
+
+/// A stack that is known after its delegate.
+private final class StackBox: Sendable {
+    private let stack = Mutex<AnyNetworkingComponent?>(nil)
+
+    var value: AnyNetworkingComponent {
+        get { stack.withLock { $0! } }
+        set { stack.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,66 @@
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// Stacks in which one limiter stands twice.
+@Suite(.timeLimit(.minutes(5)))
+struct ThrottledTwiceTests {
+    private let transport = MockTransport { _ in .ok() }
+
+    private func get(_ network: some NetworkingComponent) async throws -> HTTPResponseData {
+        try await network.data(HTTPRequestData(authority: "api.example.com"))
+    }
+
+    @Test func sameSlotsGiveARequestOneSlot() async throws {
+        let slots = Slots(max: 1)
+        let network = transport.throttled(by: slots, maximumWait: .zero).throttled(max: 3).retry()
+            .throttled(by: slots, maximumWait: .zero)
+        for _ in 0..<2 {
+            #expect(try await get(network).status == .ok)
+            #expect((slots.inFlight, slots.waiting) == (0, 0))
+        }
+        #expect(network.advice.contains { $0.contains("with the same limiter") })
+    }
+
+    @Test func sameRateLimiterCountsARequestOnce() async throws {
+        let limiter = RateLimiter(1, per: .seconds(60))
+        let network = transport.rateLimited(by: limiter, maximumWait: .zero)
+            .rateLimited(by: limiter, maximumWait: .zero)
+            .environment(\.clock, .manual(ManualClock()))
+        #expect(try await get(network).status == .ok)
+        let error = await #expect(throws: NetworkingError.self) { try await get(network) }
+        #expect(error?.kind == .rejected)
+        #expect(network.advice.contains { $0.contains("with the same limiter") })
+    }
+
+    @Test func differentLimitersEachGiveAPermit() async throws {
+        let (outer, inner) = (Slots(max: 1), Slots(max: 1))
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
+        let network = transport.throttled(by: inner).throttled(by: outer)
+        let call = Task { try await get(network) }
+        try await answer.waitForRequests(1)
+        #expect((outer.inFlight, inner.inFlight) == (1, 1))
+        #expect(network.advice.isEmpty)
+        answer.answer()
+        _ = try await call.value
+        #expect((outer.inFlight, inner.inFlight) == (0, 0))
+    }
+
+    /// The request of a response or an error holds no permit any more.
+    @Test func requestThatIsSentAgainNeedsAPermit() async throws {
+        let slots = Slots(max: 1)
+        let network = transport.throttled(by: slots, maximumWait: .zero)
+        let former = try await get(network).sentRequest
+        let answer = HeldAnswer()
+        let held = MockTransport { _ in .held(by: answer) }.throttled(by: slots)
+        let call = Task { try await get(held) }
+        try await answer.waitForRequests(1)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(former) }
+        #expect(error?.kind == .rejected)
+        answer.answer()
+        _ = try await call.value
+    }
+}
