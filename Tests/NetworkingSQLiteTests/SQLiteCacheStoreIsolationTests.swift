@@ -19,7 +19,7 @@ struct SQLiteCacheStoreIsolationTests {
             let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=100"]) }
             let network = transport.cached(in: SQLiteCacheStore(file: directory.appending(path: "cache")))
             try await network.data(.lawful)
-            let (response, jobs) = try await CountingActor().run { try await network.data(.lawful) }
+            let (response, jobs) = try await CountingActor().run { _ in try await network.data(.lawful) }
             #expect(response.isCached)
             // The way back.
             #expect(jobs == 1)
@@ -37,13 +37,13 @@ struct SQLiteCacheStoreIsolationTests {
             let other = try OtherProcess(of: file)
             let began = Suspension<Void>()
             let actor = CountingActor()
-            async let found = actor.run {
+            async let found = actor.run { _ in
                 began.resume()
                 return try await store.texts("a")
             }
             try await began.value()
             // The actor is free, else this would not run before the read has failed.
-            _ = try await actor.run { other.release() }
+            _ = try await actor.run { _ in other.release() }
             #expect(try await found.value == ["text"])
         }
     }

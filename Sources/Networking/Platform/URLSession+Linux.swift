@@ -243,8 +243,8 @@ extension Error {
             return .emptyReply
         case .unsupportedURL:
             // The URL was checked before. This is the code for a response without a status line.
-            guard let text = textOfLibcurl, !text.contains("support"), !text.contains("disabled") else { return nil }
-            return .invalidHead(text.contains("HTTP/0.9") ? text : "no status line")
+            guard let text = textOfLibcurl, !text.contains("rotocol") else { return nil }
+            return .invalidHead(text.contains("HTTP") ? text : "no status line")
         case .unknown:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }

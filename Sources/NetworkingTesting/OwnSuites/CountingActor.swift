@@ -23,10 +23,10 @@ package actor CountingActor {
     /// - Returns: The work's result, and the number of jobs of this actor that it cost besides the one that starts it.
     /// - Throws: The work's error.
     package func run<Value: Sendable>(
-        _ work: nonisolated(nonsending) @Sendable () async throws -> Value
+        _ work: @Sendable (isolated CountingActor) async throws -> Value
     ) async throws -> (value: Value, jobs: Int) {
         let before = executor.count
-        let value = try await work()
+        let value = try await work(self)
         return (value, executor.count - before)
     }
 

@@ -62,7 +62,7 @@ struct DownloadIsolationTests {
             let sum = Self.bytes.reduce(UInt8(0)) { $0 &+ $1 }
             let options = DownloadOptions(checksum: Checksum(expected: Data([sum])) { NotedSum(steps: steps) })
             let (file, jobs) = try await CountingActor()
-                .run { [request] in
+                .run { [request] _ in
                     #expect(CountingActor.isCurrent)
                     let place = directory.appending(path: "film")
                     return try await origin.download(request, to: place, options: options) { _ in
@@ -84,7 +84,7 @@ struct DownloadIsolationTests {
             let origin = Origin(upstream: upstream, steps: steps)
             let transfer = origin.transfer(downloading: request, to: .directory(directory))
             try await upstream.waitUntilSent(40)
-            let (kept, _) = try await CountingActor().run { await transfer.pause() }
+            let (kept, _) = try await CountingActor().run { _ in await transfer.pause() }
             #expect(kept?.byteCount == 40)
             #expect(steps.seen["opening"] == false)
             transfer.cancel()

@@ -69,6 +69,7 @@ struct URLSessionErrorsTests {
             (.cannotFindHost, "Recv failure: Connection reset by peer", .connectionLost),
             (.unsupportedURL, "Protocol \"https\" not supported or disabled in libcurl", .invalidRequest),
             (.unsupportedURL, "Received HTTP/0.9 when not allowed", .invalidResponse),
+            (.unsupportedURL, "Unsupported HTTP version in response", .invalidResponse),
             (.unsupportedURL, "Recv failure: Connection reset by peer", .invalidResponse),
         ] as [(URLError.Code, String, NetworkingError.Kind)]
     )
