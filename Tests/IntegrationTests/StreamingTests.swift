@@ -19,11 +19,17 @@ extension Loopback {
 
         private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
+        /// The temporary files of the library: on Linux they have no names, and are open only.
         private static func spools(besides known: Set<String>) -> Set<String> {
-            let names = try? FileManager.default.contentsOfDirectory(
-                atPath: FileManager.default.temporaryDirectory.path
-            )
-            let spools = (names ?? []).filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") }
+            let manager = FileManager.default
+            #if os(Linux)
+            let descriptors = (try? manager.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+            let paths = descriptors.compactMap { try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+            let names = paths.map { String($0[($0.lastIndex(of: "/") ?? $0.startIndex)...].dropFirst()) }
+            #else
+            let names = (try? manager.contentsOfDirectory(atPath: manager.temporaryDirectory.path)) ?? []
+            #endif
+            let spools = names.filter { $0.hasPrefix("networking-") && !$0.hasPrefix("networking-tests-") }
             return Set(spools).subtracting(known)
         }
 

@@ -293,11 +293,16 @@ extension Loopback {
                 let request = HTTPRequestData(url: server.url)
                 let call = Task { try await network.upload(.stream(endless), to: request) }
                 for await _ in reading { break }
+                #if canImport(FoundationNetworking)
+                // A file without a name, which a process that is killed does not leave behind.
+                #expect(spools.isEmpty)
+                #else
                 #expect(spools.count == 1)
                 let spool = FileManager.default.temporaryDirectory.appending(path: spools.first ?? "")
                 let permissions =
                     try FileManager.default.attributesOfItem(atPath: spool.path)[.posixPermissions] as? Int
                 #expect(permissions == 0o600)
+                #endif
                 call.cancel()
                 await #expect(throws: CancellationError.self) { try await call.value }
                 #expect(spools.isEmpty)
@@ -311,7 +316,9 @@ extension Loopback {
                 let request = HTTPRequestData(url: server.url)
                 let call = Task { try await network.upload(.stream { Self.stream(3_000_000) }, to: request) }
                 try await server.waitForRequests(1)
+                #if !canImport(FoundationNetworking)
                 #expect(spools.count == 1)
+                #endif
                 call.cancel()
                 await #expect(throws: CancellationError.self) { try await call.value }
                 #expect(spools.isEmpty)

@@ -24,6 +24,8 @@ extension NetworkingComponent {
     /// begins anew. For that it takes a GET, a strong validator (`ETag`, or a `Last-Modified` that is older than the response) and a
     /// known length; a part without is removed.
     ///
+    /// The download runs off the caller's actor, and so does everything that it calls: the stack and the progress handler.
+    ///
     /// Put `timeout(head:idle:)` into the stack: a `timeout` for the whole counts the whole download. So that parts can be gone on with,
     /// the body is asked for as it is (`Accept-Encoding: identity`), unless the request says otherwise.
     ///

@@ -215,6 +215,11 @@ package struct FileFault: Error, Equatable {
         FileFault(path: path, code: ENOENT)
     }
 
+    /// The fault of a volume that does not take what is written in time.
+    static func unresponsive(_ path: String) -> FileFault {
+        FileFault(path: path, code: ETIMEDOUT)
+    }
+
     /// What is wrong and the way out.
     package var reason: String {
         let path = Redaction.singleLine(path)
@@ -224,6 +229,7 @@ package struct FileFault: Error, Equatable {
         case EISDIR: "\(path) is a directory. Name a file in it."
         case EINVAL: "\(path) is not a regular file."
         case ENOSPC, EDQUOT, EFBIG: "There is no space left for \(path). Free some, or use another volume."
+        case ETIMEDOUT: "The volume of \(path) takes too long to write. Use another volume."
         case EEXIST, ELOOP: "There is something else at \(path) already."
         case EMFILE, ENFILE: "The file \(path) could not be opened, since too many others are. Send less at once."
         default: "The file \(path) could not be used: \(String(cString: strerror(code)))."

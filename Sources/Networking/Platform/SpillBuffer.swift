@@ -1,3 +1,6 @@
+import Dispatch
+import Synchronization
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -6,24 +9,60 @@ import Foundation
 
 /// Bytes that wait for their reader: in memory as long as they are few, else in private files.
 ///
-/// There are two files: one is read to its end while the other is written, and then they change places. So they are as long
-/// as the reader was ever behind, and not as long as all that has passed.
-struct SpillBuffer: Sendable {
-    /// The most bytes that wait in memory.
+/// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for the disk.
+final class SpillBuffer: Sendable {
+    /// The maximum number of bytes that wait in memory for the reader.
     let longestInMemory: Int
-    private var memory = Data()
-    private var read = Part()
-    private var written = Part()
+    /// The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    private let longestUnwritten: Int
+    private let patience: DispatchTimeInterval
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+    /// Used on the queue only, so that the lock is always free.
+    private let files = Mutex(SpillFiles())
 
-    private struct Part: Sendable {
-        var file: TemporaryFile?
-        /// What waits in the file.
-        var waiting: Range<Int64> = 0..<0
+    private struct State {
+        /// The bytes that have waited longest.
+        var memory = Data()
+        /// The number of bytes in the files, which follow those in memory.
+        var countInFiles: Int64 = 0
+        /// The bytes that follow those in the files, without those that are being written.
+        var unwritten: [Data] = []
+        /// The number of bytes that are not in the files yet, with those that are being written.
+        var unwrittenCount = 0
+        var isWriting = false
+        /// Is called when the next bytes have come from the files.
+        var notify: (@Sendable () -> Void)?
+        var fault: FileFault?
+        var isDropped = false
+
+        var count: Int64 {
+            Int64(memory.count) + countInFiles + Int64(unwrittenCount)
+        }
+
+        mutating func takeUnwritten() -> [Data] {
+            defer { unwritten = [] }
+            return unwritten
+        }
     }
 
     /// Creates an empty buffer.
-    init(inMemoryUpTo longestInMemory: Int = .max) {
+    ///
+    /// - Parameters:
+    ///   - longestInMemory: The maximum number of bytes that wait in memory for the reader.
+    ///   - longestUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    ///   - patience: The maximum time that ``waitForDisk()`` waits.
+    ///   - queue: The queue for the files.
+    init(
+        inMemoryUpTo longestInMemory: Int = .max,
+        unwrittenUpTo longestUnwritten: Int = 16 << 20,
+        patience: DispatchTimeInterval = .seconds(5),
+        queue: DispatchQueue? = nil
+    ) {
         self.longestInMemory = longestInMemory
+        self.longestUnwritten = longestUnwritten
+        self.patience = patience
+        self.queue = queue ?? DispatchQueue(label: "Networking.SpillBuffer")
     }
 
     /// Whether bytes may wait in a file.
@@ -31,14 +70,183 @@ struct SpillBuffer: Sendable {
         longestInMemory < .max
     }
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     var count: Int64 {
-        Int64(memory.count) + Int64(read.waiting.count) + Int64(written.waiting.count)
+        state.withLock { $0.count }
     }
 
-    /// Whether none wait.
+    /// The number of bytes that wait for the disk.
+    var unwrittenCount: Int {
+        state.withLock { $0.unwrittenCount }
+    }
+
+    /// Whether no bytes wait.
     var isEmpty: Bool {
-        memory.isEmpty && read.waiting.isEmpty && written.waiting.isEmpty
+        count == 0
+    }
+
+    /// Whether ``take(orNotify:)`` has something to do: not while the next bytes are on their way from a file.
+    var isReady: Bool {
+        state.withLock { $0.notify == nil && ($0.count > 0 || $0.fault != nil) }
+    }
+
+    /// The error that keeps bytes from waiting in a file.
+    var fault: FileFault? {
+        state.withLock { $0.fault }
+    }
+
+    /// Makes room in memory for bytes that are announced.
+    func reserveCapacity(_ count: Int) {
+        state.withLock { $0.memory.reserveCapacity(count) }
+    }
+
+    /// Adds bytes behind those that wait.
+    func append(_ data: Data) {
+        let starts = state.withLock { state in
+            guard state.fault == nil, !state.isDropped else { return false }
+            // Bytes in the files follow those in memory, so later bytes follow them there.
+            let isInMemory = state.countInFiles == 0 && state.unwrittenCount == 0
+            guard !isInMemory || state.memory.count + data.count > longestInMemory else {
+                state.memory.append(data)
+                return false
+            }
+            state.unwritten.append(data)
+            state.unwrittenCount += data.count
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        if starts {
+            queue.async { self.write() }
+        }
+    }
+
+    /// Takes the bytes that have waited longest.
+    ///
+    /// - Parameter notify: Is called once the next bytes can be taken, if the result is `nil`.
+    /// - Returns: The bytes; empty if none wait, and `nil` if they are in a file.
+    /// - Throws: The error that keeps bytes from waiting in a file.
+    func take(orNotify notify: @escaping @Sendable () -> Void) throws(FileFault) -> Data? {
+        let (taken, starts) = try state.withLock { state throws(FileFault) -> (Data?, Bool) in
+            if let fault = state.fault { throw fault }
+            guard state.memory.isEmpty, state.count > 0 else {
+                defer { state.memory = Data() }
+                return (state.memory, false)
+            }
+            defer { state.notify = notify }
+            return (nil, state.notify == nil)
+        }
+        if starts {
+            queue.async { self.bring() }
+        }
+        return taken
+    }
+
+    /// Holds up the caller while many bytes wait for the disk.
+    ///
+    /// It waits for a limited time. After that the buffer has a ``fault``.
+    func waitForDisk() {
+        guard state.withLock({ $0.unwrittenCount > longestUnwritten }) else { return }
+        let isWritten = DispatchSemaphore(value: 0)
+        queue.async { isWritten.signal() }
+        guard isWritten.wait(timeout: .now() + patience) == .timedOut else { return }
+        fail(.unresponsive(FileManager.default.temporaryDirectory.path))
+    }
+
+    /// Drops the bytes that wait, and their files.
+    func removeAll() {
+        let hasFiles = state.withLock { state in
+            (state.memory, state.countInFiles, state.unwritten, state.unwrittenCount) = (Data(), 0, [], 0)
+            state.isDropped = true
+            return spills
+        }
+        if hasFiles {
+            queue.async { self.files.withLock { $0.removeAll() } }
+        }
+    }
+}
+
+// MARK: - On the queue
+
+extension SpillBuffer {
+    /// Writes what has been added since the last time.
+    private func write() {
+        let batch = state.withLock { $0.takeUnwritten() }
+        do throws(FileFault) {
+            for data in batch {
+                try files.withLock { files throws(FileFault) in try files.append(data) }
+            }
+        } catch {
+            return fail(error)
+        }
+        let count = batch.reduce(0) { $0 + $1.count }
+        let hasMore = state.withLock { state in
+            guard !state.isDropped else { return false }
+            state.countInFiles += Int64(count)
+            state.unwrittenCount -= count
+            state.isWriting = !state.unwritten.isEmpty
+            return state.isWriting
+        }
+        if hasMore {
+            // Behind a read that waits.
+            queue.async { self.write() }
+        }
+    }
+
+    /// Brings the next bytes into memory.
+    private func bring() {
+        let isInFiles = state.withLock { state in
+            guard state.countInFiles == 0 else { return true }
+            // Nothing is being written now, so these are the next.
+            for data in state.takeUnwritten() {
+                state.memory.append(data)
+                state.unwrittenCount -= data.count
+            }
+            return false
+        }
+        if isInFiles {
+            do throws(FileFault) {
+                let data = try files.withLock { files throws(FileFault) in try files.take() }
+                // Nothing can shorten the file, and an empty result would be asked for again without end.
+                guard !data.isEmpty else { return fail(.absent(FileManager.default.temporaryDirectory.path)) }
+                state.withLock { state in
+                    guard !state.isDropped else { return }
+                    state.memory = data
+                    state.countInFiles -= Int64(data.count)
+                }
+            } catch {
+                return fail(error)
+            }
+        }
+        takeNotify()?()
+    }
+
+    private func fail(_ fault: FileFault) {
+        state.withLock { state in
+            state.fault = state.fault ?? fault
+            state.unwritten = []
+        }
+        takeNotify()?()
+    }
+
+    private func takeNotify() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            defer { state.notify = nil }
+            return state.notify
+        }
+    }
+}
+
+/// Two files, of which one is read to its end while the other is written; then they change places.
+///
+/// So they are as long as the reader was ever behind, and not as long as all that has passed.
+struct SpillFiles: Sendable {
+    private var read = Part()
+    private var written = Part()
+
+    private struct Part: Sendable {
+        var file: TemporaryFile?
+        /// The positions of the bytes that wait in the file.
+        var waiting: Range<Int64> = 0..<0
     }
 
     /// The files that there are.
@@ -46,19 +254,8 @@ struct SpillBuffer: Sendable {
         [read.file, written.file].compactMap { $0 }
     }
 
-    /// Makes room in memory for bytes that are announced.
-    mutating func reserveCapacity(_ count: Int) {
-        memory.reserveCapacity(count)
-    }
-
     /// Adds bytes behind those that wait.
     mutating func append(_ data: Data) throws(FileFault) {
-        // What is in the files comes after what is in memory, so later bytes follow it there.
-        let isInFiles = !read.waiting.isEmpty || !written.waiting.isEmpty
-        guard isInFiles || memory.count + data.count > longestInMemory else {
-            memory.append(data)
-            return
-        }
         let file: TemporaryFile
         if let open = written.file {
             file = open
@@ -72,10 +269,6 @@ struct SpillBuffer: Sendable {
 
     /// Takes the bytes that have waited longest; empty when none wait.
     mutating func take() throws(FileFault) -> Data {
-        if !memory.isEmpty {
-            defer { memory = Data() }
-            return memory
-        }
         if read.waiting.isEmpty {
             read.waiting = 0..<0
             swap(&read, &written)
@@ -86,12 +279,8 @@ struct SpillBuffer: Sendable {
         return data
     }
 
-    /// Drops what waits, and its files.
+    /// Drops what waits, and the files.
     mutating func removeAll() {
-        memory = Data()
-        for file in files {
-            file.remove()
-        }
         (read, written) = (Part(), Part())
     }
 }

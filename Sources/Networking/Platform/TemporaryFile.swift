@@ -5,23 +5,45 @@ import Foundation
 #endif
 
 /// A file of this process alone, which is removed with the last reference to it.
+///
+/// Unless it keeps its name, the file loses it as soon as it is open, so that the system removes the file with the process, however
+/// that ends.
 final class TemporaryFile: Sendable {
-    let url: URL
+    /// The path at which the file was created.
+    let path: String
     private let file: OpenFile
+    private let isNamed: Bool
 
     /// Creates an empty file in the system's directory for temporary ones.
-    init() throws(FileFault) {
-        url = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID().uuidString)")
-        file = try OpenFile(creating: url.path)
+    ///
+    /// - Parameter keepsName: Whether the file is opened by its path, too.
+    /// - Throws: What the system says of the file.
+    init(keepsName: Bool = false) throws(FileFault) {
+        path = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID().uuidString)").path
+        file = try OpenFile(creating: path)
+        guard !keepsName else {
+            isNamed = true
+            return
+        }
+        do {
+            try FileManager.default.removeItem(atPath: path)
+            isNamed = false
+        } catch {
+            // A file system that cannot remove the name of an open file.
+            isNamed = true
+        }
     }
 
     deinit {
         remove()
     }
 
-    /// Removes it now; whoever has it open may go on reading.
+    /// Removes the file's name now.
+    ///
+    /// Code that has the file open may continue to read it.
     func remove() {
-        try? FileManager.default.removeItem(at: url)
+        guard isNamed else { return }
+        try? FileManager.default.removeItem(atPath: path)
     }
 
     func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
@@ -30,5 +52,10 @@ final class TemporaryFile: Sendable {
 
     func read(upTo count: Int, at position: Int64) throws(FileFault) -> Data {
         try file.read(upTo: count, at: position)
+    }
+
+    /// The number of bytes in the file.
+    var size: Int64 {
+        get throws(FileFault) { try file.snapshot().size }
     }
 }

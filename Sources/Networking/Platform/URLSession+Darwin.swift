@@ -73,6 +73,11 @@ extension URLSessionUpload {
     static func canRead(_ body: RequestBody) -> Bool {
         body.fileURL != nil
     }
+
+    /// Whether a file that is sent needs a name: URLSession opens it.
+    static var opensFilesByName: Bool {
+        true
+    }
 }
 
 /// The file that is sent, and whether it was the same all the time.

@@ -87,6 +87,11 @@ extension URLSessionUpload {
     static func canRead(_ body: RequestBody) -> Bool {
         true
     }
+
+    /// Whether a file that is sent needs a name.
+    static var opensFilesByName: Bool {
+        false
+    }
 }
 
 /// What is read while it is sent: how far that is, and what kept it from being read.

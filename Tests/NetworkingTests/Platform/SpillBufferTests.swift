@@ -1,52 +1,138 @@
+import Dispatch
 import Foundation
+import NetworkingTesting
 import Testing
 
 @testable import Networking
 
+@Suite(.timeLimit(.minutes(5)))
 struct SpillBufferTests {
-    private func length(of file: TemporaryFile) throws -> Int64 {
-        try FileSnapshot(of: file.url.path).size
+    /// The next bytes, wherever they are.
+    private func next(of buffer: SpillBuffer) async throws -> Data {
+        while true {
+            let isReady = Suspension<Void>()
+            if let data = try buffer.take(orNotify: { isReady.resume() }) { return data }
+            try await isReady.value()
+        }
     }
 
-    @Test func bytesComeInOrder() throws {
-        var buffer = SpillBuffer(inMemoryUpTo: 10)
+    @Test func bytesComeInOrder() async throws {
+        let buffer = SpillBuffer(inMemoryUpTo: 10)
         var random = SystemRandomNumberGenerator()
         var (given, taken) = (Data(), Data())
         for _ in 0..<2_000 {
             let data = Data(
                 (0..<Int.random(in: 0...9, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
             )
-            try buffer.append(data)
+            buffer.append(data)
             given.append(data)
             if Int.random(in: 0...2, using: &random) == 0 {
-                taken.append(try buffer.take())
+                taken.append(try await next(of: buffer))
             }
             #expect(Int64(given.count - taken.count) == buffer.count)
         }
         while !buffer.isEmpty {
-            taken.append(try buffer.take())
+            taken.append(try await next(of: buffer))
         }
         #expect(taken == given)
     }
 
     /// A reader that is always a little behind must not make the files grow with all that passes.
     @Test func filesAreAsLongAsTheReaderWasBehind() throws {
-        var buffer = SpillBuffer(inMemoryUpTo: 0)
+        var files = SpillFiles()
         let portion = Data(count: 256 << 10)
         for _ in 0..<4 {
-            try buffer.append(portion)
+            try files.append(portion)
         }
         for _ in 0..<200 {
-            try buffer.append(portion)
-            _ = try buffer.take()
+            try files.append(portion)
+            #expect(try files.take().count == portion.count)
         }
-        #expect(buffer.count == 4 * Int64(portion.count))
-        #expect(buffer.files.count == 2)
-        for file in buffer.files {
-            #expect(try length(of: file) <= 6 * Int64(portion.count))
+        #expect(files.files.count == 2)
+        for file in files.files {
+            #expect(try file.size <= 6 * Int64(portion.count))
         }
-        let paths = buffer.files.map(\.url.path)
+    }
+
+    /// The caller may be a queue that all sessions of the process wait for.
+    @Test func neitherAppendNorTakeWaitsForTheDisk() async throws {
+        let disk = DispatchQueue(label: "disk")
+        let buffer = SpillBuffer(inMemoryUpTo: 4, queue: disk)
+        disk.suspend()
+        for text in ["1234", "5678", "9"] {
+            buffer.append(Data(text.utf8))
+        }
+        #expect(buffer.count == 9 && buffer.unwrittenCount == 5)
+        #expect(try await next(of: buffer) == Data("1234".utf8))
+        let isReady = Suspension<Void>()
+        #expect(try buffer.take(orNotify: { isReady.resume() }) == nil)
+        #expect(!buffer.isReady)
+        disk.resume()
+        try await isReady.value()
+        var rest = Data()
+        while !buffer.isEmpty {
+            rest += try await next(of: buffer)
+        }
+        #expect(rest == Data("56789".utf8))
+    }
+
+    @Test func aDiskThatDoesNotAnswerIsAFault() throws {
+        let disk = DispatchQueue(label: "disk")
+        disk.suspend()
+        defer { disk.resume() }
+        let buffer = SpillBuffer(inMemoryUpTo: 0, unwrittenUpTo: 10, patience: .milliseconds(1), queue: disk)
+        buffer.append(Data(count: 10))
+        buffer.waitForDisk()
+        #expect(buffer.fault == nil)
+        buffer.append(Data(count: 1))
+        buffer.waitForDisk()
+        #expect(buffer.fault?.reason.contains("takes too long") == true)
+        #expect(throws: FileFault.self) { try buffer.take(orNotify: {}) }
+    }
+
+    @Test func theCallerWaitsForADiskThatIsBehind() async throws {
+        let buffer = SpillBuffer(inMemoryUpTo: 0, unwrittenUpTo: 10)
+        for _ in 0..<100 {
+            buffer.append(Data(count: 11))
+            buffer.waitForDisk()
+        }
+        #expect(buffer.fault == nil && buffer.count == 1100)
         buffer.removeAll()
-        #expect(!paths.contains { FileManager.default.fileExists(atPath: $0) })
+        #expect(buffer.isEmpty)
+        #expect(try await next(of: buffer).isEmpty)
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct TemporaryFileTests {
+    /// The system removes a file without a name also when the process is killed.
+    @Test func aTemporaryFileHasNoName() throws {
+        let file = try TemporaryFile()
+        #expect(!PrivateFile.isTaken(file.path))
+        try file.write(Data("hello".utf8))
+        #expect(try file.read(upTo: 10, at: 1) == Data("ello".utf8))
+    }
+
+    @Test func aFileThatKeepsItsNameIsRemovedWithItsLastReference() throws {
+        var file: TemporaryFile? = try TemporaryFile(keepsName: true)
+        let path = try #require(file?.path)
+        #expect(PrivateFile.isTaken(path))
+        file = nil
+        #expect(!PrivateFile.isTaken(path))
+    }
+
+    @Test func aSpooledBodyIsReadAnyNumberOfTimes() async throws {
+        let file = try TemporaryFile()
+        let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        try file.write(bytes)
+        let body = RequestBody(SpooledBody(file: file, length: Int64(bytes.count)), contentType: "text/plain")
+        #expect(body.length == 300_000 && body.isReplayable && body.fileURL == nil)
+        for _ in 0..<2 {
+            var read = Data()
+            for try await chunk in body.chunks {
+                read += chunk
+            }
+            #expect(read == bytes)
+        }
     }
 }

@@ -23,6 +23,8 @@ final class URLSessionExchange: NSObject, Sendable {
     private let upload: URLSessionUpload?
     private let sessionAcceptsCodings: Bool
     private let calls: URLSessionCalls
+    /// The bytes of the body that wait for the sending task.
+    private let body: SpillBuffer
     private let state: Mutex<State>
 
     /// Where progress handlers and observers are called, when there are any.
@@ -44,13 +46,15 @@ final class URLSessionExchange: NSObject, Sendable {
         self.upload = upload
         sessionAcceptsCodings = acceptsCodings
         self.calls = calls
+        let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.longestInMemory)
+        self.body = body
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(
             State(
                 limit: request.sink == nil ? request.maximumResponseBytes : .max,
                 decompressionLimit: request.decompressionLimit,
                 bytesToSend: upload?.length ?? 0,
-                body: SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.longestInMemory)
+                body: body
             )
         )
         let isObserved = request.progressHandler != nil || request.isObserved
@@ -90,11 +94,15 @@ final class URLSessionExchange: NSObject, Sendable {
         guard request.sink != nil else {
             await wait(for: .end)
             let head = try head()
-            return HTTPResponseData(request: request, http: head.http, body: .collected(try collectedBody(after: head)))
+            return HTTPResponseData(
+                request: request,
+                http: head.http,
+                body: .collected(try await collectedBody(after: head))
+            )
         }
         defer {
             end(with: .cancelled)
-            state.withLock { $0.dropBody() }
+            body.removeAll()
         }
         await wait(for: .head)
         let head = try head()
@@ -116,7 +124,7 @@ final class URLSessionExchange: NSObject, Sendable {
                 end(with: .tooLong)
             }
             await wait(for: .end)
-            return .collected(try collectedBody(after: head))
+            return .collected(try await collectedBody(after: head))
         case .sink(let sink):
             do {
                 return .delivered(byteCount: try await deliverBody(to: sink, after: head))
@@ -131,8 +139,7 @@ final class URLSessionExchange: NSObject, Sendable {
     private func deliverBody(to sink: any ResponseSink, after head: ReceivedHead) async throws -> Int64 {
         var count: Int64 = 0
         while true {
-            await wait(for: .bytes)
-            let bytes = try arrivedBody()
+            let bytes = try await nextBytes()
             if bytes.isEmpty { break }
             try await sink.receive(bytes)
             count += Int64(bytes.count)
@@ -142,27 +149,29 @@ final class URLSessionExchange: NSObject, Sendable {
         return count
     }
 
-    /// What has arrived of the body and was not taken yet.
-    private func arrivedBody() throws -> Data {
-        do {
-            return try state.withLock { state in
-                // What had arrived for a caller that gave up is nobody's.
-                if case .cancelled = state.outcome { throw CancellationError() }
-                return try state.takeBody()
+    /// Waits for the next bytes of the body; empty after the last.
+    private func nextBytes() async throws -> Data {
+        while true {
+            await wait(for: .bytes)
+            // A caller that gave up gets nothing of what had arrived.
+            if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
+            do throws(FileFault) {
+                let bytes = try body.take { [weak self] in self?.update { _ in } }
+                if let bytes { return bytes }
+            } catch {
+                throw request.unbuffered(error)
             }
-        } catch let fault as FileFault {
-            throw request.unbuffered(fault)
         }
     }
 
     /// The whole body, after the end.
-    private func collectedBody(after head: ReceivedHead) throws -> Data {
+    private func collectedBody(after head: ReceivedHead) async throws -> Data {
         try checkEnd(after: head)
-        do {
-            return try state.withLock { try $0.takeWholeBody() }
-        } catch let fault as FileFault {
-            throw request.unbuffered(fault)
+        var whole = try await nextBytes()
+        while !body.isEmpty {
+            whole.append(try await nextBytes())
         }
+        return whole
     }
 
     /// The head, or what ended the exchange before it came.
@@ -243,6 +252,8 @@ extension URLSessionExchange {
         update { $0.receive(data) }
         checkDecompression()
         reportProgress()
+        // Nothing else holds the server back. Other exchanges wait too, so it ends the exchange after some seconds.
+        body.waitForDisk()
     }
 
     func sent(_ count: Int64) {
@@ -444,8 +455,7 @@ extension URLSessionExchange {
         var task: URLSessionTask?
         var waiter: (milestone: Milestone, continuation: CheckedContinuation<Void, Never>)?
         private(set) var response: URLResponse?
-        private var body: SpillBuffer
-        private var bufferFault: FileFault?
+        private let body: SpillBuffer
         /// How many bytes have arrived, also when they have been taken since.
         private(set) var received: Int64 = 0
         /// How many of them there were on the wire, for a body that was decoded and did not end well.
@@ -488,7 +498,7 @@ extension URLSessionExchange {
 
         func brokenLimit(maximumBufferedBytes: Int64) -> Outcome? {
             if isTooLong { return .tooLong }
-            if let bufferFault { return .unbuffered(bufferFault) }
+            if let fault = body.fault { return .unbuffered(fault) }
             // Without a sink, all of it waits for the end.
             return body.spills && body.count > maximumBufferedBytes ? .tooFarAhead : nil
         }
@@ -500,11 +510,13 @@ extension URLSessionExchange {
         }
 
         func hasReached(_ milestone: Milestone) -> Bool {
-            if outcome != nil { return true }
-            return switch milestone {
-            case .head: response != nil
-            case .bytes: !body.isEmpty
-            case .end: false
+            switch milestone {
+            case .head: return outcome != nil || response != nil
+            case .bytes:
+                if case .cancelled = outcome { return true }
+                // The last bytes may come from a file after the end.
+                return body.isReady || body.isEmpty && outcome != nil
+            case .end: return outcome != nil
             }
         }
 
@@ -536,23 +548,6 @@ extension URLSessionExchange {
             return progress
         }
 
-        /// The bytes that have waited longest.
-        mutating func takeBody() throws -> Data {
-            try body.take()
-        }
-
-        mutating func takeWholeBody() throws -> Data {
-            var whole = try body.take()
-            while !body.isEmpty {
-                whole.append(try body.take())
-            }
-            return whole
-        }
-
-        mutating func dropBody() {
-            body.removeAll()
-        }
-
         mutating func receive(_ response: URLResponse) {
             self.response = response
             // What a server claims is believed up to a bound.
@@ -564,11 +559,7 @@ extension URLSessionExchange {
 
         mutating func receive(_ data: Data) {
             guard outcome == nil else { return }
-            do {
-                try body.append(data)
-            } catch {
-                bufferFault = error
-            }
+            body.append(data)
             received += Int64(data.count)
             progress.received.count = received
         }

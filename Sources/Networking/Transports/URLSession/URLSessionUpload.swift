@@ -45,7 +45,7 @@ struct URLSessionUpload: Sendable {
             for try await chunk in body.chunks {
                 count += Int64(chunk.count)
                 if spool == nil, head.count + chunk.count > Self.longestInMemory {
-                    let file = try TemporaryFile()
+                    let file = try TemporaryFile(keepsName: Self.opensFilesByName)
                     try file.write(head)
                     head = Data()
                     spool = file
@@ -59,7 +59,15 @@ struct URLSessionUpload: Sendable {
         } catch let fault as FileFault {
             throw RequestBody.Failure(fault)
         }
-        let spooled: RequestBody = spool.map { .file($0.url) } ?? .data(head)
+        let spooled: RequestBody
+        if let spool {
+            spooled =
+                Self.opensFilesByName
+                ? .file(URL(fileURLWithPath: spool.path))
+                : RequestBody(SpooledBody(file: spool, length: count), contentType: "application/octet-stream")
+        } else {
+            spooled = .data(head)
+        }
         let canRead = Self.canRead(spooled) && count > 0
         self.init(
             data: canRead ? nil : head,
@@ -69,7 +77,7 @@ struct URLSessionUpload: Sendable {
         )
     }
 
-    /// Removes the file of a spooled body: the exchange is over, however it ended.
+    /// Removes the file of a spooled body if it has a name: the exchange is over, however it ended.
     ///
     /// URLSession may hold on to it longer.
     func discard() {
