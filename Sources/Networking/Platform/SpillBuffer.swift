@@ -55,7 +55,7 @@ final class SpillBuffer: Sendable {
     ///   - queue: The queue for the files.
     init(
         inMemoryUpTo longestInMemory: Int = .max,
-        unwrittenUpTo longestUnwritten: Int = 16 << 20,
+        unwrittenUpTo longestUnwritten: Int = 1 << 20,
         patience: DispatchTimeInterval = .seconds(5),
         queue: DispatchQueue? = nil
     ) {

@@ -175,7 +175,7 @@ extension Loopback {
                         #expect(report.done?.count == 1 << 30)
                         #expect(report.failure == nil)
                         let peak = try #require(report.peakMemory)
-                        #expect(peak < 64 << 20, "\(peak) bytes")
+                        #expect(peak < 72 << 20, "\(peak) bytes")
                     }
                 }
             }
