@@ -62,7 +62,9 @@ struct Flight: Sendable {
     }
 }
 
-/// Those who want to hear what happens to a shared exchange: each hears it as of its own request, while it waits.
+/// The listeners of a shared exchange.
+///
+/// Each gets the events as those of its own request, while its caller waits.
 final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
