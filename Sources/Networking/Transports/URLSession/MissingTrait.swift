@@ -1,0 +1,15 @@
+#if !URLSession
+/// Stands in for the transport in builds without the trait `URLSession`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message: "URLSessionTransport needs the trait URLSession of swift-networking: .package(url: …, traits: [.defaults])"
+)
+public struct URLSessionTransport: NetworkingComponent {
+    public init() {}
+
+    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        throw NetworkingError(.invalidRequest, request: request)
+    }
+}
+#endif

@@ -1,0 +1,18 @@
+#if !AsyncHTTPClient
+public import Networking
+
+/// Stands in for the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message:
+        "AsyncHTTPClientTransport needs the trait AsyncHTTPClient of swift-networking: .package(url: …, traits: [.defaults, \"AsyncHTTPClient\"])"
+)
+public struct AsyncHTTPClientTransport: NetworkingComponent {
+    public init() {}
+
+    public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        throw NetworkingError(.invalidRequest, request: request)
+    }
+}
+#endif

@@ -1,0 +1,40 @@
+#if !Crypto
+/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names the
+/// trait. Each use of this module starts with one.
+@available(
+    *,
+    unavailable,
+    message:
+        "NetworkingOAuth needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
+)
+public struct OAuthSystem {
+    public static func provider(issuer: String, clientID: String, scopes: [String] = []) -> OAuthSystem {
+        OAuthSystem()
+    }
+}
+
+/// Stands in for the client in builds without the trait `Crypto`, so that the compiler's error names the trait.
+@available(
+    *,
+    unavailable,
+    message:
+        "NetworkingOAuth needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
+)
+public struct OAuthClient {
+    public init(_ system: OAuthSystem) {}
+}
+#endif
+
+#if !LoopbackRedirect
+/// Stands in for the receiver of redirects in builds without the trait `LoopbackRedirect`, so that the compiler's error names
+/// the trait.
+@available(
+    *,
+    unavailable,
+    message:
+        "LoopbackUserAgent needs the trait LoopbackRedirect of swift-networking: .package(url: …, traits: [.defaults, \"LoopbackRedirect\"])"
+)
+public struct LoopbackUserAgent {
+    public init() {}
+}
+#endif
