@@ -3,6 +3,7 @@ import HTTPTypes
 import NetworkingTesting
 import Synchronization
 import TestSupport
+import Testing
 
 @testable import Networking
 
