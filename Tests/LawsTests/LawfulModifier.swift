@@ -174,7 +174,7 @@ extension LawfulModifier {
                 keyID: "shop",
                 key: SymmetricKey(size: .bits256),
                 signing: [.timestamp(in: .lawsTimestamp), .body],
-                into: .field(.lawsSignature)
+                into: .field(.lawsHMAC)
             )
             return $0.signed(with: signer, at: authorities)
         },
@@ -303,6 +303,7 @@ private struct SignedResponses: NetworkingModifier {
 }
 
 extension HTTPField.Name {
+    fileprivate static let lawsHMAC = HTTPField.Name("X-Signature")!
     fileprivate static let lawsSignature = HTTPField.Name("Signature")!
     fileprivate static let lawsSignatureInput = HTTPField.Name("Signature-Input")!
     fileprivate static let lawsTimestamp = HTTPField.Name("X-Timestamp")!

@@ -50,7 +50,8 @@ struct ModifierListTests {
 
     /// The calls in the first column of the table, as names and labels.
     private static func documented() throws -> [(name: String, labels: Substring)] {
-        let rows = try Repository.text(at: "Documentation/Modifiers.md").split(separator: "\n")
+        let page = try Repository.text(at: "Documentation/Modifiers.md")
+        let rows = page.components(separatedBy: "\n## ")[0].split(separator: "\n")
             .filter { $0.hasPrefix("| `.") }
         return rows.flatMap { row in
             (row.split(separator: "|").first ?? "").matches(of: /`\.(\w+)\(([^)`]*)\)`/)
