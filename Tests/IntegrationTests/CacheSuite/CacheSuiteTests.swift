@@ -113,6 +113,8 @@ extension CacheTestRun.Reply {
             fields[.contentLength] = nil
         }
         fields[.transferEncoding] = nil
+        // Else the server says that the length is zero.
+        if let headLength { fields[.contentLength] = "\(headLength)" }
         let status = HTTPResponse.Status(code: status)
         guard !interim.isEmpty else { return TestResponse(status: status, headerFields: fields, body: .data(body)) }
         func head(_ status: Int, _ fields: HTTPFields) -> String {

@@ -20,6 +20,8 @@ final class CacheTestRun: Sendable {
         var status: Int
         var fields: HTTPFields
         var body: Data
+        /// The length that the body would have, if the request is a HEAD.
+        var headLength: Int?
         /// Heads that it sends before that.
         var interim: [(status: Int, fields: HTTPFields)] = []
     }
@@ -300,8 +302,10 @@ final class CacheTestRun: Sendable {
             status = isTagged || isDated ? 304 : 999
         }
         state.withLock { $0.lastSent = fields }
-        let body = status == 304 || status == 204 || method == .head ? "" : step.responseBody ?? token
+        let text = step.responseBody ?? token
+        let body = status == 304 || status == 204 || method == .head ? "" : text
         var reply = Reply(status: status, fields: fields, body: Data(body.utf8))
+        reply.headLength = method == .head ? text.utf8.count : nil
         for interim in step.interimResponses ?? [] {
             guard let status = interim.first.flatMap({ Int($0.text) }) else { continue }
             var fields: [[CacheTest.Value]] = []
