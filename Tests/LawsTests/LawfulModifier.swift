@@ -201,7 +201,7 @@ extension LawfulModifier {
     private static let telemetry: [LawfulModifier] = []
     #endif
 
-    /// A stack with a cassette of its own, whose recording is thrown away with the stack.
+    /// Returns a stack that records on a new cassette, and discards the recording when the stack is released.
     private static func recording(_ upstream: AnyNetworkingComponent) -> AnyNetworkingComponent {
         let file = FileManager.default.temporaryDirectory.appending(path: "networking-laws-\(UUID()).har")
         do {
@@ -244,7 +244,7 @@ private struct SignedIn: AuthenticationDelegate {
     }
 }
 
-/// Discards a recording when the stack is gone.
+/// Discards a recording when the stack is released.
 private struct Discarded: NetworkingModifier {
     private final class Owner: Sendable {
         let cassette: Cassette
@@ -280,7 +280,7 @@ extension NetworkEnvironment {
 }
 
 #if Crypto
-/// A key whose signatures are what they sign.
+/// A key that expects a copy of the signed bytes as their signature.
 private struct EchoKey: MessageVerifyingKey {
     var signatureAlgorithm: String? { nil }
 

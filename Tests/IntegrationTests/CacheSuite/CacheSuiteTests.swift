@@ -106,7 +106,7 @@ extension Loopback {
 }
 
 extension CacheTestRun.Reply {
-    /// The reply, framed by the server. One with interim responses is raw bytes.
+    /// The reply, framed by the server, or as raw bytes if there are interim responses.
     fileprivate var onTheWire: TestResponse {
         var fields = fields
         if fields[.contentLength] != "\(body.count)", self.status != 304 {

@@ -37,7 +37,9 @@ extension Loopback {
             }
         }
 
-        /// Starts the proxy. Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
+        /// Starts the proxy.
+        ///
+        /// Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
         private static func process(
             _ arguments: [String],
             input: Any,

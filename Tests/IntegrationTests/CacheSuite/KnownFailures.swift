@@ -6,7 +6,7 @@ extension CacheSuite {
         var required: Set<String> = []
         /// Tests of what a good cache also does.
         var optimal: Set<String>
-        /// Tests that describe a behaviour. The standard allows both outcomes.
+        /// Tests that describe a behaviour and whose outcome the standard leaves open.
         var check: Set<String>
 
         static let privateCache = KnownFailures(
