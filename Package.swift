@@ -177,15 +177,39 @@ let package = Package(
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
             ]
         ),
+        // What the test targets share; no product.
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .testTarget(
+            name: "LawsTests",
+            dependencies: [
+                "Networking",
+                "NetworkingInspector",
+                "NetworkingOAuth",
+                "NetworkingSigning",
+                "NetworkingTelemetry",
+                "NetworkingTesting",
+                "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                .product(
+                    name: "InMemoryTracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Telemetry"])
+                ),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
         .testTarget(
             name: "NetworkClientTests",
-            dependencies: ["NetworkClient", "NetworkClientLive", "Networking", "NetworkingTesting"]
+            dependencies: ["NetworkClient", "NetworkClientLive", "Networking", "NetworkingTesting", "TestSupport"]
         ),
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
                 "Networking",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -197,6 +221,7 @@ let package = Package(
                 "NetworkingHAR",
                 "NetworkingInspector",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Inspector"])),
             ]
@@ -207,6 +232,7 @@ let package = Package(
                 "Networking",
                 "NetworkingOAuth",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -217,6 +243,7 @@ let package = Package(
                 "Networking",
                 "NetworkingSigning",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
                 .product(name: "CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
@@ -229,6 +256,7 @@ let package = Package(
                 "Networking",
                 "NetworkingTesting",
                 "NetworkingTestServer",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -244,6 +272,7 @@ let package = Package(
                 "Networking",
                 "NetworkingSQLite",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
@@ -254,6 +283,7 @@ let package = Package(
                 "Networking",
                 "NetworkingTelemetry",
                 "NetworkingTesting",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(
                     name: "InMemoryTracing",
@@ -273,6 +303,7 @@ let package = Package(
             name: "NetworkingTestServerTests",
             dependencies: [
                 "NetworkingTestServer",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
             ]
@@ -282,9 +313,20 @@ let package = Package(
             dependencies: ["Networking", "NetworkingAsyncHTTPClient"],
             path: "Tests/Downloader"
         ),
+        .executableTarget(
+            name: "CachingProxy",
+            dependencies: [
+                "Networking",
+                "NetworkingAsyncHTTPClient",
+                "NetworkingTestServer",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/CachingProxy"
+        ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
+                "CachingProxy",
                 "Downloader",
                 "Networking",
                 "NetworkingAsyncHTTPClient",
@@ -295,6 +337,7 @@ let package = Package(
                 "NetworkingTesting",
                 "NetworkingTestServer",
                 "SQLiteWriter",
+                "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(
                     name: "AsyncHTTPClient",

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -10,7 +11,7 @@ import Testing
 extension Loopback {
     /// The exported command, run by a shell and a real curl.
     @Suite(
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/curl"), "there is no /usr/bin/curl"),
+        .requires(.curl),
         .timeLimit(.minutes(5))
     )
     struct CURLTests {

@@ -3,6 +3,7 @@ import Foundation
 import NetworkingTesting
 import HTTPTypes
 import Networking
+import TestSupport
 import Testing
 
 extension Loopback {
@@ -16,13 +17,7 @@ extension Loopback {
             var bytes: String
         }
 
-        @Test(
-            .enabled(
-                "needs python-multipart: pip install python-multipart; TESTS_PYTHON names the interpreter that has it"
-            ) {
-                await Python.has("python_multipart")
-            }
-        )
+        @Test(.requires(.multipart))
         func multipartIsWhatWasMeant() async throws {
             try await withTemporaryDirectory { directory in
                 let file = directory.appending(path: "ü \"x\".png")
@@ -82,7 +77,7 @@ extension Loopback {
             }
         }
 
-        @Test(.enabled("needs python3") { await Python.has("urllib.parse") })
+        @Test(.requires(.python))
         func formsAreWhatWasMeant() async throws {
             let texts = [
                 "", "plain", "a b", "a+b", "a&b=c", "100%", "ü😀", "a\r\nb", "*-._~", "\0", "e\u{301}", "\u{FEFF}x",

@@ -9,15 +9,14 @@ import NetworkingTesting
 import NIOCore
 import NIOSSL
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// AsyncHTTPClient over TLS, in HTTP/2 and HTTP/1.1.
     @Suite(
         .timeLimit(.minutes(5)),
-        .enabled("Python's trustme is not installed; TESTS_PYTHON names an interpreter that has it.") {
-            await Certificates.areAvailable()
-        }
+        .requires(.trustme)
     )
     struct SecureTransportTests {
         /// Runs a server with a certificate, and a transport that trusts an authority, the tests' own or the system's.

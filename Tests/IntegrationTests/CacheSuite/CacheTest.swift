@@ -63,6 +63,11 @@ struct CacheTest: Decodable, Sendable {
         }
     }
 
+    /// Whether it checks interim responses.
+    var expectsInterim: Bool {
+        requests.contains { $0.expectedInterimResponses != nil }
+    }
+
     struct Step: Decodable, Sendable {
         var requestMethod: String?
         var requestHeaders: [[Value]]?

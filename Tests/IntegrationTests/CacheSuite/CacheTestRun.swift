@@ -2,6 +2,8 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
+import Testing
 
 @testable import Networking
 
@@ -18,6 +20,8 @@ final class CacheTestRun: Sendable {
         var status: Int
         var fields: HTTPFields
         var body: Data
+        /// The length that the body would have, if the request is a HEAD.
+        var headLength: Int?
         /// Heads that it sends before that.
         var interim: [(status: Int, fields: HTTPFields)] = []
     }
@@ -43,27 +47,34 @@ final class CacheTestRun: Sendable {
     /// What its URL and its bodies have; as long as some tests say that a body is.
     let token = UUID().uuidString
     private let cache: ResponseCache
+    private let events = EventRecorder()
+    private let reportsInterim: Bool
 
     /// - Parameters:
     ///   - test: The test.
     ///   - scheme: The scheme of the origin.
     ///   - authority: Host and port of the origin.
     ///   - isShared: Whether the cache serves many users.
+    ///   - reportsInterim: `false` if the transport drops interim responses, which are not checked then.
     init(
         _ test: CacheTest,
         scheme: String = "https",
         authority: String = "origin.example",
-        isShared: Bool = false
+        isShared: Bool = false,
+        reportsInterim: Bool = true
     ) {
         self.test = test
         cache = ResponseCache(isShared: isShared)
         self.scheme = scheme
         self.authority = authority
+        self.reportsInterim = reportsInterim
     }
 
     /// Sends the test's requests, which reach ``reply(to:_:)`` one way or the other.
     func play(over transport: some NetworkingComponent) async throws {
-        let network = AnyNetworkingComponent(transport.cached(in: cache).environment(\.clock, .manual(clock)))
+        let network = AnyNetworkingComponent(
+            transport.cached(in: cache).observed(by: events).environment(\.clock, .manual(clock))
+        )
         for (index, step) in test.requests.enumerated() {
             try await play(step, index + 1, network)
             if step.pauseAfter == true {
@@ -105,11 +116,14 @@ final class CacheTestRun: Sendable {
         default: break
         }
         request.redirects = .never
+        let before = events.events.count
         do {
             let response = try await network.data(request)
+            let interim = events.events.dropFirst(before).compactMap(\.interimHead)
             // What goes on in the background is over before the next.
-            while cache.isRevalidating { await Task.yield() }
+            try await eventually("no revalidation is in progress") { !cache.isRevalidating }
             try check(response, step, number)
+            if reportsInterim { try check(interim, step, number) }
         } catch let error as CacheTestFailure {
             throw error
         } catch  where step.disconnect == true && step.expectedType != "cached" {
@@ -127,6 +141,9 @@ final class CacheTestRun: Sendable {
         }
         func field(_ name: String) -> String? {
             HTTPField.Name(name).flatMap { response.headerFields[$0] }
+        }
+        func has(_ name: String, _ value: String) -> Bool {
+            field(name)?.contains(value) == true
         }
         let count = field("Server-Request-Count").flatMap { Int($0) }
         switch step.expectedType {
@@ -172,9 +189,11 @@ final class CacheTestRun: Sendable {
                 try expect("expected_response_headers", holds, "\(name) is \(actual ?? "missing")")
             }
         }
-        for missing in step.expectedResponseHeadersMissing ?? [] where missing.values.count == 1 {
+        for missing in step.expectedResponseHeadersMissing ?? [] {
             let name = missing.values[0].text
-            try expect("expected_response_headers_missing", field(name) == nil, "\(name) is there")
+            // A pair names a value that the field must not contain; the field may be there with another value.
+            let isMissing = missing.values.count == 1 ? field(name) == nil : !has(name, missing.values[1].text)
+            try expect("expected_response_headers_missing", isMissing, "\(name) is \(field(name) ?? "")")
         }
         guard step.checkBody != false else { return }
         let body = String(decoding: response.data, as: UTF8.self)
@@ -184,6 +203,25 @@ final class CacheTestRun: Sendable {
             try expect("check_body", body == text, "body \(body)")
         } else if ![204, 304].contains(response.status.code), step.requestMethod != "HEAD" {
             try expect("check_body", body == token, "body \(body)")
+        }
+    }
+
+    /// Compares the interim responses that a call received with those that the step expects.
+    private func check(_ received: [HTTPResponse], _ step: CacheTest.Step, _ number: Int) throws {
+        guard let expected = step.expectedInterimResponses else { return }
+        let isSetup = step.setup == true || step.setupTests?.contains("expected_interim_responses") == true
+        func expect(_ holds: Bool, _ reason: String) throws {
+            guard !holds else { return }
+            throw isSetup ? CacheTestFailure.setup("\(number): \(reason)") : .test("\(number): \(reason)")
+        }
+        let codes = received.map { "\($0.status.code)" }
+        try expect(codes == expected.map { $0[0].text }, "interim responses are \(codes)")
+        for (head, values) in zip(received, expected) {
+            guard values.count > 1, case .fields(let fields) = values[1] else { continue }
+            for field in fields {
+                let value = HTTPField.Name(field[0].text).flatMap { head.headerFields[$0] }
+                try expect(value == field[1].text, "\(field[0].text) of \(head.status.code) is \(value ?? "missing")")
+            }
         }
     }
 
@@ -264,8 +302,10 @@ final class CacheTestRun: Sendable {
             status = isTagged || isDated ? 304 : 999
         }
         state.withLock { $0.lastSent = fields }
-        let body = status == 304 || status == 204 || method == .head ? "" : step.responseBody ?? token
+        let text = step.responseBody ?? token
+        let body = status == 304 || status == 204 || method == .head ? "" : text
         var reply = Reply(status: status, fields: fields, body: Data(body.utf8))
+        reply.headLength = method == .head ? text.utf8.count : nil
         for interim in step.interimResponses ?? [] {
             guard let status = interim.first.flatMap({ Int($0.text) }) else { continue }
             var fields: [[CacheTest.Value]] = []
@@ -302,5 +342,12 @@ final class CacheTestRun: Sendable {
             "Sat": "Saturday",
         ]
         return "\(days[String(parts[0])] ?? "Sunday"), \(parts[1])-\(parts[2])-\(parts[3].suffix(2)) \(parts[4]) GMT"
+    }
+}
+
+extension NetworkEvent {
+    fileprivate var interimHead: HTTPResponse? {
+        guard case .headReceived(let head) = self, head.status.kind == .informational else { return nil }
+        return head
     }
 }

@@ -4,14 +4,13 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// A tour of httpbin's routes over the URLSession transport: a server that this project did not write.
     @Suite(
-        .enabled("needs httpbin: pip install httpbin waitress; TESTS_PYTHON names the interpreter that has it") {
-            await HTTPBinServer.isAvailable
-        },
+        .requires(.httpbin),
         .httpBin,
         .timeLimit(.minutes(5))
     )

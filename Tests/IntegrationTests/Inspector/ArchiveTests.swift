@@ -5,6 +5,7 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingInspector
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Archives as other people's programs read them.
@@ -12,11 +13,7 @@ import Testing
 struct ArchiveTests {
     // MARK: The schema
 
-    @Suite(
-        .enabled("needs the package node-har-schema, and: pip install jsonschema rfc3339-validator rfc3986-validator") {
-            await HARSchema.isAvailable
-        }
-    )
+    @Suite(.requires(.harSchema))
     struct SchemaTests {
         @Test func everySortOfCallIsValid() async throws {
             let archive = try await InspectedSession.varied()
@@ -73,7 +70,7 @@ struct ArchiveTests {
 
     // MARK: Another library
 
-    @Suite(.enabled("needs haralyzer: pip install haralyzer") { await Python.has("haralyzer") })
+    @Suite(.requires(.haralyzer))
     struct ReaderTests {
         private struct Session: Decodable {
             let version: String
@@ -141,7 +138,7 @@ struct ArchiveTests {
 }
 
 /// The schema of HAR 1.2 that the tools of Node use, applied by Python's jsonschema.
-private enum HARSchema {
+enum HARSchema {
     private static let folder = "/usr/share/nodejs/har-schema/lib"
 
     static var isAvailable: Bool {

@@ -5,10 +5,6 @@ import Testing
 
 /// Chromium without a window, driven by Playwright for Python in a process of its own: other people's judgement of the pages.
 enum Browser {
-    /// Why a suite that needs it is skipped.
-    static let requirement: Comment =
-        "needs chromium-headless-shell or chromium, and: pip install playwright axe-playwright-python; TESTS_PYTHON names the interpreter"
-
     /// Whether there is one; found out once, though each test of a suite asks.
     static var isAvailable: Bool {
         get async { await availability.value }

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingInspector
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -15,7 +16,7 @@ extension Loopback {
     struct LivePageTests {
         private let inspector = NetworkInspector(title: "Live")
 
-        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        @Test(.requires(.browser))
         func callsAppearAsTheyHappen() async throws {
             let (gate, opening) = AsyncStream.makeStream(of: Void.self)
             let network = MockTransport { request in
@@ -67,7 +68,7 @@ extension Loopback {
             }
         }
 
-        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        @Test(.requires(.browser))
         func whatRunsInABodyDoesNotRunHere() async throws {
             let script = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
             let network = MockTransport { _ in .ok(Data(script.utf8), headerFields: [.contentType: "text/html"]) }
@@ -91,7 +92,7 @@ extension Loopback {
         }
 
         /// Another page in the same browser, at another origin, gets nothing and changes nothing.
-        @Test(.enabled(Browser.requirement) { await Browser.isAvailable })
+        @Test(.requires(.browser))
         func anotherOriginGetsNothing() async throws {
             try await MockTransport { _ in .ok() }.inspected(by: inspector)
                 .data(HTTPRequestData(authority: "api.example.com"))

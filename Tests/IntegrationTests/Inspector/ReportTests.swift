@@ -4,11 +4,12 @@ import NetworkingTesting
 import HTTPTypes
 import Networking
 import NetworkingInspector
+import TestSupport
 import Testing
 
 extension Loopback {
     /// The report in a real browser.
-    @Suite(.enabled(Browser.requirement) { await Browser.isAvailable }, .timeLimit(.minutes(5)))
+    @Suite(.requires(.browser), .timeLimit(.minutes(5)))
     struct ReportTests {
         // MARK: The browser itself
 

@@ -4,15 +4,13 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// What a provider has to agree with: PKCE, the ways to authenticate an app, rotation, revocation, and other grants.
     @Suite(
-        .enabled("needs a provider: pip install authlib flask waitress; TESTS_PYTHON names the interpreter that has it")
-        {
-            await Provider.hasAuthlib
-        },
+        .requires(.authlib),
         .authlib,
         .timeLimit(.minutes(5))
     )

@@ -4,16 +4,13 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Signing in at a provider that this project did not write, from its metadata to its userinfo.
     @Suite(
-        .enabled(
-            "needs a provider: pip install oidc-provider-mock waitress; TESTS_PYTHON names the interpreter that has it"
-        ) {
-            await Provider.hasMock
-        },
+        .requires(.oidcProvider),
         .oidcProviderMock,
         .timeLimit(.minutes(5))
     )

@@ -4,16 +4,13 @@ import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Signatures, made by AWS's own client as well.
     struct AWSBotocoreTests {
-        @Test(
-            .enabled("needs botocore: pip install botocore; TESTS_PYTHON names the interpreter that has it") {
-                await Python.has("botocore")
-            }
-        )
+        @Test(.requires(.botocore))
         func signaturesAreBotocores() async throws {
             let samples = (0..<400).map { Sample(number: UInt64($0)) }
             let output = try await Python.run(program, on: JSONEncoder().encode(samples))

@@ -4,14 +4,13 @@ import HTTPTypes
 import Networking
 import NetworkingSigning
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Digest against a server that this project did not write, over the URLSession transport.
     @Suite(
-        .enabled("needs httpbin: pip install httpbin waitress; TESTS_PYTHON names the interpreter that has it") {
-            await HTTPBinServer.isAvailable
-        },
+        .requires(.httpbin),
         .httpBin,
         .timeLimit(.minutes(5))
     )

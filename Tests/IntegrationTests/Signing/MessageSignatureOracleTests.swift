@@ -4,14 +4,13 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingSigning
+import TestSupport
 import Testing
 
 /// What is signed here, another implementation verifies, and the other way round.
 @Suite(
     .timeLimit(.minutes(2)),
-    .enabled("needs http-message-signatures: pip install http-message-signatures==3.0.0") {
-        await Python.has("http_message_signatures.structures, http_sf, cryptography")
-    }
+    .requires(.messageSignatures)
 )
 struct MessageSignatureOracleTests {
     @Test func whatIsSignedHereIsVerifiedThere() async throws {

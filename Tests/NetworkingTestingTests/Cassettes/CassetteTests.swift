@@ -487,10 +487,12 @@ struct CassetteTests {
                 }
             }
             try? cassette.finish()
-            guard !folder.text.isEmpty else { return }
-            let urls = try Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url)
+            // Most calls are not cancelled, and what was recorded before it was finished is in the file, if that was anything.
+            let isSaved = !folder.text.isEmpty
+            #expect(folder.names == (isSaved ? ["test.har"] : []))
+            let urls = try isSaved ? Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url) : []
+            #expect(isSaved == !urls.isEmpty)
             #expect(Set(urls).count == urls.count)
-            #expect(folder.names == ["test.har"])
         }
     }
 }

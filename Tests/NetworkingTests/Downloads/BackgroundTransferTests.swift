@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -494,7 +495,10 @@ struct BackgroundTransferLedgerTests {
 
             // What came before does not belong to the next task.
             let next = try await bench.end(bench.task(record, isDownload: false))
-            guard case .finished(_, let last, _) = next else { return }
+            guard case .finished(_, let last, _) = next else {
+                Issue.record("\(next)")
+                return
+            }
             #expect(last.data.isEmpty)
         }
     }
@@ -578,7 +582,7 @@ struct BackgroundTransferLedgerTests {
     }
 
     /// Shared memory is a volume of its own on Linux.
-    @Test(.enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm")))
+    @Test(.requires(.sharedMemory))
     func aFileCrossesTheBorderOfAVolume() async throws {
         try await withTemporaryDirectory { directory in
             let other = URL(filePath: "/dev/shm/networking-tests-\(UUID())")

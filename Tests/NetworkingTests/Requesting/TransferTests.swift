@@ -3,6 +3,7 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -170,9 +171,7 @@ struct TransferTests {
         }
         try await transport.waitForRequests(1)
         group = nil
-        while transport.active > 0 {
-            await Task.yield()
-        }
+        try await eventually("the transfer has ended") { transport.active == 0 }
     }
 
     @Test func whatIsOverAtOnceIsNotHeld() async throws {

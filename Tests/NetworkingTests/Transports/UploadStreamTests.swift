@@ -39,9 +39,10 @@ struct UploadStreamTests {
     }
 
     /// A file is measured when the exchange begins, and read when there is a connection.
-    @Test(arguments: [0, 1, 1 << 17, 1 << 18], [-1, 1, 1 << 17])
+    @Test(arguments: [0, 1, 1 << 17, 1 << 18], [1 << 17, 1, -1])
     func aFileThatChangesBetweenIsNotSentInFull(size: Int, change: Int) async throws {
-        guard size + change >= 0 else { return }
+        // An empty file cannot get shorter.
+        let change = size + change < 0 ? 2 : change
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "data")
             try Data(count: size).write(to: file)

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -88,7 +89,7 @@ struct FileBodyTests {
         }
     }
 
-    @Test(.enabled("needs a user that permissions bind") { getuid() != 0 })
+    @Test(.requires(.unprivilegedUser))
     func anUnreadableFileIsNamed() async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "secret")

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -152,11 +153,15 @@ struct CredentialsTests {
     }
 
     @Test func rubbishIsNoTrap() {
-        var random = SystemRandomNumberGenerator()
         let pieces = ["Basic", " ", ",", "=", "\"", "\\", "a", "realm=\"x\"", "==", "\t", "é"]
-        for _ in 0..<5_000 {
-            let value = (0..<12).map { _ in pieces.randomElement(using: &random)! }.joined()
-            _ = AuthenticationChallenge.challenges(in: value)
+        withSeed { random in
+            for _ in 0..<5_000 {
+                let value = (0..<12).map { _ in pieces.randomElement(using: &random)! }.joined()
+                let schemes = AuthenticationChallenge.challenges(in: value).map(\.scheme)
+                // A scheme is a token of the value.
+                let areTokens = schemes.allSatisfy { !$0.isEmpty && !$0.contains { " ,=\"\t".contains($0) } }
+                #expect(areTokens, "\(schemes) in \(value)")
+            }
         }
     }
 }

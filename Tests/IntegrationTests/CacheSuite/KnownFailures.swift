@@ -1,0 +1,75 @@
+extension CacheSuite {
+    /// The ids of the tests that fail, reviewed one by one.
+    ///
+    /// A test that starts to pass is taken off the list. A test that starts to fail is a mistake, or comes here with a reason.
+    struct KnownFailures {
+        var required: Set<String> = []
+        /// Tests of what a good cache also does.
+        var optimal: Set<String>
+        /// Tests that describe a behaviour and whose outcome the standard leaves open.
+        var check: Set<String>
+
+        static let privateCache = KnownFailures(
+            optimal: [
+                // Needs a 304 to a request with If-Modified-Since, for a stored response without Last-Modified.
+                "conditional-lm-fresh-no-lm",
+                // Would put two versions together, since the part has no tag.
+                "partial-store-partial-complete",
+                // The part that the suite sends is shorter than its Content-Range says.
+                "partial-store-partial-reuse-partial-absent",
+                // Needs a choice by the weights of languages.
+                "vary-normalise-lang-select",
+            ],
+            check: [
+                "304-etag-update-response-Content-Encoding", "304-etag-update-response-Content-Range",
+                "304-etag-update-response-ETag", "age-parse-numeric-parameter", "age-parse-parameter",
+                "conditional-etag-forward-unquoted", "conditional-etag-quoted-respond-unquoted",
+                "conditional-etag-strong-generate-unquoted", "conditional-etag-unquoted-respond-quoted",
+                "freshness-max-age-100a", "freshness-max-age-a100", "freshness-max-age-decimal-five",
+                "freshness-max-age-decimal-zero", "freshness-max-age-two-stale-fresh-sameline",
+                "freshness-max-age-two-stale-fresh-sepline", "head-200-retain", "head-410-update",
+                "heuristic-delta-10", "heuristic-delta-5", "other-age-delay", "stale-503", "stale-warning-become",
+                "stale-warning-stored",
+            ]
+        )
+
+        /// All tests, also those for private caches.
+        static let sharedCache = KnownFailures(
+            required: [
+                // A shared cache prefers the longer s-maxage.
+                "freshness-max-age-s-maxage-private",
+                // Wants a cookie stored that the server has not marked as meant for all users.
+                "headers-store-Set-Cookie",
+            ],
+            optimal: privateCache.optimal.union([
+                // As headers-store-Set-Cookie.
+                "other-set-cookie"
+            ]),
+            check: privateCache.check.union(["304-etag-update-response-Set-Cookie"])
+        )
+
+        static let asyncHTTPClient = KnownFailures(
+            // A length that is not the body's cannot be sent over a socket.
+            required: ["headers-store-Content-Length"],
+            optimal: privateCache.optimal,
+            check: privateCache.check
+        )
+
+        #if canImport(FoundationNetworking)
+        static let urlSession = KnownFailures(
+            required: asyncHTTPClient.required.union([
+                // URLSession on Linux refuses a content coding that libcurl does not know.
+                "headers-store-Content-Encoding",
+                // It drops the body of a redirect without a Location (Transports.md, L33), as in the optimal tests below.
+                "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
+            ]),
+            optimal: privateCache.optimal.union([
+                "status-301-fresh", "status-302-fresh", "status-303-fresh", "status-307-fresh", "status-308-fresh",
+            ]),
+            check: asyncHTTPClient.check
+        )
+        #else
+        static let urlSession = asyncHTTPClient
+        #endif
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import TestSupport
+
+extension Requirement {
+    static let curl = Requirement(.curl) { FileManager.default.isExecutableFile(atPath: "/usr/bin/curl") }
+
+    #if AsyncHTTPClient
+    static let trustme = Requirement(.trustme) { await Certificates.areAvailable() }
+    #endif
+
+    #if os(Linux) || os(macOS)
+    static let botocore = Requirement(.botocore) { await Python.has("botocore") }
+    static let browser = Requirement(.browser) { await Browser.isAvailable }
+    static let haralyzer = Requirement(.haralyzer) { await Python.has("haralyzer") }
+    static let harSchema = Requirement(.harSchema) { await HARSchema.isAvailable }
+    static let messageSignatures = Requirement(.messageSignatures) {
+        await Python.has("http_message_signatures.structures, http_sf, cryptography")
+    }
+    static let multipart = Requirement(.multipart) { await Python.has("python_multipart") }
+    static let python = Requirement(.python) { await Python.has("urllib.parse") }
+    #endif
+
+    #if URLSession && (os(Linux) || os(macOS))
+    static let httpbin = Requirement(.httpbin) { await HTTPBinServer.isAvailable }
+    #endif
+
+    #if LoopbackRedirect && URLSession && (os(Linux) || os(macOS))
+    static let authlib = Requirement(.authlib) { await Provider.hasAuthlib }
+    static let oidcProvider = Requirement(.oidcProvider) { await Provider.hasMock }
+    #endif
+
+    static let cacheTests = Requirement(.cacheTests) { CacheSuite.file != nil }
+}

@@ -1,0 +1,51 @@
+import Foundation
+package import Testing
+
+/// A property of the machine that some tests depend on.
+///
+/// ```swift
+/// @Test(.requires(.unprivilegedUser)) func unreadableFileIsNamed() async throws { … }
+/// ```
+///
+/// A target declares the requirements that only its tests have in an extension.
+package struct Requirement: Sendable {
+    /// The reason that is printed when the test is skipped.
+    package let reason: SkipReason
+    /// Returns whether the machine has what the test needs.
+    package let isMet: @Sendable () async -> Bool
+
+    /// Creates a requirement.
+    ///
+    /// - Parameters:
+    ///   - reason: The reason to print when a test is skipped.
+    ///   - isMet: Returns whether the machine has what the test needs. It is called for each test.
+    package init(_ reason: SkipReason, isMet: @escaping @Sendable () async -> Bool) {
+        self.reason = reason
+        self.isMet = isMet
+    }
+
+    /// A second volume that tests can write to.
+    package static let sharedMemory = Requirement(.sharedMemory) {
+        FileManager.default.isWritableFile(atPath: "/dev/shm")
+    }
+
+    /// A user whom the permissions of a file bind.
+    package static let unprivilegedUser = Requirement(.unprivilegedUser) { getuid() != 0 }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips a test, or the tests of a suite, unless a requirement is met.
+    ///
+    /// - Parameters:
+    ///   - requirement: The requirement.
+    ///   - sourceLocation: The place of the trait.
+    /// - Returns: The trait.
+    package static func requires(
+        _ requirement: Requirement,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> Self {
+        .enabled(Comment(rawValue: requirement.reason.rawValue), sourceLocation: sourceLocation) {
+            await requirement.isMet()
+        }
+    }
+}
