@@ -24,6 +24,7 @@ import Synchronization
 /// - `/ended` sends a body that the end of the connection completes.
 /// - `/cut` sends the same, and cuts the connection.
 /// - `/abandoned` sends a body with a length, and cuts the connection.
+/// - `/garbled` sends half of a body, and then bytes that are not TLS.
 /// - `/silent` closes the connection without a response.
 /// - `/silent/cut` cuts the connection without a response.
 final class SecureOrigin: Sendable {
@@ -73,6 +74,8 @@ final class SecureOrigin: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.key, format: .pem))
         )
         tls.applicationProtocols = protocols
+        // A client that is gone does not confirm the end.
+        tls.shutdownTimeout = .milliseconds(100)
         let context = try NIOSSLContext(configuration: tls)
         let log = Log()
         let channel = try await ServerBootstrap(group: group)
@@ -195,6 +198,12 @@ private final class Responder: ChannelInboundHandler {
             send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole", context)
             cut(context)
             return
+        case "/garbled":
+            send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf", context)
+            // A record of application data whose content cannot be decrypted.
+            let record = ByteBuffer(bytes: [0x17, 0x03, 0x03, 0x00, 0x20] + [UInt8](repeating: 0, count: 32))
+            security(context)?.writeAndFlush(NIOAny(record), promise: nil)
+            return
         case "/silent":
             context.close(promise: nil)
             return
@@ -236,8 +245,12 @@ private final class Responder: ChannelInboundHandler {
 
     /// Closes the connection below TLS.
     private func cut(_ context: ChannelHandlerContext) {
-        let security = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
-        security?.close(promise: nil)
+        security(context)?.close(promise: nil)
+    }
+
+    /// The place of TLS in the pipeline, whose outbound events go to the socket.
+    private func security(_ context: ChannelHandlerContext) -> ChannelHandlerContext? {
+        try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
     }
 
     private func respond(_ context: ChannelHandlerContext, _ fields: HTTPHeaders = [:], _ bytes: ByteBuffer? = nil) {

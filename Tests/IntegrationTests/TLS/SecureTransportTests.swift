@@ -141,15 +141,22 @@ extension Loopback {
             }
         }
 
-        /// Without a close_notify, the end may come from anybody on the way.
+        /// Without a close_notify, anyone on the way may have cut the connection. libcurl takes such a body for complete (L41).
         @Test(arguments: SecureClient.allCases)
         func bodyUpToAnEndThatTheServerDoesNotConfirmIsTruncated(client: SecureClient) async throws {
             try await client.run(speaking: ["http/1.1"]) { network, origin in
-                let error = await #expect(throws: NetworkingError.self) {
-                    try await network.data(HTTPRequestData(path: "cut"))
+                let check = {
+                    let error = await #expect(throws: NetworkingError.self) {
+                        try await network.data(HTTPRequestData(path: "cut"))
+                    }
+                    #expect(error?.kind == .truncated, "\(String(reflecting: error))")
+                    #expect(error?.response?.status == .ok)
                 }
-                #expect(error?.kind == .truncated, "\(String(reflecting: error))")
-                #expect(error?.response?.status == .ok)
+                if client == .asyncHTTPClient {
+                    await check()
+                } else {
+                    try await withKnownIssue("L41: it looks complete", upTo: .swift63) { await check() }
+                }
                 #expect(origin.requests == ["GET /cut"])
             }
         }
@@ -163,6 +170,18 @@ extension Loopback {
                 }
                 #expect(origin.requests.count == 5)
                 #expect(origin.connections == 5)
+            }
+        }
+
+        /// The kind `tls` would say that the server has not seen the request.
+        @Test(arguments: SecureClient.allCases)
+        func damageWithinABodyIsNotAFailedHandshake(client: SecureClient) async throws {
+            try await client.run(speaking: ["http/1.1"]) { network, _ in
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(HTTPRequestData(path: "garbled"))
+                }
+                #expect(error?.kind == .truncated || error?.kind == .connectionLost, "\(String(reflecting: error))")
+                #expect(error?.response?.status == .ok)
             }
         }
 
@@ -213,7 +232,7 @@ extension Loopback {
             /// The reason in the words of the library that checks the certificate.
             func words(of client: SecureClient) -> String {
                 guard client != .asyncHTTPClient else {
-                    return self == .anotherHost ? "elsewhere.example" : "CERTIFICATE_VERIFY_FAILED"
+                    return self == .anotherHost ? "names another host" : "CERTIFICATE_VERIFY_FAILED"
                 }
                 return switch self {
                 case .authorityOfNoOne, .authorityThatIsNotTrusted: "unable to get local issuer certificate"
