@@ -141,7 +141,9 @@ extension Loopback {
             }
         }
 
-        /// Without a close_notify, anyone on the way may have cut the connection. libcurl takes such a body for complete (L41).
+        /// Without a close_notify, anyone on the way may have cut the connection.
+        ///
+        /// libcurl takes such a body for complete (L41).
         @Test(arguments: SecureClient.allCases)
         func bodyUpToAnEndThatTheServerDoesNotConfirmIsTruncated(client: SecureClient) async throws {
             try await client.run(speaking: ["http/1.1"]) { network, origin in
