@@ -11,6 +11,7 @@ import Synchronization
 ///
 /// - `/version` answers the protocol that was agreed on.
 /// - `/echo` sends back what comes, as it comes.
+/// - `/accepted` answers a head at once, and its body when the request has arrived.
 /// - `/stall` answers a head and half of its body.
 /// - `/zeros/<count>` answers so many zeros.
 /// - `/reset` ends the stream in the middle.
@@ -147,7 +148,7 @@ private final class Responder: ChannelInboundHandler {
         case .head(let head):
             path = head.uri
             log.requests.withLock { $0.append("\(head.method) \(head.uri)") }
-            if path == "/echo" {
+            if path == "/echo" || path == "/accepted" {
                 respond(context)
             } else if path == "/early" {
                 respond(context, [:], ByteBuffer(string: "early"))
@@ -178,6 +179,8 @@ private final class Responder: ChannelInboundHandler {
         switch path {
         case "/early", "/refused":
             return
+        case "/accepted":
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "accepted")))), promise: nil)
         case "/poison":
             // One flush for all, so that the poison is there before the next request.
             let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["Content-Length": "2"])

@@ -52,9 +52,21 @@ extension Loopback {
                 }
                 for body in [RequestBody.data(bytes), streamed] {
                     let response = try await network.data(HTTPRequestData(method: .post, path: "echo", body: body))
-                    #expect(response.data == bytes)
+                    // Not in the expectation, which would search for the differences of a million bytes.
+                    let isWhole = response.data == bytes
+                    #expect(isWhole, "\(response.data.count) bytes")
                 }
                 #expect(origin.requests == ["POST /echo", "POST /echo"])
+            }
+        }
+
+        /// The server answers at the head of the request, reads its body and ends the response then.
+        @Test(.timeLimit(.minutes(1)), arguments: SecureClient.allCases, versions)
+        func responseThatBeginsBeforeTheRequestEndsIsReadToItsEnd(client: SecureClient, version: String) async throws {
+            try await client.run(speaking: [version]) { network, _ in
+                let body = RequestBody.data(Data(count: 1_000_000))
+                let response = try await network.data(HTTPRequestData(method: .post, path: "accepted", body: body))
+                #expect(response.data == Data("accepted".utf8))
             }
         }
 
@@ -183,7 +195,6 @@ extension Loopback {
                     try await network.data(HTTPRequestData(path: "garbled"))
                 }
                 #expect(error?.kind == .truncated || error?.kind == .connectionLost, "\(String(reflecting: error))")
-                #expect(error?.response?.status == .ok)
             }
         }
 
