@@ -117,10 +117,18 @@ private struct ClientFault {
             self.init(error)
         case let error as NIOConnectionError:
             self.init(Self.kind(of: error))
-        case is NIOSSLExtraError, is BoringSSLError:
-            self.init(.tls)
+        case let error as NIOSSLExtraError:
+            self = Self.unsecured(
+                error == .failedToValidateHostname ? "the certificate names another host" : "\(error)"
+            )
+        case is BoringSSLError:
+            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after the handshake.
+            let reason = Self.reasonOfBoringSSL(error)
+            self = reason?.contains("ALERT") == true ? Self.unsecured(reason) : ClientFault(.connectionLost)
         case let error as NIOSSLError:
-            self = error == .uncleanShutdown ? Self.lost(error, isAnswered: isAnswered) : ClientFault(.tls)
+            self =
+                error == .uncleanShutdown
+                ? Self.lost(error, isAnswered: isAnswered) : Self.unsecured(Self.reasonOfBoringSSL(error))
         case is HTTPParserError where error.isEndOfConnection:
             self = Self.lost(error, isAnswered: isAnswered)
         case is HTTPParserError:
@@ -169,6 +177,16 @@ private struct ClientFault {
     /// A connection that ended where more was due.
     private static func lost(_ error: any Error, isAnswered: Bool) -> ClientFault {
         isAnswered ? ClientFault(.truncated, HTTPRequestData.endedBetweenChunks) : ClientFault(.connectionLost)
+    }
+
+    private static func unsecured(_ detail: String?) -> ClientFault {
+        ClientFault(.tls, detail.map { HTTPRequestData.unsecured($0) })
+    }
+
+    /// The name of the reason, such as `CERTIFICATE_VERIFY_FAILED`; the rest of the text is numbers and a path.
+    private static func reasonOfBoringSSL(_ error: any Error) -> String? {
+        "\(error)".split(separator: "OPENSSL_internal:").dropFirst().first
+            .map { String($0.prefix { $0.isLetter || $0.isNumber || $0 == "_" }) }
     }
 
     private static func breachOfHTTP2(_ error: any Error) -> ClientFault {

@@ -243,7 +243,7 @@ extension Loopback {
                 let network = transport.server(baseURL: server.url)
                 for half in try halves() {
                     server.enqueue(half)
-                    await withKnownIssue(isIntermittent: true) {
+                    try await withKnownIssue("L38: libcurl takes the half for the whole", upTo: .swift63) {
                         await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData()) }
                     }
                 }
@@ -340,9 +340,12 @@ extension Loopback {
                 server.enqueue(try answer(members, "gzip"))
                 let network = transport.server(baseURL: server.url)
                 let result = await Result(catching: { try await network.data(HTTPRequestData()) })
-                switch result {
-                case .success(let response): #expect(response.data == Data(Self.text.utf8))
-                case .failure(let error): #expect((error as? NetworkingError)?.kind == .invalidResponse)
+                try await withKnownIssue("libcurl takes a second member for garbage", upTo: .swift63) {
+                    let response = try result.get()
+                    #expect(response.data == Data(Self.text.utf8))
+                }
+                if case .failure(let error) = result {
+                    #expect((error as? NetworkingError)?.kind == .invalidResponse)
                 }
             }
         }

@@ -5,7 +5,6 @@ extension Requirement {
     static let curl = Requirement(.curl) { FileManager.default.isExecutableFile(atPath: "/usr/bin/curl") }
 
     #if AsyncHTTPClient
-    static let trustme = Requirement(.trustme) { await Certificates.areAvailable() }
     #endif
 
     #if os(Linux) || os(macOS)

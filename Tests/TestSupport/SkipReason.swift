@@ -17,6 +17,5 @@ package enum SkipReason: String, CaseIterable, Sendable {
     case oidcProvider = "needs oidc-provider-mock and waitress for the Python that TESTS_PYTHON names"
     case python = "needs Python 3"
     case sharedMemory = "needs a second volume at /dev/shm"
-    case trustme = "needs trustme for the Python that TESTS_PYTHON names"
     case unprivilegedUser = "needs a user whom file permissions restrict, so not root"
 }

@@ -253,7 +253,9 @@ extension Error {
         case .unknown:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
-            if mentions("SSL", "TLS", "certificate") { return .untrusted }
+            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after the handshake.
+            if mentions("SSL_read", "SSL_write"), !mentions("alert") { return nil }
+            if mentions("SSL", "TLS", "certificate") { return .untrusted(text) }
             if mentions("transfer closed") { return .truncated }
             if mentions("hexadecimal", "hunk") { return .invalidBody(text) }
             if mentions("ncoding", "Failed writing received data") { return .undecodable }

@@ -59,6 +59,14 @@ extension HTTPRequestData {
     /// The reason for a chunked body that was cut off.
     package static let endedBetweenChunks =
         "The body ended before the last of its chunks. Try again if the request may be repeated."
+
+    /// Returns the reason for a connection that could not be secured.
+    ///
+    /// - Parameter detail: The cause, in the words of the library that speaks TLS.
+    /// - Returns: The reason.
+    package static func unsecured(_ detail: String) -> String {
+        "No secure connection to the server could be made (\(detail)). Check its certificate and the clock of this device."
+    }
 }
 
 extension HTTPResponse {

@@ -94,7 +94,9 @@ extension HTTPRequestData {
                 + "Check the server, or use another transport."
         case .truncated:
             return Self.endedBetweenChunks
-        case .emptyReply, .untrusted, nil:
+        case .untrusted(let detail):
+            return Self.unsecured(detail)
+        case .emptyReply, nil:
             break
         }
         guard code == .dataLengthExceedsMaximum else { return nil }
@@ -114,8 +116,8 @@ enum TransferFault: Equatable {
     case truncated
     /// The body cannot be decoded.
     case undecodable
-    /// There could be no secure connection.
-    case untrusted
+    /// There could be no secure connection; why, in libcurl's words.
+    case untrusted(String)
 
     fileprivate var kind: NetworkingError.Kind {
         switch self {

@@ -5,33 +5,68 @@ import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
+import Synchronization
 
 /// A server that speaks TLS, and HTTP/2 or HTTP/1.1 as the client prefers: what the scripted test server does not.
 ///
 /// - `/version` answers the protocol that was agreed on.
 /// - `/echo` sends back what comes, as it comes.
+/// - `/accepted` answers a head at once, and its body when the request has arrived.
 /// - `/stall` answers a head and half of its body.
 /// - `/zeros/<count>` answers so many zeros.
 /// - `/reset` ends the stream in the middle.
 /// - `/status/<code>` answers with a status, whatever it is.
 /// - `/early` answers in full at the head, and then wants no more of the request.
 /// - `/refused` answers 413 in full at the head, and reads no more of the request.
-/// - `/poison` answers in full, and sends the start of another response behind that (HTTP/1.1).
+///
+/// The following are for HTTP/1.1. A connection is cut if it ends without a close_notify.
+///
+/// - `/poison` answers in full, and sends the start of another response behind that.
+/// - `/ended` sends a body that the end of the connection completes.
+/// - `/cut` sends the same, and cuts the connection.
+/// - `/abandoned` sends a body with a length, and cuts the connection.
+/// - `/garbled` sends half of a body, and then bytes that are not TLS.
+/// - `/silent` closes the connection without a response.
+/// - `/silent/cut` cuts the connection without a response.
 final class SecureOrigin: Sendable {
+    /// How far the server goes with a handshake.
+    enum Handshake: Sendable {
+        case complete
+        /// Closes the connection when the client has sent something.
+        case cutAfterClientHello
+        /// Closes the connection after the first bytes of the server's part.
+        case cutWithinServerHello
+    }
+
+    /// What the server has seen.
+    fileprivate final class Log: Sendable {
+        let connections = Mutex(0)
+        let requests = Mutex<[String]>([])
+    }
+
     let port: Int
     private let channel: any Channel
     private let group: MultiThreadedEventLoopGroup
+    private let log: Log
 
-    private init(_ channel: any Channel, _ group: MultiThreadedEventLoopGroup) {
+    private init(_ channel: any Channel, _ group: MultiThreadedEventLoopGroup, _ log: Log) {
         self.channel = channel
         self.group = group
+        self.log = log
         port = channel.localAddress?.port ?? 0
     }
 
+    /// The number of connections that the server has accepted.
+    var connections: Int { log.connections.withLock { $0 } }
+
+    /// The requests whose head the server has received, such as `GET /version`.
+    var requests: [String] { log.requests.withLock { $0 } }
+
     /// Starts a server, and stops it when the closure is done.
     static func run<Result>(
-        with certificate: Certificates.Identity,
+        with certificate: TestCertificates.Identity,
         speaking protocols: [String] = ["h2", "http/1.1"],
+        handshake: Handshake = .complete,
         _ body: nonisolated(nonsending) (SecureOrigin) async throws -> Result
     ) async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -40,12 +75,19 @@ final class SecureOrigin: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.key, format: .pem))
         )
         tls.applicationProtocols = protocols
+        // A client that is gone does not confirm the end.
+        tls.shutdownTimeout = .milliseconds(100)
         let context = try NIOSSLContext(configuration: tls)
+        let log = Log()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop
+                log.connections.withLock { $0 += 1 }
+                return channel.eventLoop
                     .makeCompletedFuture {
+                        if handshake != .complete {
+                            try channel.pipeline.syncOperations.addHandler(HandshakeCutter(handshake))
+                        }
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
                     }
                     .flatMap {
@@ -54,7 +96,7 @@ final class SecureOrigin: Sendable {
                                 channel.configureHTTP2Pipeline(mode: .server) { stream in
                                     stream.eventLoop.makeCompletedFuture {
                                         try stream.pipeline.syncOperations.addHandlers([
-                                            HTTP2FramePayloadToHTTP1ServerCodec(), Responder(version: "h2"),
+                                            HTTP2FramePayloadToHTTP1ServerCodec(), Responder(version: "h2", log),
                                         ])
                                     }
                                 }
@@ -63,7 +105,7 @@ final class SecureOrigin: Sendable {
                             http1ChannelConfigurator: { channel in
                                 channel.eventLoop.makeCompletedFuture {
                                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                                    try channel.pipeline.syncOperations.addHandler(Responder(version: "http/1.1"))
+                                    try channel.pipeline.syncOperations.addHandler(Responder(version: "http/1.1", log))
                                 }
                             }
                         )
@@ -71,7 +113,7 @@ final class SecureOrigin: Sendable {
             }
             .bind(host: "127.0.0.1", port: 0)
             .get()
-        let origin = SecureOrigin(channel, group)
+        let origin = SecureOrigin(channel, group, log)
         do {
             let result = try await body(origin)
             try await origin.stop()
@@ -93,17 +135,20 @@ private final class Responder: ChannelInboundHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let version: String
+    private let log: SecureOrigin.Log
     private var path = ""
 
-    init(version: String) {
+    init(version: String, _ log: SecureOrigin.Log) {
         self.version = version
+        self.log = log
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
             path = head.uri
-            if path == "/echo" {
+            log.requests.withLock { $0.append("\(head.method) \(head.uri)") }
+            if path == "/echo" || path == "/accepted" {
                 respond(context)
             } else if path == "/early" {
                 respond(context, [:], ByteBuffer(string: "early"))
@@ -134,16 +179,39 @@ private final class Responder: ChannelInboundHandler {
         switch path {
         case "/early", "/refused":
             return
+        case "/accepted":
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "accepted")))), promise: nil)
         case "/poison":
             // One flush for all, so that the poison is there before the next request.
             let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["Content-Length": "2"])
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "ok")))), promise: nil)
             context.write(wrapOutboundOut(.end(nil)), promise: nil)
-            let poison = ByteBuffer(string: "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: ")
-            // Behind the encoder, where bytes go to TLS as they are.
-            let encoder = try? context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
-            encoder?.writeAndFlush(NIOAny(poison), promise: nil)
+            send("HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: ", context)
+            return
+        case "/ended":
+            send("HTTP/1.1 200 OK\r\n\r\nwhole", context)
+            context.close(promise: nil)
+            return
+        case "/cut":
+            send("HTTP/1.1 200 OK\r\n\r\nwhole", context)
+            cut(context)
+            return
+        case "/abandoned":
+            send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole", context)
+            cut(context)
+            return
+        case "/garbled":
+            send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf", context)
+            // A record of application data whose content cannot be decrypted.
+            let record = ByteBuffer(bytes: [0x17, 0x03, 0x03, 0x00, 0x20] + [UInt8](repeating: 0, count: 32))
+            security(context)?.writeAndFlush(NIOAny(record), promise: nil)
+            return
+        case "/silent":
+            context.close(promise: nil)
+            return
+        case "/silent/cut":
+            cut(context)
             return
         case "/echo":
             break
@@ -172,6 +240,22 @@ private final class Responder: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
+    /// Sends bytes behind the encoder, where they go to TLS as they are.
+    private func send(_ bytes: String, _ context: ChannelHandlerContext) {
+        let encoder = try? context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
+        encoder?.writeAndFlush(NIOAny(ByteBuffer(string: bytes)), promise: nil)
+    }
+
+    /// Closes the connection below TLS.
+    private func cut(_ context: ChannelHandlerContext) {
+        security(context)?.close(promise: nil)
+    }
+
+    /// The place of TLS in the pipeline, whose outbound events go to the socket.
+    private func security(_ context: ChannelHandlerContext) -> ChannelHandlerContext? {
+        try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+    }
+
     private func respond(_ context: ChannelHandlerContext, _ fields: HTTPHeaders = [:], _ bytes: ByteBuffer? = nil) {
         let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: fields)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
@@ -179,6 +263,35 @@ private final class Responder: ChannelInboundHandler {
             context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
         }
         context.flush()
+    }
+}
+
+/// Ends a connection during the handshake, between the socket and TLS.
+private final class HandshakeCutter: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let handshake: SecureOrigin.Handshake
+
+    init(_ handshake: SecureOrigin.Handshake) {
+        self.handshake = handshake
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if handshake == .cutAfterClientHello {
+            context.close(promise: nil)
+        } else {
+            context.fireChannelRead(data)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = unwrapOutboundIn(data)
+        let start = bytes.readSlice(length: min(20, bytes.readableBytes)) ?? ByteBuffer()
+        context.writeAndFlush(wrapOutboundOut(start), promise: promise)
+        context.close(promise: nil)
     }
 }
 #endif

@@ -1,0 +1,110 @@
+#if AsyncHTTPClient && TestServer
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import Testing
+
+extension Loopback {
+    /// Exchanges over TLS that only AsyncHTTPClient can do: both directions at once, and responses that break the rules.
+    @Suite(.timeLimit(.minutes(5)))
+    struct AsyncHTTPClientSecureTransportTests {
+        /// The answer comes while the body is being sent, and each waits for the other.
+        @Test(arguments: ["h2", "http/1.1"])
+        func speaksAndListensAtOnce(version: String) async throws {
+            try await SecureClient.asyncHTTPClient.run(speaking: [version]) { network, _ in
+                let (lines, continuation) = AsyncStream.makeStream(of: Data.self)
+                var request = HTTPRequestData(method: .post, path: "echo")
+                request.body = .stream(lines)
+                continuation.yield(Data("1".utf8))
+                let echo = try await network.stream(request)
+                var heard: [String] = []
+                for try await chunk in echo {
+                    heard.append(String(decoding: chunk, as: UTF8.self))
+                    if heard.count == 5 {
+                        continuation.finish()
+                    } else {
+                        continuation.yield(Data("\(heard.count + 1)".utf8))
+                    }
+                }
+                #expect(heard == ["1", "2", "3", "4", "5"])
+            }
+        }
+
+        // MARK: What would end the process
+
+        @Test(arguments: [0, 9, 99, 1_000, 1_234])
+        func aStatusThatIsNoneIsRefused(code: Int) async throws {
+            try await SecureClient.asyncHTTPClient.run(speaking: ["h2"]) { network, _ in
+                let error = await #expect(throws: NetworkingError.self) {
+                    try await network.data(HTTPRequestData(path: "status/\(code)"))
+                }
+                #expect(error?.kind == .invalidResponse)
+            }
+        }
+
+        /// The whole answer, and then a reset, while the body is on its way; NIO may drop the one for the other.
+        @Test(arguments: 0..<10)
+        func anAnswerThatWantsNoMoreIsAnAnswer(round: Int) async throws {
+            try await SecureClient.asyncHTTPClient.run(speaking: ["h2"]) { network, _ in
+                var request = HTTPRequestData(method: .post, path: "early")
+                request.body = .stream {
+                    AsyncStream { continuation in
+                        for _ in 0..<256 { continuation.yield(Data(count: 64 << 10)) }
+                        continuation.finish()
+                    }
+                }
+                do {
+                    let response = try await network.data(request)
+                    #expect(response.data == Data("early".utf8))
+                } catch let error as NetworkingError {
+                    #expect(error.kind == .connectionLost)
+                }
+                let next = try await network.data(HTTPRequestData(path: "version"))
+                #expect(next.data == Data("h2".utf8))
+            }
+        }
+
+        // MARK: Bytes behind a response
+
+        @Test func bytesBehindAResponseDoNotReachTheNextOne() async throws {
+            try await SecureClient.asyncHTTPClient.run(speaking: ["http/1.1"]) { network, _ in
+                for _ in 1...20 {
+                    let response = try await network.data(HTTPRequestData(path: "poison"))
+                    #expect(response.data == Data("ok".utf8))
+                    for _ in 1...2 {
+                        let next = try await network.data(HTTPRequestData(path: "version"))
+                        #expect(next.data == Data("http/1.1".utf8))
+                        #expect(!next.headerFields.contains { $0.name.rawName.hasPrefix("X-") })
+                    }
+                }
+            }
+        }
+
+        /// The server answers at the head, reads no more and keeps the stream open.
+        @Test(.timeLimit(.minutes(1)), arguments: ["h2", "http/1.1"])
+        func refusedUploadEndsAndIsReleased(version: String) async throws {
+            final class Token: Sendable {
+                let isReleased = Gate()
+                deinit { isReleased.open() }
+            }
+            try await SecureClient.asyncHTTPClient.run(speaking: [version]) { network, _ in
+                var gates: [Gate] = []
+                for _ in 1...10 {
+                    let token = Token()
+                    gates.append(token.isReleased)
+                    let body = RequestBody.stream {
+                        AsyncStream { [token] in withExtendedLifetime(token) { Data(count: 64 << 10) } }
+                    }
+                    let request = HTTPRequestData(method: .post, path: "refused", body: body)
+                    let response = try await network.data(request)
+                    #expect(response.status.code == 413)
+                    #expect(response.data == Data("refused".utf8))
+                }
+                for gate in gates { try await gate.wait() }
+            }
+        }
+    }
+}
+#endif

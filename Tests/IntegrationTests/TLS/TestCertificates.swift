@@ -1,0 +1,35 @@
+#if AsyncHTTPClient
+import Foundation
+
+/// The certificates in `Tests/Certificates`, which `Tests/Certificates/make` describes and makes.
+enum TestCertificates {
+    /// A server's certificate and its key, as files.
+    struct Identity: Sendable {
+        let chain: String
+        let key: String
+
+        fileprivate init(_ name: String) {
+            chain = TestCertificates.path(of: "\(name).pem")
+            key = TestCertificates.path(of: "\(name).key")
+        }
+
+        /// For 127.0.0.1 and localhost, issued by ``authority``.
+        static let trusted = Identity("trusted")
+        /// For another host.
+        static let elsewhere = Identity("elsewhere")
+        /// Valid on one day of 2020.
+        static let expired = Identity("expired")
+        /// Valid from 2118.
+        static let early = Identity("early")
+        /// Issued by an authority that no test trusts.
+        static let unknown = Identity("unknown")
+    }
+
+    /// The certificate of the authority that tests trust.
+    static let authority = path(of: "authority.pem")
+
+    private static func path(of name: String) -> String {
+        URL(filePath: #filePath).appending(path: "../../../Certificates/\(name)").standardized.path
+    }
+}
+#endif
