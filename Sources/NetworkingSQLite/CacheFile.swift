@@ -45,6 +45,8 @@ final class CacheFile: Sendable {
         var logLimit: Int64 = 8 << 20
         /// The maximum time that a write waits for readers and other writers to empty the log.
         var checkpointPatience: Duration = .milliseconds(250)
+        /// The same once the log is twice as long as its limit.
+        var longLogPatience: Duration = .seconds(1)
     }
 
     /// More variants of one URL come from a server that varies by something without end.
@@ -437,6 +439,9 @@ final class CacheFile: Sendable {
     ///
     /// SQLite does that by itself only while no other connection reads or writes, and two busy processes never leave it such a moment.
     /// This waits for one, for a short time; if none comes, the log grows by a quarter of its limit before the next attempt.
+    ///
+    /// Once the log is twice as long as its limit, no process writes before it is empty: each gets here after its own next write. So the
+    /// log grows beyond that by one write of each process, unless a connection reads for longer than ``Settings/longLogPatience``.
     private func emptyLongLog(_ db: Database) {
         let length = location.logLength
         guard length >= nextCheckpoint.load(ordering: .relaxed) else {
@@ -445,10 +450,25 @@ final class CacheFile: Sendable {
             }
             return
         }
-        sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.checkpointPatience / .milliseconds(1)))
         defer { sqlite3_busy_timeout(db.sqliteConnection, CInt(settings.patience / .milliseconds(1))) }
+        emptyLog(db, waiting: settings.checkpointPatience)
+        let bound = 2 * settings.logLimit
+        if location.logLength >= bound {
+            let end = ContinuousClock.now + settings.longLogPatience
+            while location.logLength >= bound, ContinuousClock.now < end {
+                // SQLite does not wait for a checkpoint of another process.
+                usleep(1_000)
+                emptyLog(db, waiting: end - ContinuousClock.now)
+            }
+        }
+        let left = location.logLength
+        let next = max(settings.logLimit, left + settings.logLimit / 4)
+        nextCheckpoint.store(left < bound ? min(next, bound) : next, ordering: .relaxed)
+    }
+
+    private func emptyLog(_ db: Database, waiting patience: Duration) {
+        sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, patience) / .milliseconds(1)))
         _ = try? db.checkpoint(.truncate)
-        nextCheckpoint.store(max(settings.logLimit, location.logLength + settings.logLimit / 4), ordering: .relaxed)
     }
 
     private func transaction<Value>(_ db: Database, _ work: (Database) throws -> Value) throws -> Value {

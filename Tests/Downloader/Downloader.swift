@@ -5,6 +5,8 @@ import NetworkingAsyncHTTPClient
 
 /// Downloads a URL to a file and prints how far it is, for tests that kill it, limit it or measure it.
 ///
+/// It also ends with its standard input.
+///
 /// Arguments: the transport, the URL and the file; then, if wished, the most bytes that a file may have. Without that argument and with
 /// `quiet` in its place, only the end is told. Each line of its output is one of these:
 ///
@@ -20,6 +22,7 @@ enum Downloader {
         guard arguments.count >= 4, let url = URL(string: arguments[2]) else {
             fatalError("usage: Downloader URLSession|AsyncHTTPClient <url> <file> [quiet|<most bytes of a file>]")
         }
+        endWithParent()
         if arguments.count > 4, let most = rlim_t(arguments[4]) {
             limitFiles(to: most)
         }
@@ -35,6 +38,14 @@ enum Downloader {
         }
         tell("peak \(peakMemory())")
         exit(isOver ? 0 : 1)
+    }
+
+    /// Ends this process when its standard input ends, which it does with the process of the tests, however that ends.
+    private static func endWithParent() {
+        Thread.detachNewThread {
+            while !FileHandle.standardInput.availableData.isEmpty {}
+            exit(1)
+        }
     }
 
     private static func download(

@@ -268,7 +268,12 @@ struct SQLiteCacheStoreChangesTests {
     @Test func aReaderThatDoesNotEndHoldsUpNoWrite() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
-            let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .zero)
+            let settings = CacheFile.Settings(
+                costLimit: 1 << 30,
+                logLimit: 1 << 20,
+                checkpointPatience: .zero,
+                longLogPatience: .zero
+            )
             let store = SQLiteCacheStore(file: file, settings: settings)
             try await store.open()
             let reader = try Self.reader(of: file)

@@ -6,7 +6,7 @@ import NetworkingSQLite
 
 /// Stores entries in a loop and prints the number of each one that is acknowledged, for tests that end it or run several.
 ///
-/// Arguments: the file, the first number, and how many; with 0 it goes on until it is ended.
+/// Arguments: the file, the first number, and how many; with 0 it goes on until it is ended. It also ends with its standard input.
 @main
 enum SQLiteWriter {
     static func main() async throws {
@@ -14,6 +14,7 @@ enum SQLiteWriter {
         guard arguments.count == 4, let first = Int(arguments[2]), let count = Int(arguments[3]) else {
             fatalError("usage: SQLiteWriter <file> <first number> <count>")
         }
+        endWithParent()
         let store = SQLiteCacheStore(file: URL(fileURLWithPath: arguments[1]), costLimit: 1 << 30)
         var number = first
         while count == 0 || number < first + count {
@@ -21,6 +22,14 @@ enum SQLiteWriter {
             // At once, and not through a buffer that would end with the process.
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))
             number += 1
+        }
+    }
+
+    /// Ends this process when its standard input ends, which it does with the process of the tests, however that ends.
+    private static func endWithParent() {
+        Thread.detachNewThread {
+            while !FileHandle.standardInput.availableData.isEmpty {}
+            exit(1)
         }
     }
 

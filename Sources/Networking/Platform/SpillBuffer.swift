@@ -19,7 +19,7 @@ final class SpillBuffer: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     /// Used on the queue only, so that the lock is always free.
-    private let files = Mutex(SpillFiles())
+    private let files: Mutex<SpillFiles>
 
     private struct State {
         /// The bytes that have waited longest.
@@ -53,16 +53,19 @@ final class SpillBuffer: Sendable {
     ///   - longestUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
     ///   - patience: The maximum time that ``waitForDisk()`` waits.
     ///   - queue: The queue for the files.
+    ///   - files: The files, empty.
     init(
         inMemoryUpTo longestInMemory: Int = .max,
         unwrittenUpTo longestUnwritten: Int = 1 << 20,
         patience: DispatchTimeInterval = .seconds(5),
-        queue: DispatchQueue? = nil
+        queue: DispatchQueue? = nil,
+        files: SpillFiles = SpillFiles()
     ) {
         self.longestInMemory = longestInMemory
         self.longestUnwritten = longestUnwritten
         self.patience = patience
         self.queue = queue ?? DispatchQueue(label: "Networking.SpillBuffer")
+        self.files = Mutex(files)
     }
 
     /// Whether bytes may wait in a file.
@@ -242,6 +245,14 @@ extension SpillBuffer {
 struct SpillFiles: Sendable {
     private var read = Part()
     private var written = Part()
+    private let willWrite: @Sendable (TemporaryFile) throws(FileFault) -> Void
+
+    /// Creates files that hold no bytes.
+    ///
+    /// - Parameter willWrite: Called before each write. A test delays or fails the write here.
+    init(willWrite: @escaping @Sendable (TemporaryFile) throws(FileFault) -> Void = { _ in }) {
+        self.willWrite = willWrite
+    }
 
     private struct Part: Sendable {
         var file: TemporaryFile?
@@ -263,6 +274,7 @@ struct SpillFiles: Sendable {
             file = try TemporaryFile()
         }
         written.file = file
+        try willWrite(file)
         try file.write(data, at: written.waiting.upperBound)
         written.waiting = written.waiting.lowerBound..<written.waiting.upperBound + Int64(data.count)
     }

@@ -27,6 +27,9 @@ import Foundation
 /// the next request tries again. Credentials that have not run out are used on when newer ones cannot be had, and renewed
 /// when AWS says that they have run out.
 ///
+/// Fetches in vain are limited as in `RefreshLimit`. AWS refuses credentials with 400 and 403 too, so these statuses do not show that it
+/// has accepted them.
+///
 /// What the closure sends over the stack that waits for it goes unsigned. Several signers may have the same provider.
 public struct AWSCredentialProvider: Sendable {
     private let source: Source
@@ -88,6 +91,12 @@ public struct AWSCredentialProvider: Sendable {
         case .fixed(let credentials): credentials
         case .store(let store): try await store.grant(for: request, over: Self.nowhere).credentials.value
         }
+    }
+
+    /// Notes that AWS has accepted the credentials of a request, so that their refresh does not count towards the limit.
+    func accept(_ response: HTTPResponseData) {
+        guard case .store(let store) = source else { return }
+        store.acceptCurrent { response.sentRequest.isSigned(with: $0.value) }
     }
 
     /// Renews credentials that AWS has refused; whether there are others now.

@@ -13,6 +13,11 @@ struct AWSRefusal {
     /// Nil where a response to HEAD has no body to say it in.
     private let code: String?
 
+    /// Returns whether a status shows that the service has accepted the signature.
+    static func isExcluded(by status: HTTPResponse.Status) -> Bool {
+        ![400, 403].contains(status.code) && status.showsAcceptance
+    }
+
     /// Reads it from a field, from JSON or from XML; nil when the response is no refusal.
     init?(_ response: HTTPResponseData) {
         guard [400, 401, 403].contains(response.status.code) else { return nil }

@@ -99,6 +99,9 @@ public struct AWSSigner: RequestSigner {
 
     /// Has the request signed anew when the clocks differ, or when the credentials have run out.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
+        if AWSRefusal.isExcluded(by: response.status) {
+            provider.accept(response)
+        }
         guard let refusal = AWSRefusal(response) else { return false }
         if refusal.mayBeSkew, offsets.learn(from: response) { return true }
         return refusal.isOfCredentials ? try await provider.renew(after: response) : false

@@ -32,6 +32,8 @@ final class DownloaderProcess: Sendable {
     }
 
     private let output: URL
+    /// The writing end of the process's input, which the system closes when the tests end.
+    private let input: FileHandle
     private let ended = AsyncStream.makeStream(of: Int32.self)
     private let identifier: Int32
 
@@ -45,7 +47,11 @@ final class DownloaderProcess: Sendable {
         process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
             .deletingLastPathComponent().appending(path: "Downloader")
         process.arguments = [client.rawValue, url.absoluteString, file.path] + (option.map { [$0] } ?? [])
-        process.standardInput = FileHandle.nullDevice
+        let pipe = Pipe()
+        input = pipe.fileHandleForWriting
+        // Other processes that start meanwhile must not keep it open.
+        _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        process.standardInput = pipe
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.terminationHandler = { [continuation = ended.continuation] process in
             continuation.yield(process.terminationStatus)

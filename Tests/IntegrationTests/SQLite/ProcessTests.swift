@@ -51,6 +51,42 @@ struct ProcessTests {
         }
     }
 
+    /// The bound that the documentation states: 16 MiB, and one write of each process.
+    @Test func logStaysBoundedWhileProcessesWriteWithoutAPause() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let writers = try (0..<3).map { try Writer(file, first: $0 * 100_000, count: 2_500) }
+            let watch = Task { await longestLength(of: file.path + "-wal") }
+            for writer in writers {
+                #expect(try await writer.end().status == 0)
+            }
+            watch.cancel()
+            let length = await watch.value
+            #expect(length > 8 << 20)
+            #expect(length < 17 << 20)
+        }
+    }
+
+    /// A test that was killed must not leave a process behind that writes for ever.
+    @Test func aWriterEndsWithItsParent() async throws {
+        try await withTemporaryDirectory { directory in
+            let writer = try Writer(directory.appending(path: "cache"), first: 0, count: 0)
+            try writer.abandon()
+            #expect(try await writer.end().status == 1)
+        }
+    }
+
+    /// Returns the longest length that a file has had until the task was cancelled.
+    private func longestLength(of path: String) async -> Int {
+        var longest = 0
+        while !Task.isCancelled {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            longest = max(longest, attributes?[.size] as? Int ?? 0)
+            await Task.yield()
+        }
+        return longest
+    }
+
     private func expectWhole(_ numbers: [Int], in store: SQLiteCacheStore) async throws {
         for number in numbers {
             let found = try await store.entries(for: SQLiteWriter.key(number))

@@ -5,6 +5,8 @@ import Synchronization
 /// A process of the program beside the tests, which writes until it has done its part or is killed.
 final class Writer: Sendable {
     private let output: URL
+    /// The writing end of the process's input, which the system closes when the tests end.
+    private let input: FileHandle
     private let ended = AsyncStream.makeStream(of: Int32.self)
     private let identifier: Int32
 
@@ -17,7 +19,11 @@ final class Writer: Sendable {
         let process = Process()
         process.executableURL = Self.program
         process.arguments = [file.path, "\(first)", "\(count)"]
-        process.standardInput = FileHandle.nullDevice
+        let pipe = Pipe()
+        input = pipe.fileHandleForWriting
+        // Other processes that start meanwhile must not keep it open.
+        _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        process.standardInput = pipe
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.terminationHandler = { [continuation = ended.continuation] process in
             continuation.yield(process.terminationStatus)
@@ -39,6 +45,11 @@ final class Writer: Sendable {
         }
         kill(identifier, SIGKILL)
         return try await end()
+    }
+
+    /// Closes its input, as the system does when the tests end.
+    func abandon() throws {
+        try input.close()
     }
 
     /// Waits for its end, and returns the status and what it has acknowledged.

@@ -168,6 +168,30 @@ struct AWSCredentialProviderTests {
         #expect(keys(transport) == ["KEY", "KEY"])
     }
 
+    /// Only fetches in vain count towards the limit on refreshes.
+    @Test func credentialsThatAreAcceptedMayBeRenewedAnyNumberOfTimes() async throws {
+        let role = Role(lifetime: 1, clock: clock)
+        let transport = MockTransport { _ in .ok() }
+        let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
+        for _ in 0..<20 {
+            #expect(try await network.data(HTTPRequestData(path: "a")).status == .ok)
+            clock.advance(by: .seconds(1))
+        }
+        #expect(role.calls == 20)
+    }
+
+    @Test(arguments: [400, 401, 403, 429, 500])
+    func credentialsOfAFailureCountTowardsTheLimit(status: Int) async throws {
+        let role = Role(lifetime: 1, clock: clock)
+        let transport = MockTransport { _ in MockResponse(status: HTTPResponse.Status(code: status)) }
+        let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
+        for _ in 0..<20 {
+            _ = try? await network.data(HTTPRequestData(path: "a"))
+            clock.advance(by: .seconds(1))
+        }
+        #expect(role.calls == 5)
+    }
+
     @Test func itMayUseTheStackThatWaitsForIt() async throws {
         let transport = MockTransport { _ in .text("KEY") }
         let place = Mutex<AnyNetworkingComponent?>(nil)

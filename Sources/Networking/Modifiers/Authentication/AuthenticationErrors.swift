@@ -130,7 +130,7 @@ extension HTTPResponse.Status {
     }
 
     /// Whether a server that sends it has accepted the credentials of the request.
-    var showsAcceptance: Bool {
+    package var showsAcceptance: Bool {
         self != .unauthorized && !isOutage
     }
 }

@@ -280,6 +280,15 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
+    /// Notes that the server has accepted the current credentials, unless others have taken their place.
+    ///
+    /// - Parameter wereSent: Returns whether the request was sent with the given credentials.
+    package func acceptCurrent(if wereSent: (Credentials) -> Bool) {
+        // Asked outside the lock, like everything that belongs to the app.
+        guard let grant = state.withLock({ $0.grant }), grant.isUnproven, wereSent(grant.credentials) else { return }
+        accept(grant)
+    }
+
     /// Notes that the server has accepted credentials, so that the refreshes up to them no longer count towards the limit.
     package func accept(_ grant: Grant) {
         state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }

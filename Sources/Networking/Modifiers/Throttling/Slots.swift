@@ -49,6 +49,11 @@ public final class Slots: Sendable {
         state.withLock { $0.all.queue.count + $0.hosts.values.reduce(0) { $0 + $1.queue.count } }
     }
 
+    /// The number of hosts that take memory.
+    var hosts: Int {
+        state.withLock { $0.hosts.count }
+    }
+
     /// Whose slots a request takes: nil when all share them.
     func key(for request: HTTPRequestData) -> String? {
         isPerHost ? request.authority?.lowercased() ?? "" : nil

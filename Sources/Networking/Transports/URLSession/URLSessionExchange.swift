@@ -93,7 +93,7 @@ final class URLSessionExchange: NSObject, Sendable {
     func respond() async throws -> HTTPResponseData {
         guard request.sink != nil else {
             await wait(for: .end)
-            let head = try head()
+            let head = try await head()
             return HTTPResponseData(
                 request: request,
                 http: head.http,
@@ -105,7 +105,7 @@ final class URLSessionExchange: NSObject, Sendable {
             body.removeAll()
         }
         await wait(for: .head)
-        let head = try head()
+        let head = try await head()
         let body = try await deliverBody(to: request.bodyDestination(for: head.http), after: head)
         var response = HTTPResponseData(request: request, http: head.http, body: body)
         response.wasOfferedToSink = true
@@ -175,7 +175,7 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 
     /// The head, or what ended the exchange before it came.
-    private func head() throws -> ReceivedHead {
+    private func head() async throws -> ReceivedHead {
         guard let response = state.withLock({ $0.response }) else {
             try checkEnd(after: nil)
             throw request.invalidAnswer
@@ -187,7 +187,7 @@ final class URLSessionExchange: NSObject, Sendable {
             throw request.unverifiableCoding(coding, of: head.http)
         }
         if let cookies, let response = response as? HTTPURLResponse {
-            cookies.store(from: response, head.http)
+            try await cookies.store(from: response, head.http)
         }
         // A cancelled caller gets no answer, even where the head had come.
         if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }

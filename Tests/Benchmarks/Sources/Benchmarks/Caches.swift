@@ -59,9 +59,18 @@ struct CacheableTransport: NetworkingComponent {
         status: .ok,
         headerFields: [
             .cacheControl: "public, max-age=100000", .eTag: "\"33a64df551425fcc\"", .contentType: "application/json",
-            .date: "Sat, 21 Nov 2026 20:00:00 GMT", .contentLength: "1024", .vary: "Accept-Encoding",
+            .date: now, .contentLength: "1024", .vary: "Accept-Encoding",
         ]
     )
+    /// The response must be fresh on any day on which this runs.
+    private static var now: String {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: Date())
+    }
+
     private let response = HTTPResponseData(
         request: HTTPRequestData(),
         http: head,

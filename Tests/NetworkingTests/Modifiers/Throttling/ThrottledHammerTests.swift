@@ -1,0 +1,218 @@
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten and come back.
+@Suite(.timeLimit(.minutes(2)))
+struct ThrottledHammerTests {
+    private struct Refusal: Error {}
+
+    private static let limit = 2
+
+    /// How many run, and how many did at most.
+    private struct Running: Sendable {
+        private var counts: [String: Int] = [:]
+        private(set) var maximum = 0
+
+        mutating func begin(_ host: String) {
+            counts[host, default: 0] += 1
+            maximum = max(maximum, counts[host] ?? 0)
+        }
+
+        mutating func end(_ host: String) {
+            counts[host, default: 0] -= 1
+        }
+    }
+
+    @Test(arguments: [Int.max, 3])
+    func everyCallerGetsASlotAndNoneIsLeft(queue: Int) async {
+        let hammer = Hammer()
+        let slots = Slots(maxPerHost: Self.limit, queue: queue)
+        let running = Locked(Running())
+        await withTaskGroup { group in
+            for task in 0..<16 {
+                group.addTask {
+                    var random = hammer.random(task)
+                    for _ in 0..<1_000 {
+                        let host = "\(Int.random(in: 0..<4, using: &random))"
+                        guard await takeSlot(slots, host, &random) else { continue }
+                        running.withLock { $0.begin(host) }
+                        await random.yield(upTo: 3)
+                        running.withLock { $0.end(host) }
+                        slots.giveBack(host)
+                    }
+                }
+            }
+        }
+        #expect(running.value.maximum == Self.limit, "\(hammer)")
+        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+    }
+
+    /// Returns whether the caller has got a slot.
+    private func takeSlot(_ slots: Slots, _ host: String, _ random: inout RandomSource) async -> Bool {
+        if slots.takeIfFree(host) { return true }
+        let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+        guard let place = slots.enqueue(priority, host, refusal: Refusal()) else { return false }
+        if random.once(in: 3) {
+            // Cancelled: its wait ends at once, and it leaves the queue a while later.
+            await random.yield(upTo: 3)
+            if place.wait.resume(with: .failure(CancellationError())) {
+                await random.yield(upTo: 5)
+                slots.left(place, host)
+            } else if (try? await place.wait.value()) != nil {
+                slots.giveBack(host)
+            }
+            return false
+        }
+        if random.once(in: 4) {
+            // Its time is over.
+            await random.yield(upTo: 3)
+            slots.leave(place, host, with: Refusal())
+        }
+        do {
+            try await place.wait.value { slots.left(place, host) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The same by way of the modifier, whose callers are cancelled as tasks.
+    @Test func everyCallEnds() async {
+        let hammer = Hammer()
+        let slots = Slots(maxPerHost: Self.limit)
+        let running = Locked(Running())
+        let network = MockTransport { request in
+            let host = request.authority ?? ""
+            running.withLock { $0.begin(host) }
+            defer { running.withLock { $0.end(host) } }
+            await Task.yield()
+            return .ok()
+        }
+        .throttled(by: slots)
+        await withTaskGroup { group in
+            for task in 0..<16 {
+                group.addTask {
+                    var random = hammer.random(task)
+                    for _ in 0..<150 {
+                        let request = HTTPRequestData(authority: "\(Int.random(in: 0..<3, using: &random)).example")
+                        let call = Task { try await network.data(request) }
+                        let isCancelled = random.once(in: 2)
+                        if isCancelled {
+                            await random.yield(upTo: 10)
+                            call.cancel()
+                        }
+                        do {
+                            _ = try await call.value
+                        } catch {
+                            #expect(isCancelled && error is CancellationError, "\(hammer): \(error)")
+                        }
+                    }
+                }
+            }
+        }
+        #expect(running.value.maximum <= Self.limit, "\(hammer)")
+        #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
+    }
+}
+
+/// Callers of a rate limiter that forgets keys, while a task moves the clock.
+@Suite(.timeLimit(.minutes(2)))
+struct RateLimitedHammerTests {
+    private static let interval = Duration.milliseconds(10)
+    private static let burst = 3
+    private static let workers = 12
+
+    @Test func everyWaiterGetsItsTurnAndNotTooEarly() async {
+        let hammer = Hammer()
+        let clock = ManualClock()
+        let limiter = RateLimiter(1, per: Self.interval, burst: Self.burst)
+        // As many keys as are remembered, so that each new one makes the limiter forget others.
+        for key in 0..<10_000 {
+            _ = limiter.take(1, .normal, "old \(key)", waitingUpTo: nil, on: .manual(clock))
+        }
+        clock.advance(by: .seconds(1))
+        let start = clock.now.offset
+        let granted = Locked<[String: Int]>([:])
+        let (tooMany, left) = (Locked(0), Locked(Self.workers))
+        await withTaskGroup { group in
+            group.addTask {
+                var random = hammer.random(-1)
+                while left.value > 0 {
+                    clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &random)))
+                    await Task.yield()
+                }
+            }
+            for worker in 0..<Self.workers {
+                group.addTask {
+                    var random = hammer.random(worker)
+                    for number in 0..<500 {
+                        // Some keys that many callers want, and some that are new.
+                        let key =
+                            random.once(in: 4)
+                            ? "new \(worker) \(number)" : "\(Int.random(in: 0..<3, using: &random))"
+                        let weight = Int.random(in: 1...Self.burst, using: &random)
+                        guard await takePermits(weight, of: limiter, key, clock, &random, "\(hammer)") else { continue }
+                        let sum = granted.withLock { granted in
+                            granted[key, default: 0] += weight
+                            return granted[key] ?? 0
+                        }
+                        // The clock is read after the permits were counted, so it allows no fewer than it did then.
+                        let allowed = Self.burst + Int((clock.now.offset - start) / Self.interval)
+                        if sum > allowed {
+                            tooMany.withLock { $0 += 1 }
+                        }
+                    }
+                    left.withLock { $0 -= 1 }
+                }
+            }
+        }
+        #expect(tooMany.value == 0, "\(hammer)")
+        #expect(limiter.waiting == 0, "\(hammer)")
+        clock.advance(by: .seconds(3_600))
+        #expect(clock.sleepers == 0, "\(hammer)")
+    }
+
+    /// Returns whether the caller has got its permits.
+    private func takePermits(
+        _ weight: Int,
+        of limiter: RateLimiter,
+        _ key: String,
+        _ clock: ManualClock,
+        _ random: inout RandomSource,
+        _ name: String
+    ) async -> Bool {
+        let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+        let longest: Duration? = random.once(in: 3) ? .milliseconds(Int.random(in: 0...200, using: &random)) : nil
+        switch limiter.take(weight, priority, key, waitingUpTo: longest, on: .manual(clock)) {
+        case .taken:
+            return true
+        case .refused:
+            return false
+        case .impossible:
+            Issue.record("\(name): a weight within the burst was refused")
+            return false
+        case .wait(let place, _):
+            guard random.once(in: 3) else {
+                do {
+                    try await place.wait.value { limiter.left(place, key, on: .manual(clock)) }
+                    return true
+                } catch {
+                    Issue.record("\(name): \(error)")
+                    return false
+                }
+            }
+            // Cancelled: its wait ends at once, and it leaves the queue or gives its permits back a while later.
+            await random.yield(upTo: 5)
+            if place.wait.resume(with: .failure(CancellationError())) {
+                await random.yield(upTo: 5)
+                limiter.left(place, key, on: .manual(clock))
+            } else {
+                await random.yield(upTo: 5)
+                limiter.giveBack(place, key, on: .manual(clock))
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import Dispatch
+import Foundation
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// A buffer whose writer, reader, disk and end race.
+@Suite(.timeLimit(.minutes(2)))
+struct SpillBufferHammerTests {
+    private static let body = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+
+    /// What became of the reader of one buffer.
+    private enum End {
+        case complete
+        case fault(FileFault)
+    }
+
+    @Test func bytesArriveCompleteAndInOrderOrTheReaderGetsTheFault() async {
+        let hammer = Hammer()
+        let paths = Locked<Set<String>>([])
+        await withTaskGroup { group in
+            for task in 0..<8 {
+                group.addTask {
+                    var random = hammer.random(task)
+                    for round in 0..<300 {
+                        await run(&random, paths, "\(hammer), task \(task), round \(round)")
+                    }
+                }
+            }
+        }
+        #expect(paths.value.count > 1_000)
+        #if os(Linux)
+        let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+        let all = paths.value
+        let leaked = open?.filter { all.contains($0.replacing(" (deleted)", with: "")) }
+        #expect(leaked == [], "\(hammer)")
+        #endif
+    }
+
+    private func run(_ random: inout RandomSource, _ paths: Locked<Set<String>>, _ name: String) async {
+        let queue = DispatchQueue(label: "SpillBufferHammerTests")
+        let opened = Mutex<Set<String>>([])
+        let failing = random.once(in: 4) ? Int.random(in: 0..<40, using: &random) : nil
+        let writes = Atomic(0)
+        let buffer = SpillBuffer(
+            inMemoryUpTo: Int.random(in: 0...200, using: &random),
+            unwrittenUpTo: Int.random(in: 0...2_000, using: &random),
+            patience: .seconds(100),
+            queue: queue,
+            files: SpillFiles { file throws(FileFault) in
+                opened.withLock { _ = $0.insert(file.path) }
+                if writes.add(1, ordering: .relaxed).oldValue == failing {
+                    throw FileFault(path: file.path, code: ENOSPC)
+                }
+            }
+        )
+        let isDropped = random.once(in: 4)
+        let isOver = Locked(false)
+        let (writer, dropper) = (RandomSource.seeded(random.next()), RandomSource.seeded(random.next()))
+        var reader = RandomSource.seeded(random.next())
+        let (taken, end) = await withTaskGroup { group -> (Data, End) in
+            group.addTask {
+                await write(to: buffer, writer)
+                isOver.withLock { $0 = true }
+            }
+            if isDropped {
+                group.addTask {
+                    var random = dropper
+                    await random.yield(upTo: 60)
+                    buffer.removeAll()
+                }
+            }
+            let result = await read(buffer, &reader, isOver)
+            await group.waitForAll()
+            return result
+        }
+        #expect(taken == Self.body.prefix(taken.count), "\(name)")
+        switch end {
+        case .complete:
+            #expect(taken.count == Self.body.count || isDropped, "\(name)")
+        case .fault(let fault):
+            #expect(failing != nil && fault.code == ENOSPC, "\(name)")
+        }
+        buffer.removeAll()
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume() }
+        }
+        #expect(buffer.isEmpty, "\(name)")
+        let all = opened.withLock { $0 }
+        paths.withLock { $0.formUnion(all) }
+    }
+
+    /// Adds the body on a thread that may be held up, as URLSession's is.
+    private func write(to buffer: SpillBuffer, _ random: RandomSource) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global()
+                .async {
+                    var random = random
+                    var rest = Self.body[...]
+                    while !rest.isEmpty {
+                        let count = Int.random(in: 0...900, using: &random)
+                        buffer.append(Data(rest.prefix(count)))
+                        rest = rest.dropFirst(count)
+                        if random.once(in: 3) {
+                            buffer.waitForDisk()
+                        }
+                    }
+                    continuation.resume()
+                }
+        }
+    }
+
+    /// Reads until the end, and now and then gives up a wait to ask again.
+    private func read(
+        _ buffer: SpillBuffer,
+        _ random: inout RandomSource,
+        _ isOver: Locked<Bool>
+    ) async -> (Data, End) {
+        var taken = Data()
+        while true {
+            // Asked first, since the last bytes may come in between.
+            let isLast = isOver.value
+            let isReady = Suspension<Void>()
+            do throws(FileFault) {
+                guard let data = try buffer.take(orNotify: { isReady.resume() }) else {
+                    if !random.once(in: 5) {
+                        try? await isReady.value()
+                    }
+                    continue
+                }
+                taken += data
+                if data.isEmpty {
+                    guard !isLast else { return (taken, .complete) }
+                    await Task.yield()
+                }
+            } catch {
+                return (taken, .fault(error))
+            }
+        }
+    }
+}
+
+#if URLSession && canImport(FoundationNetworking)
+import FoundationNetworking
+
+/// Exchanges whose body waits in files, and whose caller may be cancelled at any moment.
+@Suite(.timeLimit(.minutes(2)))
+struct URLSessionSpillHammerTests {
+    private static let chunk = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
+
+    @Test func everyCallerGetsItsBodyOrItsCancellation() async throws {
+        let hammer = Hammer()
+        let url = try #require(URL(string: "http://a.example/"))
+        let head = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:]))
+        let left = Locked(0)
+        await withTaskGroup { group in
+            for task in 0..<4 {
+                group.addTask {
+                    var random = hammer.random(task)
+                    for round in 0..<20 {
+                        let objects = WatchedObjects()
+                        await run(&random, head, objects, "\(hammer), task \(task), round \(round)")
+                        let count = await objects.countAtEnd()
+                        left.withLock { $0 += count }
+                    }
+                }
+            }
+        }
+        #expect(left.value == 0, "\(hammer)")
+    }
+
+    private func run(
+        _ random: inout RandomSource,
+        _ head: HTTPURLResponse,
+        _ objects: WatchedObjects,
+        _ name: String
+    ) async {
+        let sink = CollectingSink()
+        var request = HTTPRequestData.lawful
+        request.sink = sink
+        let exchange = URLSessionExchange(request: request, cookies: nil, upload: nil, acceptsCodings: false)
+        objects.watch(exchange)
+        let count = Int.random(in: 1...10, using: &random)
+        let call = Task { try await exchange.respond() }
+        let isCancelled = random.once(in: 2)
+        async let receiving: Void = withCheckedContinuation { continuation in
+            DispatchQueue.global()
+                .async {
+                    exchange.receive(head)
+                    for _ in 0..<count {
+                        exchange.receive(Self.chunk)
+                    }
+                    exchange.complete(with: nil)
+                    continuation.resume()
+                }
+        }
+        if isCancelled {
+            await random.yield(upTo: 400)
+            call.cancel()
+        }
+        let result = await call.result
+        await receiving
+        switch result {
+        case .success(let response):
+            #expect(response.body == .delivered(byteCount: Int64(count * Self.chunk.count)), "\(name)")
+            #expect(sink.data == [Data](repeating: Self.chunk, count: count).reduce(Data(), +), "\(name)")
+        case .failure(let error):
+            #expect(isCancelled && error is CancellationError, "\(name): \(error)")
+        }
+    }
+}
+#endif

@@ -1,0 +1,78 @@
+import Foundation
+import Synchronization
+
+@testable import Networking
+
+/// The random choices of a test that runs many tasks at once.
+///
+/// Each run has another seed and prints it. Set the environment variable `HAMMER_SEED` to repeat the choices of a run; how the tasks
+/// interleave is the scheduler's choice.
+struct Hammer: CustomStringConvertible {
+    let seed: UInt64
+
+    init(_ test: String = #function) {
+        let given = ProcessInfo.processInfo.environment["HAMMER_SEED"].flatMap { UInt64($0) }
+        seed = given ?? .random(in: 0...999_999)
+        print("\(test): HAMMER_SEED=\(seed)")
+    }
+
+    /// The choices of one of the tasks.
+    func random(_ task: Int) -> RandomSource {
+        .seeded(seed &* 1_000_003 &+ UInt64(bitPattern: Int64(task)))
+    }
+
+    var description: String {
+        "HAMMER_SEED=\(seed)"
+    }
+}
+
+extension RandomSource {
+    /// Lets other tasks run, up to a number of times.
+    mutating func yield(upTo count: Int) async {
+        for _ in 0..<Int.random(in: 0...count, using: &self) {
+            await Task.yield()
+        }
+    }
+
+    /// Returns `true` once in so many times on average.
+    mutating func once(in count: Int) -> Bool {
+        Int.random(in: 0..<count, using: &self) == 0
+    }
+}
+
+/// Objects that a test expects to be released.
+final class WatchedObjects: Sendable {
+    private let checks = Mutex<[@Sendable () -> Bool]>([])
+
+    func watch(_ object: some AnyObject & Sendable) {
+        let isAlive = { @Sendable [weak object] in object != nil }
+        checks.withLock { $0.append(isAlive) }
+    }
+
+    /// Returns how many of the objects are left once other threads have had time to release theirs.
+    func countAtEnd() async -> Int {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            let count = checks.withLock { $0 }.count { $0() }
+            if count == 0 || ContinuousClock.now > deadline { return count }
+            await Task.yield()
+        }
+    }
+}
+
+/// A value behind a lock that the tasks of a group share.
+final class Locked<Value: Sendable>: Sendable {
+    private let content: Mutex<Value>
+
+    init(_ value: Value) {
+        content = Mutex(value)
+    }
+
+    var value: Value {
+        withLock { $0 }
+    }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        content.withLock { body(&$0) }
+    }
+}
