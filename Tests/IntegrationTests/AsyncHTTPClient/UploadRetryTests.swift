@@ -72,11 +72,11 @@ extension Loopback {
 
         @Test func retryStartsNoReaderBeforeTheFirstHasEnded() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
-                server.routeAtHead(.put, "/", times: 1) { _ in .status(.serviceUnavailable) }
                 server.route(.put, "/") { _ in .ok }
+                server.routeAtHead(.put, "/", times: 1) { _ in .status(.serviceUnavailable) }
                 let readers = Readers()
                 let body = RequestBody.stream { SlowBody(readers: readers) }
-                let network = AsyncHTTPClientTransport().checkedStatusCode().retry(.immediate())
+                let network = AsyncHTTPClientTransport().retry(.immediate())
                 let response = try await network.data(HTTPRequestData(method: .put, url: server.url, body: body))
                 #expect(response.status == .ok)
                 let state = readers.state.withLock { $0 }

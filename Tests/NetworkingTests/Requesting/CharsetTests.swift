@@ -10,7 +10,7 @@ struct CharsetTests {
     private func text(_ bytes: [UInt8], charset: String?) async throws -> String {
         let type = charset.map { "text/plain; charset=\($0)" }
         let transport = MockTransport { _ in
-            MockResponse(data: Data(bytes), headerFields: type.map { [.contentType: $0] } ?? [:])
+            MockResponse(status: .ok, data: Data(bytes), headerFields: type.map { [.contentType: $0] } ?? [:])
         }
         return try await transport.request(HTTPRequestData(authority: "example.com", path: "/"), as: String.self)
     }

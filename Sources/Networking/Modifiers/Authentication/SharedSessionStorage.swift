@@ -56,9 +56,9 @@ public final class SessionLock: Sendable {
     }
 }
 
-/// What a refresh does with a storage that other processes use too.
+/// The operations of a refresh on a storage that other processes use, too.
 struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
-    /// What a storage has in place of the credentials that a refresh starts from.
+    /// A change that another process has made to the stored credentials.
     enum Change {
         /// No other process has changed the stored credentials.
         case none
@@ -89,7 +89,7 @@ extension SharedCredentials where Credentials == Session {
 
 /// The tokens that a store last saved or took over from its storage, to tell whether another process has changed them.
 ///
-/// The session of the store cannot tell that, because it is newer than the stored one if it could not be saved.
+/// A comparison with the session of the store would not do, because that is newer than the stored one if it could not be saved.
 final class KnownTokens: Sendable {
     private struct Tokens: Equatable {
         let access: String
@@ -102,7 +102,7 @@ final class KnownTokens: Sendable {
 
     private let state = Mutex<Tokens?>(nil)
 
-    /// Takes note of what is stored now.
+    /// Takes note of the session that is stored now.
     func note(_ session: Session?) {
         let tokens = session.map(Tokens.init)
         state.withLock { $0 = tokens }

@@ -407,6 +407,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     if case .removed = await changeElsewhere(of: old) { throw removedElsewhere(renewal, generation) }
                     land(renewal, generation, new)
                 }
+            } catch let failure as RefreshFailure {
+                throw failure
             } catch {
                 let failure = RefreshFailure.delegate(error)
                 if giveUp(renewal, failure) { throw failure }
@@ -443,7 +445,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Signs out because another process has, and returns the error of the refresh.
-    private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> SignedOut {
+    private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
         publish(.removed, isStored: true) {
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return false }
@@ -451,7 +453,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 return true
             }
         }
-        return SignedOut()
+        return .delegate(SignedOut())
     }
 
     /// Puts new credentials into place, unless others have been set or removed meanwhile.

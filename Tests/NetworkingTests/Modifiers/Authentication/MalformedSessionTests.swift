@@ -15,7 +15,9 @@ struct MalformedSessionTests {
     private func login(_ json: String) async throws -> Session {
         let transport = MockTransport { _ in .json(text: json) }
         let request = HTTPRequestData(authority: "example.com", path: "login")
-        return try await transport.environment(\.clock, .manual(clock)).request(request, as: Session.self)
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        return try await withEnvironment(environment) { try await transport.request(request, as: Session.self) }
     }
 
     /// A token with a payload, or with text in place of its base64.

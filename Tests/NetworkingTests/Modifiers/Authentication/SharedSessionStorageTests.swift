@@ -1,5 +1,6 @@
 import Foundation
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @testable import Networking
@@ -146,7 +147,8 @@ struct SharedSessionStorageTests {
             let storage = FileSessionStorage(directory: directory.appending(path: "sessions"))
             let store = TokenStore(server.session(), in: storage, delegate: server.delegate)
             server.expire()
-            #expect(try await stack(store).me().status == .ok)
+            let response = try await stack(store).me()
+            #expect(response.status == .ok)
             #expect(try storage.session(for: "emily")?.accessToken == "access-1")
         }
     }
@@ -250,10 +252,36 @@ struct SharedSessionStorageTests {
                 let result = await cancelled.result
                 #expect(throws: CancellationError.self) { try result.get() }
                 second.release()
-                // The one that left has not kept it, and the last reference releases it.
+                // The cancelled waiter has not kept the lock, and the end of the last reference releases it.
                 _ = try await storage.lockSession(for: "emily")
                 _ = try await storage.lockSession(for: "emily")
             }
+        }
+    }
+
+    /// Holders remove the file of the lock while others open it.
+    @Test func lockHasOneHolderAtATime() async throws {
+        try await withSession { _, storage in
+            let holders = Mutex((now: 0, most: 0))
+            var environment = NetworkEnvironment()
+            environment.clock = .immediate()
+            try await withEnvironment(environment) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 1...8 {
+                        group.addTask {
+                            for _ in 1...50 {
+                                let lock = try await storage.lockSession(for: "emily")
+                                holders.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                                await Task.yield()
+                                holders.withLock { $0.now -= 1 }
+                                lock.release()
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(holders.withLock { $0.most } == 1)
         }
     }
 
