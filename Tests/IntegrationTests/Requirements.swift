@@ -4,9 +4,6 @@ import TestSupport
 extension Requirement {
     static let curl = Requirement(.curl) { FileManager.default.isExecutableFile(atPath: "/usr/bin/curl") }
 
-    #if AsyncHTTPClient
-    #endif
-
     #if os(Linux) || os(macOS)
     static let botocore = Requirement(.botocore) { await Python.has("botocore") }
     static let browser = Requirement(.browser) { await Browser.isAvailable }
