@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
-import Networking
 import NetworkingTesting
 import Testing
+
+@testable import Networking
 
 @Suite
 struct NetworkingErrorTests {
@@ -142,6 +143,9 @@ struct NetworkingErrorTests {
         let errors: [any Error] = [
             SessionStorageError.damaged(movedTo: URL(fileURLWithPath: "/secret/session")),
             SessionStorageError.unusable(reason: "/secret/session cannot be read."),
+            DownloadStateError(reason: "/secret/film cannot be read."),
+            RequestBody.Failure(.storage, reason: "/secret/film cannot be read."),
+            StreamTooLong(what: "secret", limit: 1),
         ]
         for error in errors {
             #expect(!error.localizedDescription.contains("secret"))

@@ -138,6 +138,24 @@ struct BodyDecodingTests {
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
 
+    private struct Account: Decodable, Sendable {
+        enum Role: String, Decodable {
+            case reader
+        }
+
+        var role: Role
+    }
+
+    @Test func saysWhichValueCannotBeRead() async throws {
+        let json = transport(Data(#"{"role":"hunter2"}"#.utf8), type: "application/json")
+        let error = try #require(await failure(json, as: Account.self))
+        #expect(
+            error.reason
+                == "The body does not decode to Account: the value cannot be read at role. Compare the type with what the server sends."
+        )
+        #expect(!everyPrint(of: error).contains("hunter2"))
+    }
+
     @Test(arguments: [200, 204])
     func saysThatTheBodyIsEmpty(code: Int) async throws {
         let error = try #require(await failure(transport(Data(), status: .init(code: code)), as: User.self))
