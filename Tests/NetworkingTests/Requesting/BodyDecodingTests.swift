@@ -102,7 +102,7 @@ struct BodyDecodingTests {
         try await transport(Data(bytes), type: "image/png").request(Request<Void>(request))
     }
 
-    @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (200, ""), (200, "null")])
+    @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (205, "no JSON"), (200, ""), (200, "null")])
     func anOptionalIsNilWhereThereIsNothing(code: Int, body: String) async throws {
         let transport = transport(Data(body.utf8), status: .init(code: code))
         #expect(try await transport.request(Request<User?>(request)) == nil)

@@ -35,6 +35,15 @@ struct ThrottledTwiceTests {
         #expect(network.advice.contains { $0.contains("with the same limiter") })
     }
 
+    @Test func requestsInAnEnvironmentWithoutLimitsNeedNoPermit() async throws {
+        let slots = Slots(max: 1)
+        #expect(slots.takeIfFree(nil))
+        let network = transport.throttled(by: slots, maximumWait: .zero).environment(\.isThrottled, false)
+            .environment(\.clock, .manual(ManualClock()))
+        #expect(try await get(network).status == .ok)
+        #expect(slots.inFlight == 1)
+    }
+
     @Test func differentLimitersEachGiveAPermit() async throws {
         let (outer, inner) = (Slots(max: 1), Slots(max: 1))
         let answer = HeldAnswer()
