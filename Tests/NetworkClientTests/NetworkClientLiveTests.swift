@@ -78,6 +78,18 @@ struct NetworkClientLiveTests {
         #expect(try await !UserAPI(client, tokens).user().isCached)
     }
 
+    @Test func cacheOfTheClientIsThatOfTheStack() async throws {
+        let cache = ResponseCache()
+        let transport = MockTransport { _ in .ok(headerFields: [.cacheControl: "max-age=60"]) }
+        let client = NetworkClient.live(over: transport, cache: cache)
+        #expect(client.cache === cache)
+        _ = try await client.network().data(request)
+        let unavailable = MockTransport { _ in .status(.serviceUnavailable) }.cached(in: cache)
+        #expect(try await unavailable.data(request).isCached)
+        try await client.cache.removeAll()
+        #expect(try await !client.network().data(request).isCached)
+    }
+
     @Test func sendsSixAtATimeToAHost() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }

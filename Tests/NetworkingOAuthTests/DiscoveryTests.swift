@@ -62,6 +62,15 @@ struct DiscoveryTests {
         #expect(error?.reason.contains(text) == true)
     }
 
+    /// Something between the app and the provider sent a page, so the session may still be valid.
+    @Test(arguments: [(HTTPResponse.Status.ok, NetworkingError.Kind.decoding), (.forbidden, .unauthorized)])
+    func pageInPlaceOfMetadataEndsNoSession(status: HTTPResponse.Status, kind: NetworkingError.Kind) async {
+        let page = MockResponse(status: status, data: Data("<html>".utf8))
+        let error = await #expect(throws: OAuthError.self) { try await discover([page, page]) }
+        #expect(error?.kind == .discovery)
+        #expect(error?.kindOfRefusedRequests == kind)
+    }
+
     private static let endpoints = [
         ("authorization", "authorize"), ("token", "token"), ("revocation", "revoke"),
         ("device authorization", "device"),

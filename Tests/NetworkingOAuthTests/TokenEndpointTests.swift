@@ -143,6 +143,22 @@ struct TokenEndpointTests {
         #expect(error?.response?.status.code == code)
     }
 
+    /// The code says that the grant is spent, whatever the status.
+    @Test(arguments: [500, 503, 429])
+    func refusalOfTheGrantIsNoOutageWhateverItsStatus(code: Int) async throws {
+        provider.set(\.answers, [ScriptedProvider.refusal("invalid_grant", status: .init(code: code))])
+        let error = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(error?.kind == .tokenRefused)
+        #expect(error?.code == "invalid_grant")
+    }
+
+    @Test func localizedDescriptionOfAFailedSignInNamesNoDetail() async throws {
+        provider.set(\.answers, [ScriptedProvider.refusal("invalid_grant", "hunter2")])
+        let error = await #expect(throws: OAuthError.self) { try await signIn() }
+        #expect(error?.localizedDescription == "The sign-in failed.")
+        #expect(error?.reason.contains("invalid_grant") == true)
+    }
+
     /// A code or a refresh token that comes twice counts as stolen.
     @Test func aTokenRequestIsNotTriedAgain() async throws {
         let client = OAuthClient(ScriptedProvider.system())

@@ -264,12 +264,14 @@ struct SQLiteCacheStoreChangesTests {
         }
     }
 
-    /// A reader that does not end holds up a write for a short time, and not every write.
-    @Test func aReaderThatDoesNotEndHoldsUpNoWrite() async throws {
+    /// Each attempt to empty the log would wait for the reader as long as a write waits for another process.
+    @Test(.timeLimit(.minutes(1)))
+    func writesDoNotWaitForAReaderThatDoesNotEnd() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let settings = CacheFile.Settings(
                 costLimit: 1 << 30,
+                patience: .seconds(15),
                 logLimit: 1 << 20,
                 checkpointPatience: .zero,
                 longLogPatience: .zero
@@ -289,6 +291,55 @@ struct SQLiteCacheStoreChangesTests {
                 try await store.store(.sample(length: 1 << 20), for: .named("\(name)"))
             }
             #expect(CacheLocation(path: file.path).logLength < 5 << 20)
+        }
+    }
+
+    @Test func logThatAnotherProcessHasEmptiedIsEmptiedAtItsLimitAgain() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let settings = CacheFile.Settings(costLimit: 1 << 30, logLimit: 1 << 20, checkpointPatience: .zero)
+            let store = SQLiteCacheStore(file: file, settings: settings)
+            try await store.open()
+            let reader = try Self.reader(of: file)
+            try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN; SELECT count(*) FROM keys")
+            }
+            try await store.store(.sample(length: 8 << 20), for: .named("long"))
+            try await store.remove(nil, for: .named("none"))
+            try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "COMMIT")
+                _ = try db.checkpoint(.truncate)
+            }
+            // The first write notes the short log, the second makes it long, and the third comes after the checkpoint.
+            for length in [1, 2 << 20, 1] {
+                try await store.store(.sample(length: length), for: .named("\(length)"))
+            }
+            #expect(CacheLocation(path: file.path).logLength < 1 << 20)
+        }
+    }
+
+    /// The patience with readers of the log is not that with other writers.
+    @Test func writesWaitForAnotherProcessAlsoAfterTheLogWasLong() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "cache")
+            let settings = CacheFile.Settings(
+                costLimit: 1 << 30,
+                patience: .seconds(60),
+                logLimit: 1 << 20,
+                checkpointPatience: .zero
+            )
+            let store = SQLiteCacheStore(file: file, settings: settings)
+            try await store.store(.sample(length: 2 << 20), for: .named("long"))
+            // A small write, which has its turn after the checkpoint.
+            try await store.remove(nil, for: .named("none"))
+            let writer = try Self.reader(of: file)
+            try await writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            let write = Task { try await store.store(.sample(), for: .named("a")) }
+            // Long enough for a write that does not wait to fail.
+            for _ in 0..<50_000 { await Task.yield() }
+            try await writer.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            _ = try await write.value
+            #expect(try await store.texts("a") == ["text"])
         }
     }
 }

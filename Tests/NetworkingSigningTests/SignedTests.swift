@@ -258,6 +258,35 @@ struct SignedTests {
         #expect(sink.data == Data("hello".utf8))
     }
 
+    /// Asks for the bytes after those that it has taken.
+    private struct ResumingSink: ForwardingSink {
+        let collector: CollectingSink
+
+        var sink: any ResponseSink {
+            collector
+        }
+
+        var canRestart: Bool {
+            true
+        }
+
+        func prepare(_ request: inout HTTPRequestData) {
+            if !collector.data.isEmpty {
+                request.headerFields[.range] = "bytes=\(collector.data.count)-"
+            }
+        }
+    }
+
+    @Test func sinkAsksForTheRestWhenTheRequestIsSentAgain() async throws {
+        let signer = NumberingSigner(again: { $0.status == .forbidden })
+        let transport = MockTransport([
+            .pieces([.text("refused")], status: .forbidden), .pieces([.text("hello")]),
+        ])
+        try await transport.signed(with: signer).server(authority: "api.example.com")
+            .data(HTTPRequestData().with { $0.sink = ResumingSink(collector: CollectingSink { _ in .take }) })
+        #expect(transport.requests.map { $0.headerFields[.range] } == [nil, "bytes=7-"])
+    }
+
     /// What another server says of a request that came to it by a redirect is not about this signature.
     @Test func theAnswerOfAnotherServerIsNotLookedAt() async throws {
         let signer = NumberingSigner(again: { $0.status == .unauthorized })

@@ -74,6 +74,36 @@ struct TransferWatchTests {
         #expect(isSilent)
     }
 
+    /// Reads the state of a watch at each call.
+    private final class ReadingObserver: NetworkEventObserver {
+        let watch = Mutex<TransferWatch?>(nil)
+        let calls = Atomic(0)
+
+        func call() {
+            if watch.withLock({ $0 })?.head == nil {
+                calls.add(1, ordering: .relaxed)
+            }
+        }
+
+        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+            call()
+        }
+    }
+
+    @Test func listenersMayReadTheWatch() {
+        let observer = ReadingObserver()
+        var request = HTTPRequestData(authority: "example.com")
+        request.addObserver(observer)
+        request.progressHandler = { _ in observer.call() }
+        let watch = TransferWatch(of: request, on: eventLoop)
+        observer.watch.withLock { $0 = watch }
+        watch.connect()
+        #expect(observer.calls.load(ordering: .relaxed) == 1)
+        watch.receive(1)
+        #expect(observer.calls.load(ordering: .relaxed) == 2)
+        observer.watch.withLock { $0 = nil }
+    }
+
     @Test func nothingIsToldOnceItIsOver() async {
         let watch = watch()
         watch.start { [silences] in silences.count.add(1, ordering: .relaxed) }

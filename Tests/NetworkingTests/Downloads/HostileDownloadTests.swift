@@ -265,7 +265,8 @@ struct HostileDownloadTests {
             #expect(error?.kind == .storage && error?.reason.contains(words) == true)
             #expect(origin.requests.count == 1)
             #expect(try Data(contentsOf: URL(fileURLWithPath: place.path + ".download")).count == 40)
-            #expect(throws: DownloadStateError.self) { try DownloadState(at: place) }
+            let stateError = #expect(throws: DownloadStateError.self) { try DownloadState(at: place) }
+            #expect(stateError?.localizedDescription == "A file could not be read or written.")
 
             try await origin.download(request, to: place, options: DownloadOptions(keptPart: .discard))
             #expect(try Data(contentsOf: place) == Self.bytes)
@@ -399,6 +400,31 @@ struct HostileDownloadTests {
             #expect(state.expectedByteCount == 100)
             try state.discard()
             #expect(try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path) == [])
+        }
+    }
+
+    @Test func discardingALinkThrowsAStateError() async throws {
+        try await withPart { place, _ in
+            let state = try #require(try DownloadState(at: place))
+            let (part, other) = (place.path + ".download", place.path + ".other")
+            try FileManager.default.moveItem(atPath: part, toPath: other)
+            try FileManager.default.createSymbolicLink(atPath: part, withDestinationPath: other)
+            #expect(throws: DownloadStateError.self) { try state.discard() }
+            #expect(FileManager.default.fileExists(atPath: other))
+        }
+    }
+
+    @Test func recordThatCannotBeWrittenIsAStorageError() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory.appending(path: "film")
+            let record = place.path + ".download-state"
+            let origin = MockTransport { _ in
+                try? FileManager.default.createDirectory(atPath: record, withIntermediateDirectories: false)
+                return .ok(Self.bytes, headerFields: [.eTag: "\"1\""])
+            }
+            let error = await #expect(throws: NetworkingError.self) { try await origin.download(request, to: place) }
+            #expect(error?.kind == .storage)
+            #expect(!FileManager.default.fileExists(atPath: place.path))
         }
     }
 

@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
-import Networking
 import NetworkingTesting
 import Testing
+
+@testable import Networking
 
 @Suite
 struct NetworkingErrorTests {
@@ -139,10 +140,16 @@ struct NetworkingErrorTests {
     }
 
     @Test func localizedDescriptionOfOtherErrorsNamesNoFile() throws {
-        let errors: [any Error] = [
+        var errors: [any Error] = [
             SessionStorageError.damaged(movedTo: URL(fileURLWithPath: "/secret/session")),
             SessionStorageError.unusable(reason: "/secret/session cannot be read."),
+            DownloadStateError(reason: "/secret/film cannot be read."),
+            RequestBody.Failure(.storage, reason: "/secret/film cannot be read."),
+            StreamTooLong(what: "secret", limit: 1),
         ]
+        #if URLSession
+        errors.append(BackgroundTransferFailure(CancellationError(), savedFile: URL(fileURLWithPath: "/secret/film")))
+        #endif
         for error in errors {
             #expect(!error.localizedDescription.contains("secret"))
             #expect("\(error)".contains("secret"))

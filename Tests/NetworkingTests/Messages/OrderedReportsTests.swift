@@ -1,3 +1,4 @@
+import HTTPTypes
 import NetworkingTesting
 import Synchronization
 import Testing
@@ -33,6 +34,41 @@ struct TransferReportsTests {
         audience.remove(listener)
         report(received(3))
         #expect(heard.withLock { $0 } == [1, 2])
+    }
+
+    /// Joins and leaves an audience at each call.
+    private final class JoiningObserver: NetworkEventObserver {
+        let audience: Audience
+        let calls = Atomic(0)
+
+        init(_ audience: Audience) {
+            self.audience = audience
+        }
+
+        private func call() {
+            audience.remove(audience.add(.lawful))
+            calls.add(1, ordering: .relaxed)
+        }
+
+        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+            call()
+        }
+
+        func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
+            call()
+            return [:]
+        }
+    }
+
+    @Test func observersMayJoinAndLeaveASharedExchange() {
+        let audience = Audience()
+        let observer = JoiningObserver(audience)
+        let listener = audience.add(HTTPRequestData.lawful.with { $0.addObserver(observer) })
+        audience.observe(.connected, of: .lawful)
+        #expect(observer.calls.load(ordering: .relaxed) == 1)
+        #expect(audience.headerFields(forAttempt: .lawful).isEmpty)
+        #expect(observer.calls.load(ordering: .relaxed) == 2)
+        audience.remove(listener)
     }
 
     @Test func reportsFromManyThreadsComeOneAtATimeAndInOrder() async {

@@ -113,6 +113,14 @@ struct TemporaryFileTests {
         #expect(try file.read(upTo: 10, at: 1) == Data("ello".utf8))
     }
 
+    @Test func spilledBytesAreInFilesWithoutNames() throws {
+        var files = SpillFiles()
+        try files.append(Data(count: 1_000))
+        #expect(!files.files.isEmpty)
+        #expect(files.files.allSatisfy { !PrivateFile.isTaken($0.path) })
+        #expect(try files.take().count == 1_000)
+    }
+
     @Test func aFileThatKeepsItsNameIsRemovedWithItsLastReference() throws {
         var file: TemporaryFile? = try TemporaryFile(keepsName: true)
         let path = try #require(file?.path)

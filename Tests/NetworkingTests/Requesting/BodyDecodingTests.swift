@@ -102,7 +102,7 @@ struct BodyDecodingTests {
         try await transport(Data(bytes), type: "image/png").request(Request<Void>(request))
     }
 
-    @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (200, ""), (200, "null")])
+    @Test(arguments: [(204, ""), (204, "no JSON"), (205, ""), (205, "no JSON"), (200, ""), (200, "null")])
     func anOptionalIsNilWhereThereIsNothing(code: Int, body: String) async throws {
         let transport = transport(Data(body.utf8), status: .init(code: code))
         #expect(try await transport.request(Request<User?>(request)) == nil)
@@ -134,6 +134,24 @@ struct BodyDecodingTests {
         let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
         #expect(
             error.reason == "The body does not decode to User: \(fault) Compare the type with what the server sends."
+        )
+        #expect(!everyPrint(of: error).contains("hunter2"))
+    }
+
+    private struct Account: Decodable, Sendable {
+        enum Role: String, Decodable {
+            case reader
+        }
+
+        var role: Role
+    }
+
+    @Test func saysWhichValueCannotBeRead() async throws {
+        let json = transport(Data(#"{"role":"hunter2"}"#.utf8), type: "application/json")
+        let error = try #require(await failure(json, as: Account.self))
+        #expect(
+            error.reason
+                == "The body does not decode to Account: the value cannot be read at role. Compare the type with what the server sends."
         )
         #expect(!everyPrint(of: error).contains("hunter2"))
     }

@@ -80,6 +80,18 @@ struct DataTests {
         }
     }
 
+    @Test func itsTimeReplacesAShorterDeadlineOfTheStack() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .text("Hello").delayed(by: .seconds(5)) }.deadline(.seconds(2))
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        try await withEnvironment(environment) {
+            async let response = network.data(request, timeout: .seconds(60))
+            try await clock.advance(by: .seconds(5), afterSleepers: 3)
+            #expect(try await response.data == Data("Hello".utf8))
+        }
+    }
+
     @Test func isDoneBeforeItsTimeIsUp() async throws {
         let clock = ManualClock()
         var environment = NetworkEnvironment.current

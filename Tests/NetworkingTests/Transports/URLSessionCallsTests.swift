@@ -47,8 +47,30 @@ struct URLSessionCallsTests {
         #expect(created.withLock { $0 } == 0)
     }
 
+    /// Answers nothing, so that a task that was started keeps running until it is cancelled.
+    private final class SilentProtocol: URLProtocol {
+        static let starts = Atomic(0)
+
+        override class func canInit(with request: URLRequest) -> Bool {
+            true
+        }
+
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+            request
+        }
+
+        override func startLoading() {
+            Self.starts.add(1, ordering: .relaxed)
+        }
+
+        override func stopLoading() {}
+    }
+
     @Test func taskIsCancelledWithoutAStartIfItsCallerIsCancelledWhileItIsCreated() async throws {
         let urlRequest = try #require(URLRequest(request))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [SilentProtocol.self]
+        let session = URLSession.forExchanges(configuration)
         let exchange = exchange()
         let task = Mutex<URLSessionTask?>(nil)
         let (creating, isCreating) = AsyncStream.makeStream(of: Void.self)
@@ -67,8 +89,11 @@ struct URLSessionCallsTests {
         #expect(throws: CancellationError.self) { try result.get() }
         isCancelled.signal()
         await drain()
-        let state = task.withLock { $0?.state }
-        #expect(state == .canceling || state == .completed)
+        let created = try #require(task.withLock { $0 })
+        try #require(created.state == .canceling || created.state == .completed)
+        // By then a start before the cancellation would have reached the protocol, too.
+        while created.state != .completed { await Task.yield() }
+        #expect(SilentProtocol.starts.load(ordering: .relaxed) == 0)
     }
 
     @Test(arguments: [URLSessionTransport.ConnectionReuse.always, .sameCredentials, .never])

@@ -360,6 +360,20 @@ struct AuthenticatedTests {
         #expect(sink.heads.count == (isPreemptive ? 2 : 3))
     }
 
+    @Test(arguments: [true, false])
+    func sinkAsksForTheRestWhenTheRequestIsSentAgain(isPreemptive: Bool) async throws {
+        let transport = MockTransport { request in
+            let isAccepted = request.headerFields[.authorization] == "Bearer access-1"
+            return isAccepted ? .pieces([.text("hello")]) : .pieces([.text("refused")], status: .unauthorized)
+        }
+        let network = transport.authenticated(with: store, preemptive: isPreemptive)
+            .server(authority: "api.example.com")
+        let sink = CollectingSink { _ in .take }
+        #expect(try await network.me { $0.sink = ResumingSink(collector: sink) }.status == .ok)
+        let ranges = transport.requests.map { $0.headerFields[.range] }
+        #expect(ranges == (isPreemptive ? [nil, "bytes=7-"] : [nil, "bytes=7-", "bytes=14-"]))
+    }
+
     // MARK: In time
 
     @Test func tokensAreRenewedBeforeTheyRunOut() async throws {
@@ -853,6 +867,25 @@ private struct RestartableSink: ForwardingSink {
 
     var canRestart: Bool {
         true
+    }
+}
+
+/// Asks for the bytes after those that it has taken.
+private struct ResumingSink: ForwardingSink {
+    let collector: CollectingSink
+
+    var sink: any ResponseSink {
+        collector
+    }
+
+    var canRestart: Bool {
+        true
+    }
+
+    func prepare(_ request: inout HTTPRequestData) {
+        if !collector.data.isEmpty {
+            request.headerFields[.range] = "bytes=\(collector.data.count)-"
+        }
     }
 }
 

@@ -97,6 +97,17 @@ struct AuthenticationFailureTests {
         #expect(response.attempts.first?.response?.status == .tooManyRequests)
     }
 
+    @Test func errorOfARefreshHasTheRetryAfterOfItsCause() async throws {
+        let busy = NetworkingError(.rejected, request: .lawful, reason: "Busy.", retryAfter: .seconds(7))
+        let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.failure(busy)])
+        let store = TokenStore(Session(userID: "emily", accessToken: "secret-1"), delegate: delegate)
+        let network = MockTransport { _ in .status(.unauthorized) }.authenticated(with: store)
+            .server(authority: "api.example.com")
+        let error = await #expect(throws: NetworkingError.self) { try await network.me() }
+        #expect(error?.kind == .rejected)
+        #expect(error?.retryAfter == .seconds(7))
+    }
+
     @Test(arguments: [HTTPResponse.Status.badRequest, .unauthorized, .forbidden])
     func refusalByTheTokenServerIsNotTriedAgain(status: HTTPResponse.Status) async throws {
         let transport = transport(.status(status))
@@ -118,12 +129,16 @@ struct AuthenticationFailureTests {
         }
 
         let transport = transport(.failure(.connectionLost))
-        let network = transport.authenticated(with: store).retry(.immediate().deciding(by: Switching(store: store)))
+        let budget = RetryBudget(.quota(stock: 5, cost: 5))
+        let network = transport.authenticated(with: store)
+            .retry(.immediate().deciding(by: Switching(store: store)), budget: budget)
             .server(authority: "api.example.com")
         let error = await #expect(throws: NetworkingError.self) { try await network.me { $0.method = .post } }
         #expect(error?.kind == .connectionLost)
         #expect(error?.retryRefusal == .anotherUser)
         #expect(!transport.requests.contains { $0.headerFields[.authorization] == "Bearer secret-3" })
+        // The retry was not made, so the budget has it again.
+        #expect(budget.withdraw("api.example.com", after: .other, at: .zero) != nil)
     }
 
     @Test func errorSaysWhichRequestFailedAndWhy() async throws {

@@ -123,6 +123,33 @@ struct AuthenticationRefreshTests {
         #expect(server.refreshes == 1)
     }
 
+    /// Credentials of an app that look at their store to say when they expire.
+    private struct LookingCredentials: AuthenticatingCredentials {
+        final class Place: Sendable {
+            let store = Mutex<TokenStore<LookingCredentials>?>(nil)
+        }
+
+        static let method = AuthenticationMethod(rawValue: "looking")
+
+        let place: Place
+
+        var expirationDate: Date? {
+            let isSignedIn = place.store.withLock { $0 }?.credentials != nil
+            return isSignedIn ? .distantFuture : nil
+        }
+
+        func apply(to request: inout HTTPRequestData) {}
+    }
+
+    @Test func credentialsMayUseTheirStore() async throws {
+        let place = LookingCredentials.Place()
+        let store = TokenStore(LookingCredentials(place: place))
+        place.store.withLock { $0 = store }
+        let network = MockTransport { _ in .ok() }.authenticated(with: store).server(authority: "api.example.com")
+        #expect(try await network.me().status == .ok)
+        place.store.withLock { $0 = nil }
+    }
+
     // MARK: The limit
 
     @Test(arguments: [true, false])
@@ -190,10 +217,22 @@ struct AuthenticationRefreshTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.me() }
         #expect(error?.kind == .connectionLost)
         #expect(error?.retryAfter == .seconds(20))
+        #expect(error?.reason.hasSuffix(" The next refresh may start in 20.0 seconds.") == true)
         #expect(server.refreshes == 5)
         server.failRefreshes(with: nil)
         clock.advance(by: .seconds(20))
         #expect(try await network.me().status == .ok)
+    }
+
+    @Test func acceptanceOfOlderCredentialsDoesNotDiscountLaterRefreshes() {
+        let limit = RefreshLimit(2, per: .seconds(30))
+        var tally = RefreshTally()
+        tally.begin(from: 0, at: .zero)
+        tally.begin(from: 1, at: .seconds(1))
+        tally.removeAll(upTo: 1)
+        #expect(tally.refusal(under: limit, at: .seconds(2)) == nil)
+        tally.begin(from: 2, at: .seconds(2))
+        #expect(tally.refusal(under: limit, at: .seconds(2))?.delay == .seconds(29))
     }
 
     // MARK: Limiters

@@ -23,4 +23,15 @@ struct CacheFetchesTests {
         let beginning = fetches.begin("https://api.example.com/0", since: fetches.glance())
         #expect(fetches.isCurrent(beginning, "https://api.example.com/0"))
     }
+
+    @Test func conditionOfARemovalMayUseTheCache() {
+        let fetches = CacheFetches()
+        _ = fetches.doom { _ in fetches.glance().hasDoomed }
+        guard case .several(let removals) = fetches.doom(of: CacheKey(principal: nil, url: "https://api.example.com/"))
+        else {
+            Issue.record("The removal does not concern the key.")
+            return
+        }
+        #expect(removals.count == 1)
+    }
 }

@@ -61,6 +61,7 @@ struct DeduplicatedDeadlineTests {
     @Test(
         arguments: [
             [.milliseconds(500), .seconds(5)], [.seconds(5), .milliseconds(500)], [nil, .milliseconds(500)],
+            [.milliseconds(500), nil],
         ] as [[Duration?]]
     )
     func theExchangeGoesOnForTheCallerThatWaitsLongest(deadlines: [Duration?]) async throws {
@@ -93,6 +94,34 @@ struct DeduplicatedDeadlineTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .rejected)
         #expect(error?.retryAfter == .seconds(10))
+    }
+
+    /// Notes the deadline of the exchange when it has its response.
+    private struct DeadlineNote: NetworkingModifier {
+        let journal: Journal
+
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            let response = try await upstream.send(request)
+            journal.note("\(NetworkEnvironment.current.deadline, default: "none")")
+            return response
+        }
+    }
+
+    @Test func deadlineOfACallerWithAnotherClockIsConvertedToTheClockOfTheExchange() async throws {
+        let (answer, journal, otherClock) = (HeldAnswer(), Journal(), ManualClock())
+        otherClock.advance(by: .seconds(100))
+        let shared = MockTransport { _ in .held(by: answer) }.modified(DeadlineNote(journal: journal))
+            .deduplicated(sharing: flights)
+        let first = shared.deadline(.seconds(1)).environment(\.clock, .manual(clock))
+        let firstCall = Task { try await first.data(.lawful) }
+        while flights.waiting < 1 { await Task.yield() }
+        let second = shared.deadline(.seconds(3)).environment(\.clock, .manual(otherClock))
+        let secondCall = Task { try await second.data(.lawful) }
+        while flights.waiting < 2 { await Task.yield() }
+        try await answer.waitForRequests(1)
+        answer.answer()
+        _ = try await (firstCall.value, secondCall.value)
+        #expect(journal.entries == ["\(NetworkClock.manual(clock).now + .seconds(3))"])
     }
 
     // MARK: The moment

@@ -162,6 +162,16 @@ struct RetryBudgetTests {
         #expect(allowed(budget, at: .seconds(20)) == 1)
     }
 
+    @Test func permitOfAForgottenAccountIsNotGivenToItsSuccessor() throws {
+        let budget = RetryBudget(.ratio(0, reserve: 1, over: .seconds(10)))
+        let permit = try #require(budget.withdraw(server, after: .other, at: .zero))
+        for number in 0..<2_000 {
+            budget.begin("\(number).example", at: .milliseconds(1))
+        }
+        budget.refund(permit, server, at: .milliseconds(2))
+        #expect(allowed(budget, at: .milliseconds(2)) == 1)
+    }
+
     @Test func theAccountOfACallUnderWayIsNotForgotten() {
         let budget = RetryBudget(.concurrency(1, floor: 0))
         calls(2, budget)
@@ -188,6 +198,24 @@ struct RetryBudgetTests {
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(1))
         #expect(try await call.value.retryRefusal == .budget)
+    }
+
+    @Test func callThatIsCancelledInItsBackoffGivesOneRetryBack() async throws {
+        let clock = ManualClock()
+        let network = MockTransport { _ in .status(.serviceUnavailable) }
+            .retry(.constant(.seconds(1)), budget: RetryBudget(.concurrency(0, floor: 2)))
+            .environment(\.clock, .manual(clock))
+        let calls = (0..<2).map { _ in Task { try await network.data(.lawful) } }
+        try await clock.waitForSleepers(2)
+        calls[0].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[0].value }
+        let third = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers(2)
+        #expect(try await network.data(.lawful).retryRefusal == .budget)
+        for call in [calls[1], third] {
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
     }
 }
 

@@ -434,6 +434,15 @@ struct RetryTests {
         #expect(journal.withLock { $0 } <= 101)
     }
 
+    @Test func statusThatIsRetriedOnceIsRetriedOnceAmongManyAttempts() async throws {
+        let busy = MockResponse.status(.serviceUnavailable)
+        let misdirected = MockResponse.status(.init(code: 421))
+        var answers = Array(repeating: busy, count: 200)
+        (answers[20], answers[170], answers[171]) = (misdirected, misdirected, .ok())
+        let network = network(MockTransport(answers), .immediate(maximumRetries: 500), budget: .unlimited)
+        #expect(try await network.data(.lawful).status.code == 421)
+    }
+
     // MARK: Time limits
 
     @Test func anAttemptThatTimesOutIsTriedAgainAndADeadlineIsNot() async throws {

@@ -35,6 +35,15 @@ struct ThrottledTwiceTests {
         #expect(network.advice.contains { $0.contains("with the same limiter") })
     }
 
+    @Test func requestsInAnEnvironmentWithoutLimitsNeedNoPermit() async throws {
+        let slots = Slots(max: 1)
+        #expect(slots.takeIfFree(nil))
+        let network = transport.throttled(by: slots, maximumWait: .zero).environment(\.isThrottled, false)
+            .environment(\.clock, .manual(ManualClock()))
+        #expect(try await get(network).status == .ok)
+        #expect(slots.inFlight == 1)
+    }
+
     @Test func differentLimitersEachGiveAPermit() async throws {
         let (outer, inner) = (Slots(max: 1), Slots(max: 1))
         let answer = HeldAnswer()
@@ -47,6 +56,24 @@ struct ThrottledTwiceTests {
         answer.answer()
         _ = try await call.value
         #expect((outer.inFlight, inner.inFlight) == (0, 0))
+    }
+
+    /// The permit of the caller ends with its call, which the revalidation outlives.
+    @Test func revalidationInTheBackgroundNeedsAPermit() async throws {
+        let (slots, answer, clock) = (Slots(max: 1), HeldAnswer(), ManualClock())
+        let stale: HTTPFields = [
+            .cacheControl: "max-age=1, stale-while-revalidate=100", .date: NetworkClock.manual(clock).date.httpDate,
+        ]
+        let network = MockTransport([.ok(headerFields: stale), .held(by: answer)])
+            .throttled(by: slots).cached().throttled(by: slots)
+            .environment(\.clock, .manual(clock))
+        try await network.data(.lawful)
+        clock.advance(by: .seconds(2))
+        #expect(try await network.data(.lawful).isCached)
+        try await answer.waitForRequests(1)
+        #expect(slots.inFlight == 1)
+        answer.answer()
+        while slots.inFlight > 0 { await Task.yield() }
     }
 
     /// The request of a response or an error holds no permit any more.
