@@ -55,11 +55,11 @@ struct ResponsePropertiesTests {
 
     @Test func informationalResponsesHaveFields() async throws {
         try await withTestServer { server in
-            server.enqueue(.ok.preceded(by: .init(.processing, headerFields: [.server: "test"])))
+            server.enqueue(.ok.preceded(by: .init(.earlyHints, headerFields: [.server: "test"])))
             try await withClient(of: server) { client in
                 try await client.send(get("/"))
                 let head = try await client.receive(through: "\r\n\r\n")
-                #expect(head.hasPrefix("HTTP/1.1 102 "))
+                #expect(head.hasPrefix("HTTP/1.1 103 "))
                 #expect(head.hasSuffix("\r\nServer: test\r\n\r\n"))
                 _ = try await client.receiveResponse()
             }

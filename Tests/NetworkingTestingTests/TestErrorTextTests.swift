@@ -36,7 +36,7 @@ struct TestErrorTextTests {
     @Test func requestsThatWereNotExpected() async throws {
         let recorder = RequestRecorder()
         try await MockTransport { _ in .ok() }.recorded(by: recorder).data(.lawful)
-        let error = try #require(throws: UnexpectedRequests.self) { try recorder.expectRequests(2) }
+        let error = try #require(throws: UnexpectedRequests.self) { try recorder.verify(count: 2) }
         #expect(error.errorDescription == error.description)
         #expect(error.errorDescription?.contains("laws.example/check") == true)
     }
