@@ -10,9 +10,9 @@ extension Loopback {
     /// What a browser is shown that comes with something else, and the agent that opens one by itself.
     @Suite(.timeLimit(.minutes(5)))
     struct LoopbackTextsTests {
-        private func client(at endpoint: String = "https://login.example.com/authorize") -> OAuthClient {
+        private static func client() -> OAuthClient {
             let server = OAuthServer(
-                authorizationEndpoint: URL(string: endpoint),
+                authorizationEndpoint: URL(string: "https://login.example.com/authorize"),
                 tokenEndpoint: URL(string: "https://login.example.com/token")!
             )
             let redirectURI = URL(string: "http://127.0.0.1/callback")
@@ -33,21 +33,34 @@ extension Loopback {
                 throw Looked()
             }
             await #expect(throws: Looked.self) {
-                try await MockTransport().oauth(client()).signIn(with: .authorizationCode(agent))
+                try await MockTransport().oauth(Self.client()).signIn(with: .authorizationCode(agent))
             }
             #expect(shown.withLock { $0 }.contains("<p>Falsche Seite</p>"))
         }
 
-        /// No program is started for an address that is no page.
+        #if os(Linux)
+        /// In a process of its own, since a program of the test's own takes the place of the one that opens browsers.
         @Test func theSystemsBrowserIsAskedToOpenThePage() async throws {
-            let client = client(at: "javascript:alert(1)")
-            let error = await #expect(throws: OAuthError.self) {
-                try await MockTransport().oauth(client)
-                    .signIn(with: .authorizationCode(LoopbackUserAgent.systemBrowser))
+            await #expect(processExitsWith: .success) {
+                let folder = FileManager.default.temporaryDirectory.appending(path: "networking-browser-\(UUID())")
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+                defer { try? FileManager.default.removeItem(at: folder) }
+                let (opener, opened) = (folder.appending(path: "xdg-open"), folder.appending(path: "opened"))
+                try Data("#!/bin/sh\nprintf %s \"$1\" >'\(opened.path)'\nexit 3\n".utf8).write(to: opener)
+                try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: opener.path)
+                setenv("PATH", "\(folder.path):/usr/bin:/bin", 1)
+
+                let browser = OAuthGrant.authorizationCode(LoopbackUserAgent.systemBrowser)
+                let error = await #expect(throws: OAuthError.self) {
+                    try await MockTransport().oauth(LoopbackTextsTests.client()).signIn(with: browser)
+                }
+                #expect(error?.kind == .misconfigured)
+                #expect(error?.reason.contains("xdg-open (status 3)") == true)
+                let page = try String(contentsOf: opened, encoding: .utf8)
+                #expect(page.hasPrefix("https://login.example.com/authorize?"))
             }
-            #expect(error?.kind == .misconfigured)
-            #expect(error?.reason.contains("neither http nor https") == true)
         }
+        #endif
     }
 }
 #endif

@@ -12,35 +12,26 @@ struct ErrorTextTests {
 
     @Test func aKeptPartOfADownload() {
         let error = DownloadStateError(reason: "\(secret) is damaged.")
-        #expect(error.errorDescription == "Saved data could not be read or written.")
+        #expect(error.errorDescription == "A file could not be read or written.")
         #expect((error as any Error).localizedDescription == error.errorDescription)
         #expect("\(error)" == "\(secret) is damaged.")
     }
 
-    @Test func aBodyThatCannotBeRead() async throws {
-        struct Broken: Error {}
-        let body = RequestBody.json(FloatingPoint(value: .infinity))
-        let error = await #expect(throws: RequestBody.Failure.self) { try await body.collect() }
-        #expect(error?.kind == .unencodableBody)
-        #expect(error?.errorDescription == NetworkingError(.unencodableBody, request: .lawful).errorDescription)
-        #expect(error?.errorDescription?.isEmpty == false)
-        #expect(error?.errorDescription != error?.reason)
-    }
-
-    private struct FloatingPoint: Encodable {
-        let value: Double
-    }
-
-    @Test func aLineThatIsTooLong() async throws {
-        let transport = MockTransport([.text("0123456789\n")])
-        let error = await #expect(throws: (any Error).self) {
-            for try await _ in try await transport.lines(.lawful, maximumLineBytes: 4) {}
+    @Test func aBodyThatIsTooLong() async throws {
+        let error = await #expect(throws: RequestBody.Failure.self) {
+            try await RequestBody.file(URL(filePath: #filePath)).collect(upTo: 3)
         }
-        let networkingError = try #require(error as? NetworkingError)
-        let cause = try #require(networkingError.underlying as? StreamTooLong ?? error as? StreamTooLong)
-        #expect(cause.limit == 4)
-        #expect("\(cause)".contains("more than 4 bytes"))
-        #expect(cause.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
+        #expect(error?.kind == .tooLarge)
+        #expect(error?.reason.contains("3 bytes") == true)
+        #expect(error?.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
+    }
+
+    @Test func anEventThatIsTooLong() throws {
+        var parser = ServerSentEventParser(maximumEventBytes: 4)
+        let error = try #require(throws: StreamTooLong.self) { _ = try parser.parse(Data("data: 0123456789\n\n".utf8)) }
+        #expect(error.limit == 4)
+        #expect("\(error)".contains("more than 4 bytes"))
+        #expect(error.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
     }
 
     @Test func mocksThatWereNotUsed() throws {

@@ -9,6 +9,7 @@ struct PlaceholderTests {
         var request = HTTPRequestData(authority: "api.example.com", path: "/reset/token-1")
         request.headerFields[.authorization] = "Bearer token-2"
         request.markSecret("token-1")
+        #expect(Redaction.placeholder == "<redacted>")
         #expect("\(request)".contains("/reset/\(Redaction.placeholder)"))
         let command = request.curl()
         #expect(command.contains("Authorization: \(Redaction.placeholder)"))

@@ -32,13 +32,13 @@ struct EventOptionsTests {
             .events(.text("retry: 7000\ndata: one\n\ndata: two\n\n")), .status(.noContent),
         ])
         let events = EventRecorder()
-        let network = transport.observed(by: events)
+        let request = HTTPRequestData.lawful.with { $0.addObserver(events) }
         let call = Task {
             var environment = NetworkEnvironment.current
             environment.clock = .manual(clock)
             return try await withEnvironment(environment) {
                 var data: [String] = []
-                for try await event in try await network.events(.lawful) { data.append(event.data) }
+                for try await event in try await transport.events(request) { data.append(event.data) }
                 return data
             }
         }

@@ -15,7 +15,9 @@ struct RefreshTimeoutTests {
 
     /// Asks a server of tokens that never answers.
     private let silent = ScriptedAuthenticationDelegate<Session>(refresh: { session, _, network in
-        try await network.data(HTTPRequestData(method: .post, path: "token"))
+        try await network.data(
+            HTTPRequestData(method: .post, scheme: "https", authority: "login.example.com", path: "/token")
+        )
         return session
     })
 
