@@ -4,6 +4,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -118,9 +119,7 @@ extension Loopback {
                     .server(baseURL: server.url)
                 let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
                 try await server.waitForRequests(1)
-                while flights.waiting < 100 {
-                    await Task.yield()
-                }
+                try await eventually("flights.waiting >= 100") { flights.waiting >= 100 }
                 for call in calls.shuffled() {
                     call.cancel()
                 }

@@ -5,6 +5,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -118,9 +119,7 @@ extension Loopback {
                     #expect(throws: Never.self) { try result.get() }
                 }
                 try await server.waitForOpenConnections(0)
-                while !Self.spools(besides: known).isEmpty {
-                    await Task.yield()
-                }
+                try await eventually("Self.spools(besides: known).isEmpty") { Self.spools(besides: known).isEmpty }
             }
         }
 
@@ -134,17 +133,13 @@ extension Loopback {
                 server.route("/") { _ in TestResponse(body: .data(bytes)) }
                 let known = Self.spools(besides: [])
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
-                while Self.spools(besides: known).isEmpty {
-                    await Task.yield()
-                }
+                try await eventually("!(Self.spools(besides: known).isEmpty)") { !(Self.spools(besides: known).isEmpty) }
                 var received = Data()
                 for try await chunk in stream {
                     received.append(chunk)
                 }
                 #expect(received == bytes)
-                while !Self.spools(besides: known).isEmpty {
-                    await Task.yield()
-                }
+                try await eventually("Self.spools(besides: known).isEmpty") { Self.spools(besides: known).isEmpty }
             }
         }
 

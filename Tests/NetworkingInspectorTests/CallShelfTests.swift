@@ -1,6 +1,7 @@
 import HTTPTypes
 import NetworkingHAR
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -254,7 +255,7 @@ struct CallShelfTests {
         }
         let network = transport.modified(Repeating(count: 3)).inspected(by: inspector)
         let call = Task { try await network.data(.lawful.with { $0.path = "waiting" }) }
-        while transport.requests.isEmpty { await Task.yield() }
+        try await eventually("!transport.requests.isEmpty") { !transport.requests.isEmpty }
         let capture = try #require(inspector.shelf.captures.first)
         #expect(capture.snapshot.state.exchanges.count == 1)
         if byClearing {

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkingHAR
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -138,8 +139,8 @@ struct InspectedTests {
         try await arrival.value()
         async let second = network.data(.lawful)
         // It has to have joined; that it waits shows in its own record.
-        while inspector.shelf.captures.last?.snapshot.state.isFollowing != true {
-            await Task.yield()
+        try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
+            inspector.shelf.captures.last?.snapshot.state.isFollowing == true
         }
         gate.resume()
         _ = try await (first, second)
@@ -234,8 +235,8 @@ struct InspectedTests {
         async let first = network.data(.lawful)
         try await arrival.value()
         async let second = network.data(.lawful)
-        while inspector.shelf.captures.last?.snapshot.state.isFollowing != true {
-            await Task.yield()
+        try await eventually("inspector.shelf.captures.last?.snapshot.state.isFollowing == true") {
+            inspector.shelf.captures.last?.snapshot.state.isFollowing == true
         }
         gate.resume()
         _ = try await (first, second)

@@ -2,6 +2,7 @@
 import FlyingFox
 import Foundation
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -145,8 +146,8 @@ struct LivePageTests {
         try await clock.waitForSleepers()
         try await call()
         // What comes soon after comes with it.
-        while clock.nextDeadline?.offset != .milliseconds(100) {
-            await Task.yield()
+        try await eventually("clock.nextDeadline?.offset == .milliseconds(100)") {
+            clock.nextDeadline?.offset == .milliseconds(100)
         }
         clock.advance(by: .milliseconds(100))
         #expect(try await second.calls.map(\.id) == [2])

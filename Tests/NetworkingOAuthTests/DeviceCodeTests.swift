@@ -5,6 +5,7 @@ import Networking
 import NetworkingOAuth
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Signing in with another device (RFC 8628).
@@ -33,9 +34,9 @@ struct DeviceCodeTests {
     private func ask(after seconds: Int) async throws {
         let before = provider.get(\.forms).count
         let moment = clock.now.offset + .seconds(seconds)
-        while clock.nextDeadline?.offset != moment { await Task.yield() }
+        try await eventually("clock.nextDeadline?.offset == moment") { clock.nextDeadline?.offset == moment }
         clock.advance(by: .seconds(seconds))
-        while provider.get(\.forms).count == before { await Task.yield() }
+        try await eventually("provider.get(.forms).count != before") { provider.get(\.forms).count != before }
     }
 
     @Test func asksUntilTheUserIsDone() async throws {
@@ -111,7 +112,7 @@ struct DeviceCodeTests {
         try await ask(after: 5)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        while clock.nextDeadline != nil { await Task.yield() }
+        try await eventually("clock.nextDeadline == nil") { clock.nextDeadline == nil }
         #expect(provider.get(\.devicePolls) == 1)
     }
 

@@ -5,6 +5,7 @@ import Networking
 import NetworkingOAuth
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Signing in, being signed in, and signing out.
@@ -164,7 +165,7 @@ struct OAuthClientTests {
         let page = try await pages.next()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        while page.answer.isPending { await Task.yield() }
+        try await eventually("!page.answer.isPending") { !page.answer.isPending }
         #expect(client.session == nil)
         #expect(transport.requests.isEmpty)
     }
@@ -235,7 +236,7 @@ struct OAuthClientTests {
             request.addObserver(events)
             return try await network.data(request).status
         }
-        while !events.text.contains("waiting") { await Task.yield() }
+        try await eventually("events.text.contains('waiting')") { events.text.contains("waiting") }
         page.answer.resume(with: .success(provider.approve(page.authorization.url)))
         #expect(try await session == client.session)
         #expect(try await call.value == .ok)

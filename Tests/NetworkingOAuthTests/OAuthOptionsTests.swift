@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What an app says of a client and of a server.
@@ -21,7 +22,7 @@ struct OAuthOptionsTests {
         clock.advance(by: age)
         try await network.data(HTTPRequestData(path: "orders"))
         if age >= .seconds(3_500) {
-            while client.session == session { await Task.yield() }
+            try await eventually("client.session != session") { client.session != session }
         }
         return provider.get(\.forms).count
     }

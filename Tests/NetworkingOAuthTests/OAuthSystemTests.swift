@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// The systems that are ready, and user agents.
@@ -60,12 +61,12 @@ struct OAuthSystemTests {
         let pages = PageLog()
         let browser = ExternalUserAgent { pages.add($0) }
         let call = Task { try await network.oauth(client).signIn(with: .authorizationCode(browser)) }
-        while pages.text.isEmpty { await Task.yield() }
+        try await eventually("!pages.text.isEmpty") { !pages.text.isEmpty }
         let callback = provider.approve(URL(string: pages.text)!)
         #expect(!browser.handle(URL(string: "com.example.shop:/callback?code=x&state=other")!))
         #expect(!browser.handle(URL(string: "com.example.shop:/elsewhere")!))
         // It waits from when the page is open.
-        while !browser.handle(callback) { await Task.yield() }
+        try await eventually("browser.handle(callback)") { browser.handle(callback) }
         #expect(!browser.handle(callback))
         #expect(try await call.value == client.session)
         #expect(!browser.handle(callback))
@@ -85,7 +86,7 @@ struct OAuthSystemTests {
         let browser = ExternalUserAgent { pages.add($0) }
         let (first, second) = (OAuthClient(ScriptedProvider.system()), OAuthClient(ScriptedProvider.system()))
         let lost = Task { try await MockTransport().oauth(first).signIn(with: .authorizationCode(browser)) }
-        while pages.text.isEmpty { await Task.yield() }
+        try await eventually("!pages.text.isEmpty") { !pages.text.isEmpty }
         let other = Task { try await MockTransport().oauth(second).signIn(with: .authorizationCode(browser)) }
         let error = await #expect(throws: OAuthError.self) { try await lost.value }
         #expect(error?.kind == .superseded)

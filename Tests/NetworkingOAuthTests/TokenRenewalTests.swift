@@ -5,6 +5,7 @@ import Networking
 import NetworkingOAuth
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What becomes of an access token that runs out or is refused.
@@ -44,7 +45,7 @@ struct TokenRenewalTests {
         #expect(provider.get(\.forms).count == 1)
         clock.advance(by: .seconds(1))
         #expect(try await get().status == .ok)
-        while client.session?.accessToken != "access-3" { await Task.yield() }
+        try await eventually("client.session?.accessToken == 'access-3'") { client.session?.accessToken == "access-3" }
         #expect(try await get().status == .ok)
         #expect(provider.get(\.forms).count == 2)
         #expect(transport.requests.last?.headerFields[.authorization] == "Bearer access-3")
@@ -221,7 +222,7 @@ struct TokenRenewalTests {
         provider.expireTokens()
         provider.set(\.answers, [.ok().delayed(by: .seconds(999))])
         let call = Task { try await get() }
-        while provider.get(\.forms).count < 2 { await Task.yield() }
+        try await eventually("provider.get(.forms).count >= 2") { provider.get(\.forms).count >= 2 }
         clock.advance(by: .seconds(30))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)

@@ -4,6 +4,7 @@ import Networking
 import NetworkingSigning
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -203,8 +204,8 @@ struct SignedTests {
         let network = transport.signed(with: signer).deduplicated(sharing: flights).server(authority: "api.example.com")
         async let first = network.data(HTTPRequestData(path: "a"))
         async let second = network.data(HTTPRequestData(path: "a"))
-        while flights.waiting < 2 || transport.requests.isEmpty {
-            await Task.yield()
+        try await eventually("!(flights.waiting < 2 || transport.requests.isEmpty)") {
+            !(flights.waiting < 2 || transport.requests.isEmpty)
         }
         gate.resume()
         #expect(try await first.status == .ok)

@@ -5,6 +5,7 @@ import Metrics
 import MetricsTestKit
 import NetworkingTelemetry
 import NetworkingTesting
+import TestSupport
 import Testing
 import Tracing
 
@@ -137,7 +138,7 @@ struct MetricTests {
         func waiting() -> Double? {
             metrics.meters(label: TelemetryMetric.waiting.rawValue).first?.lastValue
         }
-        while waiting() != 2 { await Task.yield() }
+        try await eventually("waiting() == 2") { waiting() == 2 }
         // Who leaves the queue is no longer in it.
         third.cancel()
         _ = try? await third.value
@@ -177,7 +178,7 @@ struct MetricTests {
         for _ in 0..<4 {
             calls.append(Task { try await network.data(.lawful) })
         }
-        while flights.waiting < 5 { await Task.yield() }
+        try await eventually("flights.waiting >= 5") { flights.waiting >= 5 }
         clock.advance(by: .seconds(1))
         for call in calls {
             _ = try await call.value

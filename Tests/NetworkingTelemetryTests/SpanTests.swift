@@ -4,6 +4,7 @@ import HTTPTypes
 import InMemoryTracing
 import NetworkingTelemetry
 import NetworkingTesting
+import TestSupport
 import Testing
 import Tracing
 
@@ -424,7 +425,7 @@ struct SpanTests {
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
         clock.advance(by: .seconds(1))
         _ = try await (first.value, second.value)
         let attempt = try #require(tracer.attempts.first)
@@ -446,7 +447,7 @@ struct SpanTests {
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(1))

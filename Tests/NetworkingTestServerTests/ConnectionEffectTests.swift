@@ -2,6 +2,7 @@
 import FlyingSocks
 import Foundation
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Connections that break before anything was said.
@@ -39,7 +40,7 @@ struct ConnectionEffectTests {
             try await withClient(of: server) { client in
                 try await client.send(get("/"))
                 // A client is connected before its server has accepted.
-                while server.openConnections == 0 { await Task.yield() }
+                try await eventually("server.openConnections != 0") { server.openConnections != 0 }
             }
             try await server.waitForOpenConnections(0)
             #expect(server.requests.isEmpty)

@@ -4,6 +4,7 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import NetworkingSigning
@@ -69,7 +70,7 @@ struct AWSCredentialProviderTests {
             for _ in 0..<20 {
                 group.addTask { _ = try await network.data(HTTPRequestData(path: "a")) }
             }
-            while role.calls == 0 { await Task.yield() }
+            try await eventually("role.calls != 0") { role.calls != 0 }
             role.open()
             try await group.waitForAll()
         }
@@ -82,7 +83,7 @@ struct AWSCredentialProviderTests {
         let transport = MockTransport { _ in .ok() }
         let network = stack(transport, AWSCredentialProvider { try await role.credentials() })
         let first = Task { try await network.data(HTTPRequestData(path: "a")) }
-        while role.calls == 0 { await Task.yield() }
+        try await eventually("role.calls != 0") { role.calls != 0 }
         let second = Task { try await network.data(HTTPRequestData(path: "b")) }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }

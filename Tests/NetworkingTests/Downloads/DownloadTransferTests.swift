@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Handles on downloads: paused, gone on with, ended, counted together.
@@ -175,7 +176,7 @@ struct DownloadTransferTests {
                 try await origin.waitUntilSent(sum)
             }
             // The sink has taken it; what it reports comes right after.
-            while group.progress.received.count < 90 { await Task.yield() }
+            try await eventually("group.progress.received.count >= 90") { group.progress.received.count >= 90 }
             #expect(group.count == 3)
             #expect(group.progress.received == BytesReceived(count: 90, expected: 300))
 

@@ -1,4 +1,5 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -26,9 +27,7 @@ struct AlarmHeapTests {
     ///
     /// One alone does not do: a sleeper may still be ringing when the one that replaced it rings.
     private func settle(after count: Int) async throws {
-        while journal.entries.count < count {
-            await Task.yield()
-        }
+        try await eventually("journal.entries.count >= count") { journal.entries.count >= count }
         let rang = Suspension<Void>()
         _ = heap.set(at: clock.now.offset) { rang.resume() }
         try await rang.value()

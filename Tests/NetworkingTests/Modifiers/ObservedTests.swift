@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -118,7 +119,7 @@ struct ObservedTests {
         let first = Task { try await network.observed(by: Naming(name: "first")).data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.observed(by: Naming(name: "second")).data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         clock.advance(by: .seconds(1))

@@ -3,6 +3,7 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -148,9 +149,7 @@ struct ResponseStreamTests {
         call.cancel()
         let result = await call.result
         #expect(throws: CancellationError.self) { try result.get() }
-        while recorder.active > 0 {
-            await Task.yield()
-        }
+        try await eventually("recorder.active <= 0") { recorder.active <= 0 }
     }
 
     // MARK: In a scope

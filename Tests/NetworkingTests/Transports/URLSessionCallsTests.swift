@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -92,7 +93,7 @@ struct URLSessionCallsTests {
         let created = try #require(task.withLock { $0 })
         try #require(created.state == .canceling || created.state == .completed)
         // By then a start before the cancellation would have reached the protocol, too.
-        while created.state != .completed { await Task.yield() }
+        try await eventually("created.state == .completed") { created.state == .completed }
         #expect(SilentProtocol.starts.load(ordering: .relaxed) == 0)
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -40,8 +41,8 @@ struct AuthenticatedTests {
     {
         let events = EventRecorder()
         let calls = (0..<count).map { _ in Task { try await network.me { $0.addObserver(events) } } }
-        while events.names.count(where: { $0 == "waiting" }) < count {
-            await Task.yield()
+        try await eventually("!(events.names.count(where: { $0 == 'waiting' }) < count)") {
+            !(events.names.count(where: { $0 == "waiting" }) < count)
         }
         return calls
     }
@@ -384,7 +385,7 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
         clock.advance(by: .seconds(1))
         try await network.me()
-        while store.credentials?.accessToken != "access-1" { await Task.yield() }
+        try await eventually("store.credentials?.accessToken == 'access-1'") { store.credentials?.accessToken == "access-1" }
         #expect(server.refreshes == 1)
         #expect(server.causes == [nil])
         #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] != nil })
@@ -521,9 +522,7 @@ struct AuthenticatedTests {
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
         server.delegate.letGo()
-        while store.credentials?.accessToken != "access-1" {
-            await Task.yield()
-        }
+        try await eventually("store.credentials?.accessToken == 'access-1'") { store.credentials?.accessToken == "access-1" }
         #expect(try await network.me().status == .ok)
         #expect(server.refreshes == 1)
     }

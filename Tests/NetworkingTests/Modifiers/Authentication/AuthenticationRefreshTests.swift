@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -36,8 +37,8 @@ struct AuthenticationRefreshTests {
         )
     }
 
-    private func token(of store: TokenStore<Session>, becomes token: String) async {
-        while store.credentials?.accessToken != token { await Task.yield() }
+    private func token(of store: TokenStore<Session>, becomes token: String) async throws {
+        try await eventually("store.credentials?.accessToken == token") { store.credentials?.accessToken == token }
     }
 
     // MARK: Ahead of time
@@ -87,7 +88,7 @@ struct AuthenticationRefreshTests {
         server.expire()
         let events = EventRecorder()
         let call = Task { try await network.me { $0.addObserver(events) } }
-        while !events.names.contains("waiting") { await Task.yield() }
+        try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
         server.delegate.letGo()
         #expect(try await call.value.status == .ok)
         #expect(server.refreshes == 1)
@@ -103,7 +104,7 @@ struct AuthenticationRefreshTests {
         server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
         let events = EventRecorder()
         let call = Task { try await network.me { $0.addObserver(events) } }
-        while !events.names.contains("waiting") { await Task.yield() }
+        try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
         server.delegate.letGo()
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .connectionLost)
@@ -116,7 +117,7 @@ struct AuthenticationRefreshTests {
         clock.advance(by: .seconds(20))
         let events = EventRecorder()
         let call = Task { try await network.me { $0.addObserver(events) } }
-        while !events.names.contains("waiting") { await Task.yield() }
+        try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
         #expect(transport.requests.count == 1)
         server.delegate.letGo()
         #expect(try await call.value.status == .ok)

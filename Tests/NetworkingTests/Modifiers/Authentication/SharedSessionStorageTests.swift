@@ -1,6 +1,7 @@
 import Foundation
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -115,9 +116,9 @@ struct SharedSessionStorageTests {
         try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
             let (first, second) = (try store(directory), try store(directory))
             #expect(try await stack(first).me().status == .ok)
-            while first.credentials?.accessToken != "access-1" { await Task.yield() }
+            try await eventually("first.credentials?.accessToken == 'access-1'") { first.credentials?.accessToken == "access-1" }
             #expect(try await stack(second).me().status == .ok)
-            while second.credentials?.accessToken != "access-1" { await Task.yield() }
+            try await eventually("second.credentials?.accessToken == 'access-1'") { second.credentials?.accessToken == "access-1" }
             #expect(server.refreshes == 1)
         }
     }
@@ -210,7 +211,7 @@ struct SharedSessionStorageTests {
             #expect(store.credentials == nil)
             #expect(server.refreshes == 0)
             #expect(try storage.session(for: "emily") == nil)
-            while clock.sleepers > 0 { await Task.yield() }
+            try await eventually("clock.sleepers <= 0") { clock.sleepers <= 0 }
         }
     }
 
@@ -302,7 +303,7 @@ struct SharedSessionStorageTests {
             lock.release()
             #expect(try await network.me().status == .ok)
             #expect(server.refreshes == 1)
-            while clock.sleepers > 0 { await Task.yield() }
+            try await eventually("clock.sleepers <= 0") { clock.sleepers <= 0 }
         }
     }
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -33,9 +34,7 @@ struct CachedRevalidationTests {
         try await network.data(.lawful)
         clock.advance(by: .seconds(2))
         try await network.data(.lawful)
-        while journal.entries.count < 2 {
-            await Task.yield()
-        }
+        try await eventually("journal.entries.count >= 2") { journal.entries.count >= 2 }
         #expect(journal.entries == ["true", "false"])
     }
 }

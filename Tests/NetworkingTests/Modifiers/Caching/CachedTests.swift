@@ -107,12 +107,8 @@ struct CachedTests {
         #expect(try await text(network) == "1")
         clock.advance(by: .seconds(2))
         #expect(try await text(network) == "1")
-        while transport.requests.count < 2 {
-            await Task.yield()
-        }
-        while try await text(network) != "2" {
-            await Task.yield()
-        }
+        try await eventually("transport.requests.count >= 2") { transport.requests.count >= 2 }
+        try await eventually("try await text(network) == '2'") { try await text(network) == "2" }
         #expect(transport.requests.count == 2)
     }
 
@@ -170,9 +166,7 @@ struct CachedTests {
         clock.advance(by: .seconds(2))
         let call = network.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         _ = try await text(call) { $0.addObserver(events) }
-        while transport.requests.count < 2 {
-            await Task.yield()
-        }
+        try await eventually("transport.requests.count >= 2") { transport.requests.count >= 2 }
         #expect(!transport.requests[1].isObserved)
         #expect(events.names == ["cacheHit"])
     }

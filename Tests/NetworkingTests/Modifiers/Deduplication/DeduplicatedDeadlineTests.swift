@@ -1,6 +1,7 @@
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -24,12 +25,12 @@ struct DeduplicatedDeadlineTests {
     }
 
     /// Sends requests one after the other, each when the one before waits for the shared exchange.
-    private func calls(deadlines: [Duration?]) async -> [Task<HTTPResponseData, any Error>] {
+    private func calls(deadlines: [Duration?]) async throws -> [Task<HTTPResponseData, any Error>] {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for deadline in deadlines {
             let network = network(deadline: deadline)
             calls.append(Task { try await network.data(.lawful) })
-            while flights.waiting < calls.count { await Task.yield() }
+            try await eventually("flights.waiting >= calls.count") { flights.waiting >= calls.count }
         }
         return calls
     }
@@ -38,7 +39,7 @@ struct DeduplicatedDeadlineTests {
     private func passUntilTheExchangeIsOver(deadlines: Int) async throws {
         try await clock.waitForSleepers(deadlines + 1)
         clock.advance(by: .milliseconds(100))
-        while flights.count > 0 { await Task.yield() }
+        try await eventually("flights.count <= 0") { flights.count <= 0 }
     }
 
     @Test func aLoneCallerIsNotKeptWaitingForARetryBeyondItsDeadline() async throws {
@@ -114,10 +115,10 @@ struct DeduplicatedDeadlineTests {
             .deduplicated(sharing: flights)
         let first = shared.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         let firstCall = Task { try await first.data(.lawful) }
-        while flights.waiting < 1 { await Task.yield() }
+        try await eventually("flights.waiting >= 1") { flights.waiting >= 1 }
         let second = shared.deadline(.seconds(3)).environment(\.clock, .manual(otherClock))
         let secondCall = Task { try await second.data(.lawful) }
-        while flights.waiting < 2 { await Task.yield() }
+        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
         try await answer.waitForRequests(1)
         answer.answer()
         _ = try await (firstCall.value, secondCall.value)

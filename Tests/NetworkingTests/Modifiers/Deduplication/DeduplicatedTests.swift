@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -22,9 +23,7 @@ struct DeduplicatedTests {
     ) async -> Task<HTTPResponseData, any Error> {
         let before = flights.waiting
         let call = Task { try await network.data(request) }
-        while flights.waiting == before {
-            await Task.yield()
-        }
+        try await eventually("flights.waiting != before") { flights.waiting != before }
         return call
     }
 
@@ -277,9 +276,7 @@ struct DeduplicatedTests {
             await #expect(throws: CancellationError.self) { try await call.value }
         }
         try await transport.cancelled(1)
-        while flights.count > 0 {
-            await Task.yield()
-        }
+        try await eventually("flights.count <= 0") { flights.count <= 0 }
         // And nobody joins what has been given up.
         let later = await join(over: network)
         transport.answer()
@@ -341,9 +338,7 @@ struct DeduplicatedTests {
             if number == 1 {
                 try await first.value()
             } else {
-                while flights.waiting < 9 {
-                    await Task.yield()
-                }
+                try await eventually("flights.waiting >= 9") { flights.waiting >= 9 }
             }
             throw Down()
         }
@@ -413,9 +408,7 @@ struct DeduplicatedTests {
         for journal in heard {
             let before = flights.waiting
             calls.append(Task { try await network.data(.lawful) { journal.note("\($0.received.count)") } })
-            while flights.waiting == before {
-                await Task.yield()
-            }
+            try await eventually("flights.waiting != before") { flights.waiting != before }
         }
         transport.answer(.text("hello"))
         for call in calls {
@@ -452,13 +445,9 @@ struct DeduplicatedTests {
         let network = network
         let before = flights.waiting
         let low = Task(priority: .background) { try await network.data(.lawful) }
-        while flights.waiting == before {
-            await Task.yield()
-        }
+        try await eventually("flights.waiting != before") { flights.waiting != before }
         let high = Task(priority: .high) { try await network.data(.lawful) }
-        while flights.waiting == before + 1 {
-            await Task.yield()
-        }
+        try await eventually("flights.waiting != before + 1") { flights.waiting != before + 1 }
         transport.answer()
         _ = try await (low.value, high.value)
         #expect(transport.priorities.last.map { $0 >= .high } == true)

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -29,10 +30,8 @@ struct InstrumentedTests {
     }
 
     /// A wait is measured from when it is told, which is a little after others can see it.
-    private func untilOneWaits(_ events: EventRecorder) async {
-        while !events.names.contains("waiting") {
-            await Task.yield()
-        }
+    private func untilOneWaits(_ events: EventRecorder) async throws {
+        try await eventually("events.names.contains('waiting')") { events.names.contains("waiting") }
     }
 
     // MARK: Where the time goes

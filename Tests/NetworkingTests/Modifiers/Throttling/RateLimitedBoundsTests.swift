@@ -1,6 +1,7 @@
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -52,9 +53,9 @@ struct RateLimitedBoundsTests {
         let hurried = limited.deadline(.milliseconds(2_500)).environment(\.clock, .manual(clock))
         try await network.data(.lawful)
         let low = Task { try await hurried.data(.lawful.with { $0.priority = .low }) }
-        while limiter.waiting < 1 { await Task.yield() }
+        try await eventually("limiter.waiting >= 1") { limiter.waiting >= 1 }
         let urgent = (1...3).map { _ in Task { try await network.data(.lawful.with { $0.priority = .high }) } }
-        while limiter.waiting < 4 { await Task.yield() }
+        try await eventually("limiter.waiting >= 4") { limiter.waiting >= 4 }
         passSeconds(2)
         #expect(limiter.waiting == 2)
         #expect(try await low.value.status == .ok)

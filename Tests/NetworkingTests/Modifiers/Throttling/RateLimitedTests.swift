@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -102,9 +103,7 @@ struct RateLimitedTests {
         let first = Task { try await network.data(.lawful.with { $0.priority = .high }) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        while limiter.waiting < 2 {
-            await Task.yield()
-        }
+        try await eventually("limiter.waiting >= 2") { limiter.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         #expect(limiter.waiting == 1)
@@ -122,9 +121,7 @@ struct RateLimitedTests {
         for (name, priority) in [("low", RequestPriority.low), ("normal", .normal), ("high", .high)] {
             let request = HTTPRequestData(authority: "x.example", path: name).with { $0.priority = priority }
             calls.append(Task { try await network.data(request) })
-            while limiter.waiting < calls.count {
-                await Task.yield()
-            }
+            try await eventually("limiter.waiting >= calls.count") { limiter.waiting >= calls.count }
         }
         for index in [2, 1, 0] {
             clock.advance(by: .seconds(1))

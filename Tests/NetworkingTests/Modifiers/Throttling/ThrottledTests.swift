@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -25,8 +26,8 @@ struct ThrottledTests {
         for request in requests {
             let (flying, waiting) = (slots.inFlight, slots.waiting)
             calls.append(Task { try await network.data(request) })
-            while slots.inFlight + slots.waiting == flying + waiting {
-                await Task.yield()
+            try await eventually("slots.inFlight + slots.waiting != flying + waiting") {
+                slots.inFlight + slots.waiting != flying + waiting
             }
         }
         return calls
@@ -257,9 +258,7 @@ struct ThrottledTests {
             .map { _ in
                 Task { try await transport.throttled(by: slots).data(.lawful) }
             }
-        while slots.inFlight < 6 {
-            await Task.yield()
-        }
+        try await eventually("slots.inFlight >= 6") { slots.inFlight >= 6 }
         // Places are taken here, in order, as `throttled` does; a task for each would make it a test of the scheduler.
         let places = (0..<10_000).map { _ in slots.enqueue(.normal, nil, refusal: CancellationError())! }
         let cancelled = Set(stride(from: 0, to: 10_000, by: 3))

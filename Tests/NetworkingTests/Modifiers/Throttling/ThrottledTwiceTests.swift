@@ -1,5 +1,6 @@
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -73,7 +74,7 @@ struct ThrottledTwiceTests {
         try await answer.waitForRequests(1)
         #expect(slots.inFlight == 1)
         answer.answer()
-        while slots.inFlight > 0 { await Task.yield() }
+        try await eventually("slots.inFlight <= 0") { slots.inFlight <= 0 }
     }
 
     /// The request of a response or an error holds no permit any more.

@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -276,9 +277,7 @@ struct TracedTests {
             try await network.data(request)
             clock.advance(by: .seconds(2))
             try await network.data(request)
-            while cache.isRevalidating {
-                await Task.yield()
-            }
+            try await eventually("!cache.isRevalidating") { !cache.isRevalidating }
             let sent = transport.requests.filter { $0.path == request.path }
             #expect(sent.count == 2)
             #expect(sent.first?.traceID == context.parent.traceID)
@@ -298,11 +297,11 @@ struct TracedTests {
             ? AnyNetworkingComponent(base.deduplicated(sharing: flights).traced())
             : AnyNetworkingComponent(base.traced().deduplicated(sharing: flights))
         let first = Task { try await network.data(.lawful) }
-        while flights.waiting < 1 { await Task.yield() }
+        try await eventually("flights.waiting >= 1") { flights.waiting >= 1 }
         let second = Task {
             try await network.data(.lawful.with { $0.headerFields[Self.traceParent] = Self.valid })
         }
-        while flights.waiting < 2 { await Task.yield() }
+        try await eventually("flights.waiting >= 2") { flights.waiting >= 2 }
         answer.answer()
         let sent = try await [first.value, second.value].map(\.sentRequest)
         #expect(Set(try traces(sent)).count == 1)
