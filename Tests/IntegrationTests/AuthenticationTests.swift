@@ -5,6 +5,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if AsyncHTTPClient
@@ -13,7 +14,7 @@ import NetworkingAsyncHTTPClient
 
 extension Loopback {
     /// `authenticated` over real sockets, before a server whose refresh tokens can be spent once.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct AuthenticationTests {
         private struct Tokens: Codable {
             var accessToken: String

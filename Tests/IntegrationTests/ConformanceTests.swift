@@ -3,6 +3,7 @@ import Foundation
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -58,7 +59,7 @@ extension Loopback {
         }
 
         #if AsyncHTTPClient
-        @Test(arguments: TransportCheck.all)
+        @Test(.tags(.concurrency, .memory), arguments: TransportCheck.all)
         func asyncHTTPClientTransport(check: TransportCheck) async throws {
             let transport = AsyncHTTPClientTransport()
             try await check.run(on: transport)

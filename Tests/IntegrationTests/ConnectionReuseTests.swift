@@ -5,6 +5,7 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 #if Crypto
@@ -14,7 +15,7 @@ import NetworkingSigning
 
 extension Loopback {
     /// Keeps the connections of users apart on Linux, where libcurl takes any bytes on a kept connection for a response (L37).
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ConnectionReuseTests {
         /// An answer, and after it one that no request asked for.
         private static let twoAnswers = TestResponse.raw(

@@ -5,13 +5,14 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Which cookies of its storage the URLSession transport sends and stores on Linux.
     ///
     /// The rules themselves are tried in `CookieTests`.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct CookieTests {
         private let configuration = URLSessionConfiguration.ephemeral
 

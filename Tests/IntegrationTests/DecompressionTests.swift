@@ -5,13 +5,14 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Compressed bodies over URLSession: decoded, counted right, and not beyond the limits.
     ///
     /// On Linux the library asks for no coding, so the configuration does.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.memory), .timeLimit(.minutes(5)))
     struct DecompressionTests {
         private let transport: URLSessionTransport = {
             let configuration = URLSessionConfiguration.ephemeral

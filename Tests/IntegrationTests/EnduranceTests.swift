@@ -13,7 +13,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// Many requests over URLSession at once, one after the other, and given up at any moment.
-    @Suite(.serialized, .timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(5)))
     struct EnduranceTests {
         /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows itself (L9).
         @Test func redirectsOfManyAtOnceAllArrive() async throws {

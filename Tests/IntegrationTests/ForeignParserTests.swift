@@ -8,7 +8,7 @@ import Testing
 
 extension Loopback {
     /// Bodies, read by parsers that other people wrote.
-    @Suite(.serialized, .timeLimit(.minutes(5)))
+    @Suite(.tags(.memory), .serialized, .timeLimit(.minutes(5)))
     struct ForeignParserTests {
         private struct Part: Codable, Equatable {
             var name: String

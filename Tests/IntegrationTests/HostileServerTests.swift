@@ -3,11 +3,12 @@ import Foundation
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// What odd and slow servers do to URLSession, beyond what the conformance suite tries over every transport.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct HostileServerTests {
         @Test func cookiesAreFieldsOfTheirOwn() async throws {
             try await withTestServer { server in

@@ -4,6 +4,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if AsyncHTTPClient
@@ -15,7 +16,7 @@ extension Loopback {
     ///
     /// A short run by default; `SOAK_REQUESTS=200000 swift test --enable-all-traits --filter SoakTests` is the long one. In a process
     /// of its own, where nothing else takes memory.
-    @Suite(.serialized, .timeLimit(.minutes(60)))
+    @Suite(.tags(.concurrency, .memory), .serialized, .timeLimit(.minutes(60)))
     struct SoakTests {
         enum Fate: String, CaseIterable, Sendable {
             case answered

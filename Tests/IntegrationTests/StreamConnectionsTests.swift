@@ -10,7 +10,7 @@ import Testing
 
 extension Loopback {
     /// Event streams that hold the connections to their server.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct StreamConnectionsTests {
         enum Transport: CaseIterable {
             case urlSession, asyncHTTPClient

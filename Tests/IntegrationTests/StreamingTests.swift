@@ -14,7 +14,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// Bodies that are read while they come, over real sockets.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct StreamingTests {
         private let transport = URLSessionTransport(configuration: .ephemeral)
 
@@ -133,7 +133,9 @@ extension Loopback {
                 server.route("/") { _ in TestResponse(body: .data(bytes)) }
                 let known = Self.spools(besides: [])
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
-                try await eventually("!(Self.spools(besides: known).isEmpty)") { !(Self.spools(besides: known).isEmpty) }
+                try await eventually("!(Self.spools(besides: known).isEmpty)") {
+                    !(Self.spools(besides: known).isEmpty)
+                }
                 var received = Data()
                 for try await chunk in stream {
                     received.append(chunk)

@@ -3,11 +3,12 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 extension Loopback {
     /// `traced` over real sockets: what a server reads.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct TracedTests {
         @Test func eachExchangeIsAStepOfOneTrace() async throws {
             try await withTestServer { server in

@@ -4,12 +4,13 @@ import FoundationNetworking
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites cover
     /// for every platform is not repeated here.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionOnLinuxTests {
         // MARK: Survived
 

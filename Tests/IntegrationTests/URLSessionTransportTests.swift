@@ -3,12 +3,13 @@ import Foundation
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// What the URLSession transport does on real sockets, as a component and with a session of its own, beyond what the
     /// conformance suite tries over every transport.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionTransportTests {
         enum Kind: String, CaseIterable, CustomTestStringConvertible {
             case sharedSession

@@ -5,6 +5,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -13,7 +14,7 @@ import FoundationNetworking
 
 extension Loopback {
     /// Bodies on their way over real sockets: where they come from, what becomes of them, and what is left behind.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct UploadTests {
         private let network = URLSessionTransport(configuration: .ephemeral)
 

@@ -1,9 +1,10 @@
 import NetworkClient
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct InjectedNetworkTests {
     /// Made before anybody knows what it will stand on.
     private static let network: any NetworkingComponent = InjectedNetwork().server(authority: "api.example.com")

@@ -3,9 +3,10 @@ import NetworkClient
 import NetworkClientLive
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct NetworkClientLiveTests {
     private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/users")
 

@@ -2,9 +2,10 @@ import Foundation
 import NetworkClient
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct NetworkClientTests {
     @Test func whatNobodyProvidedSaysSo() async throws {
         let error = await #expect(throws: NetworkingError.self) { try await AddressAPI().address("203.0.113.7") }

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 @testable import NetworkingInspector
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CallShelfTests {
     private let inspector = NetworkInspector(keeping: 3)
     private let clock = ManualClock()

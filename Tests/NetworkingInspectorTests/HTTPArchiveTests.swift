@@ -2,12 +2,13 @@ import Foundation
 import HTTPTypes
 import NetworkingHAR
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 @testable import NetworkingInspector
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct HTTPArchiveTests {
     private func archive(_ json: String) throws -> HTTPArchive {
         try HTTPArchive(Data(json.utf8))

@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 @testable import NetworkingInspector
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct InspectedTests {
     private let inspector = NetworkInspector()
     private let clock = ManualClock()

@@ -9,7 +9,7 @@ import Testing
 @testable import NetworkingInspector
 
 /// Who gets what, without a socket.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct LivePageTests {
     private let inspector = NetworkInspector(title: "Shop")
     private let clock = ManualClock()

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Signing in with another device (RFC 8628).
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeviceCodeTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

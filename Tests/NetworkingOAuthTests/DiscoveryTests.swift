@@ -4,10 +4,11 @@ import HTTPTypes
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// The metadata of providers (RFC 8414).
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DiscoveryTests {
     private static let metadata = """
         {"issuer": "https://login.example.com/tenant", "authorization_endpoint": "https://login.example.com/authorize",

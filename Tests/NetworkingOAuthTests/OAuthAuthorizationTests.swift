@@ -3,12 +3,13 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import NetworkingOAuth
 
 /// The page that is shown, and what may come back from it.
-@Suite
+@Suite(.tags(.concurrency))
 struct OAuthAuthorizationTests {
     private let authorization: OAuthAuthorization
 

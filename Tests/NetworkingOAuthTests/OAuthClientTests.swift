@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Signing in, being signed in, and signing out.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OAuthClientTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The systems that are ready, and user agents.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OAuthSystemTests {
     private let redirectURI = URL(string: "shop://callback")!
 

@@ -2,9 +2,10 @@
 import Foundation
 import Networking
 import NetworkingOAuth
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ProofKeyTests {
     /// RFC 7636 appendix B.
     private static let octets: [UInt8] = [

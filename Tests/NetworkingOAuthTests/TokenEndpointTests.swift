@@ -5,10 +5,11 @@ import Logging
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What is sent to the endpoints of a provider, and what may come from there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TokenEndpointTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

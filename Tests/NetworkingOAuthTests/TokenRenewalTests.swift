@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// What becomes of an access token that runs out or is refused.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TokenRenewalTests {
     private let provider = ScriptedProvider()
     private let transport: MockTransport

@@ -5,12 +5,13 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import NetworkingSQLite
 
 /// Files that are damaged, of other versions, or somebody else's, and disks that are full.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct DamageTests {
     private static let names = (0..<30).map { "\($0)" }
 

@@ -3,13 +3,14 @@ import Foundation
 import GRDB
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 @testable import NetworkingSQLite
 
 /// The key for digests of credentials belongs to the file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DigestKeyTests {
     private let apiKey = HTTPField.Name("X-API-Key")!
 

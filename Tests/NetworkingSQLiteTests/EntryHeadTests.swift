@@ -2,11 +2,12 @@
 import Foundation
 import HTTPTypes
 import Networking
+import TestSupport
 import Testing
 
 @testable import NetworkingSQLite
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.tags(.memory), .timeLimit(.minutes(1)))
 struct EntryHeadTests {
     @Test func aHeadThatIsNoneIsNoEntry() {
         let part = CachedEntry.Part(range: 0..<4, length: 9)

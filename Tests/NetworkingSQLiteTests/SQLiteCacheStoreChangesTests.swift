@@ -4,6 +4,7 @@ import GRDB
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -12,7 +13,7 @@ import Testing
 /// Removals by one user of the file, and fetches that are under way in another.
 ///
 /// Two stores stand for two processes: they share nothing but the file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreChangesTests {
     private let url = HTTPRequestData.lawful.absoluteString ?? ""
 

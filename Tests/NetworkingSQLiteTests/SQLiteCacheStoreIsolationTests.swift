@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -12,7 +13,7 @@ import Glibc
 #endif
 
 /// The threads on which the store reads and writes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreIsolationTests {
     @Test func aHitIsReadOffTheCallersActor() async throws {
         try await withTemporaryDirectory { directory in

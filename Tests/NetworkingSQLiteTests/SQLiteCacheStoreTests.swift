@@ -5,11 +5,12 @@ import GRDB
 import HTTPTypes
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import NetworkingSQLite
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreTests {
     @Test func whatIsStoredIsReadAlsoByANewStore() async throws {
         try await withTemporaryDirectory { directory in

@@ -4,11 +4,12 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct BodyDigestTests {
     private struct Mistake: Error {}
 

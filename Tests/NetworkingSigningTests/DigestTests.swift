@@ -4,11 +4,12 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DigestTests {
     private let host = "cameras.example"
     private let signer = DigestSigner(user: "emily", password: "secret-1")

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SignedTests {
     private let transport = MockTransport { _ in .ok() }
     private let signer = NumberingSigner()

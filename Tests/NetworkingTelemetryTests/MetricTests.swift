@@ -11,7 +11,7 @@ import Tracing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct MetricTests {
     private let metrics = TestMetrics()
     private let clock = ManualClock()

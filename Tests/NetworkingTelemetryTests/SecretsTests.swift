@@ -6,13 +6,14 @@ import MetricsTestKit
 import NetworkingTelemetry
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 import Tracing
 
 @testable import Networking
 
 /// Secrets in every place where one can stand, through the whole stack at the highest level: none comes out anywhere.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SecretsTests {
     private let tracer = W3CTracer()
     private let metrics = TestMetrics()

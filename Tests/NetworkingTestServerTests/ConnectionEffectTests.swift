@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Connections that break before anything was said.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ConnectionEffectTests {
     /// Connects and tells how the connection ends; a reset may be there before connecting is over.
     private func isNextConnectionReset(of server: TestServer) async throws -> Bool {

@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Exchanges that break off, at each point and in each way.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DisconnectTests {
     private static let upload = "POST /upload HTTP/1.1\r\nContent-Length: 10\r\n\r\n"
     private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 10\r\n\r\n"

@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Requests of which the second begins before the first has ended, where a response says how its request is received.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OverlappingRequestsTests {
     private static let asking = "PUT /file HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
     private static let goAhead = "HTTP/1.1 100 Continue\r\n\r\n"

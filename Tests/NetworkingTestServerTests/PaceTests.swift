@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Answers and readers that take their time, on a clock that takes none.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PaceTests {
     /// Returns an answer as it was on the wire, and how long the server slept for it.
     private func answer(

@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Fixed ports, and servers that come back on theirs.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PortTests {
     @Test func aPortThatIsTakenIsNamed() async throws {
         try await withTestServer { server in

@@ -1,10 +1,11 @@
 #if TestServer
 import Foundation
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Answers in bytes of the test's choice, as they arrive.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RawResponseTests {
     private func answer(_ steps: TestResponse.RawStep...) async throws -> (String, isReset: Bool) {
         var response = TestResponse.raw()

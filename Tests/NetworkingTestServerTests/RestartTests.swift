@@ -1,9 +1,10 @@
 #if TestServer
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Stops and restarts of one server that overlap.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RestartTests {
     /// Runs a server with a request whose handler goes on until a gate opens, so that whoever stops the server has to wait.
     private func withBusyServer(

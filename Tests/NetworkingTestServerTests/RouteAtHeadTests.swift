@@ -1,6 +1,7 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ import Foundation
 #endif
 
 /// Answers that begin before the body of their request has arrived.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RouteAtHeadTests {
     private static let chunkedHead = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 

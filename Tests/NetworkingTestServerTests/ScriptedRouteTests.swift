@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Routes that answer for a while, and what answers behind them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ScriptedRouteTests {
     /// Sends requests in turn and returns the bodies of the answers.
     private func bodies(of server: TestServer, to paths: String...) async throws -> [String] {

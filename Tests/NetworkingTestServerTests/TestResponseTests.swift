@@ -1,6 +1,7 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -9,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestResponseTests {
     static let answers: [(TestResponse, String)] = [
         (.ok, "200 OK\r\nContent-Length: 0\r\n\r\n"),

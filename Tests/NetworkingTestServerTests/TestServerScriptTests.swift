@@ -1,9 +1,10 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestServerScriptTests {
     @Test(
         arguments: [

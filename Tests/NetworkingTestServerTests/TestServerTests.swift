@@ -1,5 +1,6 @@
 #if TestServer
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -8,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestServerTests {
     @Test func acceptsConnectionsOnceStarted() async throws {
         let server = try await TestServer.start()

@@ -1,10 +1,11 @@
 #if TestServer
 import HTTPTypes
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 /// Checks of what arrived, and that each one fails when it should.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct VerificationTests {
     /// Returns what a check says, and fails the test when it says nothing.
     private func complaint(of check: () throws -> Void) throws -> String {

@@ -1,8 +1,9 @@
 #if TestServer
 import NetworkingTestServer
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WithTestServerTests {
     @Test func stopsWhenTheBodyReturns() async throws {
         let server = try await withTestServer { $0 }

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `Documentation/AncestorTests.md` names tests of this package; what it says stays true.
-@Suite
+@Suite(.tags(.concurrency))
 struct AncestorTableTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 

@@ -3,10 +3,11 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// For each law a modifier that breaks that one and no other.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CheckLawsTests {
     @Test func modifierThatKeepsThemPasses() async throws {
         try await checkLaws(of: Passing())

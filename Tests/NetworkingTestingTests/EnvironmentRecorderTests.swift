@@ -1,8 +1,9 @@
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct EnvironmentRecorderTests {
     private struct Failure: Error {}
 

@@ -1,9 +1,10 @@
 import Logging
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct LogRecorderTests {
     private let log = LogRecorder()
 

@@ -3,9 +3,10 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct MockedTests {
     private struct Failure: Error {}
 
@@ -201,7 +202,7 @@ extension HTTPRequestData {
 }
 
 /// The scope that verifies.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WithMockTransportTests {
     private struct Failure: Error {}
 

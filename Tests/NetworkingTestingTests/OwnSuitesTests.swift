@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What only this package's own suites use.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OwnSuitesTests {
     private struct Broken: Error {}
 

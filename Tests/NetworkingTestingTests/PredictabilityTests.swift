@@ -1,10 +1,11 @@
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Labels, ids and chance that a test can say beforehand.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct PredictabilityTests {
     @Test func requestsAreNumberedFromOneInAScope() async throws {
         try await withIncrementingIDs {

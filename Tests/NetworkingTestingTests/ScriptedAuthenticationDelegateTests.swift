@@ -1,9 +1,10 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ScriptedAuthenticationDelegateTests {
     private struct Refused: Error {}
 

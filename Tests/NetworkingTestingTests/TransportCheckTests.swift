@@ -3,6 +3,7 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,7 +13,7 @@ import Foundation
 #endif
 
 /// The checks find what is wrong: transports with one defect each.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TransportCheckTests {
     enum Defect: String, CaseIterable {
         case losesBodies, losesFields, losesMethods, bringsNothing, bringsTooMuch, renamesErrors, forgetsSinks

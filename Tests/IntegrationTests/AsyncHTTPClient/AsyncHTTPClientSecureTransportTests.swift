@@ -4,11 +4,12 @@ import HTTPTypes
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Exchanges over TLS that only AsyncHTTPClient can do: both directions at once, and responses that break the rules.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct AsyncHTTPClientSecureTransportTests {
         /// The answer comes while the body is being sent, and each waits for the other.
         @Test(arguments: ["h2", "http/1.1"])

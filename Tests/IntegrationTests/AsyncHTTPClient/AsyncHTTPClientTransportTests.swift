@@ -8,11 +8,12 @@ import NetworkingTestServer
 import NetworkingTesting
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// What is AsyncHTTPClient's own, beside what every transport does.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct AsyncHTTPClientTransportTests {
         private let transport = AsyncHTTPClientTransport()
 

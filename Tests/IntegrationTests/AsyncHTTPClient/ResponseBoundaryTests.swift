@@ -4,10 +4,11 @@ import Networking
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import TestSupport
 import Testing
 
 /// The guards of a connection around NIO's decoder, without a socket.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct ResponseBoundaryTests {
     /// A response on the wire, to a request of a method.
     struct Answer: Sendable, CustomTestStringConvertible {

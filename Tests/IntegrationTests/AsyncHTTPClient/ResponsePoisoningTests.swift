@@ -5,11 +5,12 @@ import HTTPTypes
 import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Servers that send more than a response: none of it may reach the next request of the connection.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ResponsePoisoningTests {
         private static let poison = "HTTP/1.1 200 OK\r\nX-Evil: 1\r\nX-Swallowed: "
 

@@ -5,9 +5,10 @@ import Networking
 import NIOCore
 import NIOEmbedded
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TransferWatchTests {
     private final class Silences: Sendable {
         let count = Atomic(0)

@@ -3,11 +3,12 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Every transport over TLS, in HTTP/2 and HTTP/1.1.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct SecureTransportTests {
         static let versions = ["h2", "http/1.1"]
 

@@ -2,12 +2,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 @testable import NetworkingSigning
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AWSSignerTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_440_938_160))
     private let credentials = AWSCredentials(

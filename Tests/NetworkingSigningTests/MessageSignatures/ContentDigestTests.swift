@@ -2,6 +2,7 @@
 import HTTPTypes
 import Networking
 import NetworkingSigning
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ContentDigestTests {
     private static let hello = Data("{\"hello\": \"world\"}\n".utf8)
     private static let sha256 = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"

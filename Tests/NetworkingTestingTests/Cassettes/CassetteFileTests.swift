@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What is on the disk, and what happens when that is not as it should be.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteFileTests {
     // MARK: What is written
 

@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What hooks see and change; and the laws of modifiers.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteHookTests {
     @Test func afterCaptureChangesWhatIsKeptAndNotWhatTheCallerGets() async throws {
         let options = Cassette.Options.with { options in

@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What tells requests apart, and what is said of those that match nothing.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteMatcherTests {
     /// In what a request differs from one that was recorded, as the error says; nil where it matches.
     private func difference(

@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// No secret is on the disk, in an error or in a description; and what is hidden still matches.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteSecretsTests {
     private static let secret = "s3cr3t"
 

@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Bodies that go to sinks: recorded on their way, and replayed into others.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteSinkTests {
     /// Brings a body in portions, as a network does.
     private struct Portions: NetworkingTransport {

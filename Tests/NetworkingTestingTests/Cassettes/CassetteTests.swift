@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What is recorded is what is replayed, in each mode.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteTests {
     // MARK: Round trips
 

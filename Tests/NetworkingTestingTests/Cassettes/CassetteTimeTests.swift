@@ -3,10 +3,11 @@ import Logging
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// The age of interactions, the time that replays take, and callers that do not wait for them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteTimeTests {
     /// Keeps the warnings of a logger.
     private final class Warnings: Sendable {

@@ -3,10 +3,11 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What each fault does to a request, alone and under the modifiers that have to cope with it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct FaultInjectedTests {
     private struct Broken: Error {}
 

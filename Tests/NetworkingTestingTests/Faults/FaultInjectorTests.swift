@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Which faults are drawn, for whom, and what a test gets to know of them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct FaultInjectorTests {
     private static let faults: [Fault] = [
         .error(.connectionLost, rate: 0.05),

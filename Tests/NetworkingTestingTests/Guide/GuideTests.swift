@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What the guides show is what the suite compiles and runs: each of their snippets stands in a file of this folder.
-@Suite
+@Suite(.tags(.concurrency))
 struct GuideTests {
     @Test(arguments: ["Testing", "NetworkClient", "WritingAModifier"])
     func snippetsAreCompiledAndRun(page: String) throws {

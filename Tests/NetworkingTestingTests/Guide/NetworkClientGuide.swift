@@ -2,6 +2,7 @@ import Foundation
 import NetworkClient
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 struct UserAPI: Sendable {
@@ -35,7 +36,7 @@ struct User: Codable, Equatable {
     let name: String
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct NetworkClientGuide {
     @Test func showsTheUser() async throws {
         let transport = MockTransport()

@@ -2,6 +2,7 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 struct Shop: Sendable {
@@ -31,7 +32,7 @@ struct Item: Codable, Sendable, Equatable {
     let name: String
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TestingGuide {
     @Test func getsAnItem() async throws {
         let transport = MockTransport()

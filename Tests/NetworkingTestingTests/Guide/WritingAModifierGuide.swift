@@ -1,6 +1,7 @@
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 struct LanguageSet: NetworkingModifier {
@@ -97,7 +98,7 @@ struct SlowCallsNoted: NetworkingModifier {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WritingAModifierGuide {
     @Test func keepsTheLaws() async throws {
         try await checkLaws(of: LanguageSet(language: "nl"))

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// The rules of RFC 6265bis, as tables.
-@Suite
+@Suite(.tags(.concurrency))
 struct CookieTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 

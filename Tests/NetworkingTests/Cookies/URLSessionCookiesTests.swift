@@ -4,12 +4,13 @@ import Foundation
 import FoundationNetworking
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// How an exchange uses the storage of its session, where URLSession itself compares nothing but hosts.
-@Suite
+@Suite(.tags(.concurrency))
 struct URLSessionCookiesTests {
     private let storage: HTTPCookieStorage
     private let cookies: URLSessionCookies

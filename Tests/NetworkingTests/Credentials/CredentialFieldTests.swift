@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// One list of names decides for logs, redirects, plain http, the stack's server and caches, so each place is tried with each name.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CredentialFieldTests {
     private static let names = [
         "Authorization", "Proxy-Authorization", "Cookie", "X-API-Key", "Private-Token", "X-Access-Token",

@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Stacks that name several servers: each credential goes to the server next to the part that adds it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CredentialServersTests {
     private let transport = MockTransport { _ in .ok() }
     private let tokens = TokenStore(BearerCredentials(token: "secret"))

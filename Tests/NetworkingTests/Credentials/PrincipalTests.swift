@@ -1,9 +1,10 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.concurrency))
 struct PrincipalTests {
     @Test func isComparedByItsID() {
         #expect(Principal(id: "a") == Principal(id: "a"))

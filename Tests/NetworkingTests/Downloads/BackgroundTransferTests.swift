@@ -16,6 +16,7 @@ private let home = URL(filePath: "/home/app")
 
 // MARK: - The record
 
+@Suite(.tags(.concurrency))
 struct BackgroundTransferRecordTests {
     @Test(
         arguments: [
@@ -192,6 +193,7 @@ struct BackgroundDepartureTests {
 
 // MARK: - Events
 
+@Suite(.tags(.concurrency))
 struct BackgroundTransferEventsTests {
     private let failure = BackgroundTransferFailure(CancellationError())
 
@@ -287,6 +289,7 @@ struct BackgroundTransferEventsTests {
 
 // MARK: - How transfers end
 
+@Suite(.tags(.concurrency))
 struct BackgroundTransferLedgerTests {
     /// A ledger over a directory of its own, and what is told of one transfer.
     private struct Bench {

@@ -2,10 +2,11 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What becomes of what is kept when the rest of the stack, or another download, comes in between.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DownloadInAStackTests {
     private static let film = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(path: "film")

@@ -2,12 +2,13 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Downloads to a file, with a server that keeps to the rules and connections that break.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct DownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)

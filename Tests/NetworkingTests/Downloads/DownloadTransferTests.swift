@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Handles on downloads: paused, gone on with, ended, counted together.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct DownloadTransferTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)

@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Servers that do other than they say, files that change, and a disk on which something is wrong.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct HostileDownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private static let changed = Data((0..<80).map { UInt8(200 - $0) })

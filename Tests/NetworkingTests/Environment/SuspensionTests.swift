@@ -1,10 +1,11 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Every order of waiting, resuming and cancelling.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SuspensionTests {
     private struct Failure: Error {}
 

@@ -1,9 +1,10 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TimeLimitTests {
     private struct TimeIsUp: Error {
         let underlying: (any Error)?

@@ -1,7 +1,8 @@
 import Networking
+import TestSupport
 import Testing
 
-@Suite
+@Suite(.tags(.concurrency))
 struct BytesTransferredTests {
     @Test func beginsWithNothing() {
         #expect(BytesTransferred().count == 0)

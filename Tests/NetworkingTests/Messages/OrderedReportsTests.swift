@@ -1,12 +1,13 @@
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Reports of progress as their handler gets them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TransferReportsTests {
     private func received(_ count: Int64) -> TransferProgress {
         TransferProgress(received: BytesReceived(count: count, expected: nil))

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite struct SipHashTests {
+@Suite(.tags(.memory)) struct SipHashTests {
     /// Results of OpenSSL for the key and the inputs of the reference implementation: 0, 1, 2 and so on.
     @Test(arguments: [
         (0, "a3817f04ba25a8e66df67214c7550293"),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ObservedTests {
     @Test func aListenerHearsFromItsPlaceOn() async throws {
         let (outer, inner) = (EventRecorder(), EventRecorder())

@@ -1,11 +1,13 @@
 import Foundation
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// The order of operations on the Keychain, tried on a scripted one, since Linux has none.
+@Suite(.tags(.concurrency))
 struct KeychainSessionsTests {
     private let keychain = ScriptedKeychain()
 

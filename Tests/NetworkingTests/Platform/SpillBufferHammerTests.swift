@@ -2,12 +2,13 @@ import Dispatch
 import Foundation
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// A buffer whose writer, reader, disk and end race.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(2)))
 struct SpillBufferHammerTests {
     private static let body = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
 
@@ -147,7 +148,7 @@ struct SpillBufferHammerTests {
 import FoundationNetworking
 
 /// Exchanges whose body waits in files, and whose caller may be cancelled at any moment.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(2)))
 struct URLSessionSpillHammerTests {
     private static let chunk = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
 

@@ -1,11 +1,12 @@
 import Dispatch
 import Foundation
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct SpillBufferTests {
     /// The next bytes, wherever they are.
     private func next(of buffer: SpillBuffer) async throws -> Data {
@@ -103,7 +104,7 @@ struct SpillBufferTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct TemporaryFileTests {
     /// The system removes a file without a name also when the process is killed.
     @Test func aTemporaryFileHasNoName() throws {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.memory))
 struct JSONRedactorTests {
     private func redact(_ text: String, _ layout: JSONRedactor.Layout = .compact) -> String? {
         JSONRedactor.redact(Array(text.utf8), layout: layout) { $0 == "secret" }?.text

@@ -2,11 +2,12 @@ import Foundation
 import HTTPTypes
 import Logging
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct SecretValuesTests {
     private func hidden(_ text: String, _ values: String...) -> String {
         var secrets = SecretValues()

@@ -3,9 +3,10 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct UploadTests {
     private struct Photo: Codable, Equatable, Sendable {
         let id: Int

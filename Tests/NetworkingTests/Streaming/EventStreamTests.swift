@@ -3,9 +3,10 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct EventStreamTests {
     /// All events, and what ended them.
     private func read(

@@ -2,9 +2,10 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct JSONStreamTests {
     /// Any JSON, to compare with.
     private enum JSON: Decodable, Sendable, Equatable {

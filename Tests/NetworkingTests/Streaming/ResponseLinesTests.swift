@@ -2,9 +2,10 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct ResponseLinesTests {
     private func lines(_ chunks: [Data], maximumLineBytes: Int = 1 << 20) async throws -> [String] {
         var lines: [String] = []

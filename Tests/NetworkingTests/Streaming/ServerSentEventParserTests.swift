@@ -1,9 +1,10 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite
+@Suite(.tags(.memory))
 struct ServerSentEventParserTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

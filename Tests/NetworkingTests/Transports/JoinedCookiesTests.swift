@@ -1,9 +1,10 @@
 #if URLSession
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.concurrency))
 struct JoinedCookiesTests {
     @Test(
         arguments: [

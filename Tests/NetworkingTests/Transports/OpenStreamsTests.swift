@@ -1,10 +1,11 @@
 import Foundation
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OpenStreamsTests {
     private struct PacedSink: ResponseSink {
         var isReaderPaced: Bool { true }

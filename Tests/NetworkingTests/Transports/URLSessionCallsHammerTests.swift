@@ -4,6 +4,7 @@ import Foundation
 import FoundationNetworking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -11,7 +12,7 @@ import Testing
 /// Tasks that are created, started, cancelled and released while their callers are cancelled at any moment.
 ///
 /// No server listens at the port, so that each task ends by itself too.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct URLSessionCallsHammerTests {
     private static let request = HTTPRequestData(scheme: "http", authority: "127.0.0.1:9", path: "/")
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Networking
 
 /// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is suspended.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct URLSessionCallsTests {
     private let queue = DispatchQueue(label: "URLSessionCallsTests")
     private let session = URLSession.forExchanges(.ephemeral)

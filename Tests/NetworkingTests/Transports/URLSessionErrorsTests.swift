@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import Networking
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -9,7 +10,7 @@ import FoundationNetworking
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.concurrency))
 struct URLSessionErrorsTests {
     @Test(
         arguments: [

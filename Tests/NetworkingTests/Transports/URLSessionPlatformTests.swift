@@ -1,11 +1,12 @@
 #if URLSession && canImport(FoundationNetworking)
 import Foundation
 import FoundationNetworking
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.concurrency))
 struct URLSessionPlatformTests {
     /// Fractions are cut there, and a timeout of 0 s ends at once (L11 in `Documentation/Transports.md`).
     @Test(arguments: [(0.2, 1), (1, 1), (2.5, 3), (60, 60)] as [(TimeInterval, TimeInterval)])

@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -11,7 +12,7 @@ import FoundationNetworking
 #endif
 
 /// Bodies that arrive faster than their sink takes them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct URLSessionSpillTests {
     private static let chunk = Data((0..<700_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
 

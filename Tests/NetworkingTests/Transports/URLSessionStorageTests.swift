@@ -1,6 +1,7 @@
 #if URLSession
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -10,7 +11,7 @@ import FoundationNetworking
 @testable import Networking
 
 /// That a session's own cache and its stored credentials have no part in an exchange.
-@Suite
+@Suite(.tags(.concurrency))
 struct URLSessionStorageTests {
     // MARK: Cache
 

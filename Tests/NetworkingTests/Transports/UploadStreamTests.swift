@@ -2,11 +2,12 @@
 import Foundation
 import NetworkingTesting
 import HTTPTypes
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct UploadStreamTests {
     /// Reads as URLSession does: as long as there are bytes, and as many as it likes.
     private func read(_ stream: UploadStream, upTo length: Int = 65_536) -> Data? {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticatedTests {
     private let server = TokenServer()
     private let transport: MockTransport
@@ -385,7 +385,9 @@ struct AuthenticatedTests {
         #expect(server.refreshes == 0)
         clock.advance(by: .seconds(1))
         try await network.me()
-        try await eventually("store.credentials?.accessToken == 'access-1'") { store.credentials?.accessToken == "access-1" }
+        try await eventually("store.credentials?.accessToken == 'access-1'") {
+            store.credentials?.accessToken == "access-1"
+        }
         #expect(server.refreshes == 1)
         #expect(server.causes == [nil])
         #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] != nil })
@@ -522,7 +524,9 @@ struct AuthenticatedTests {
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
         server.delegate.letGo()
-        try await eventually("store.credentials?.accessToken == 'access-1'") { store.credentials?.accessToken == "access-1" }
+        try await eventually("store.credentials?.accessToken == 'access-1'") {
+            store.credentials?.accessToken == "access-1"
+        }
         #expect(try await network.me().status == .ok)
         #expect(server.refreshes == 1)
     }

@@ -2,12 +2,13 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Servers of tokens that are cut off, down or busy, which must not read as a user who is signed out.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticationFailureTests {
     private struct Renewing: AuthenticationDelegate {
         func refresh(

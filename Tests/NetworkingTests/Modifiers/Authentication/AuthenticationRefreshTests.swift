@@ -8,7 +8,7 @@ import Testing
 @testable import Networking
 
 /// Refreshes that take long, come often, or share limiters with the requests that wait for them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticationRefreshTests {
     private let server = TokenServer()
     private let transport: MockTransport

@@ -6,6 +6,7 @@ import Testing
 
 @testable import Networking
 
+@Suite(.tags(.concurrency))
 struct CredentialsTests {
     private func applied(_ credentials: some AuthenticatingCredentials) throws -> HTTPRequestData {
         var request = HTTPRequestData.lawful

@@ -9,7 +9,7 @@ import Testing
 /// Stores of several processes that share the files of their sessions.
 ///
 /// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
     private let transport: MockTransport
@@ -116,9 +116,13 @@ struct SharedSessionStorageTests {
         try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
             let (first, second) = (try store(directory), try store(directory))
             #expect(try await stack(first).me().status == .ok)
-            try await eventually("first.credentials?.accessToken == 'access-1'") { first.credentials?.accessToken == "access-1" }
+            try await eventually("first.credentials?.accessToken == 'access-1'") {
+                first.credentials?.accessToken == "access-1"
+            }
             #expect(try await stack(second).me().status == .ok)
-            try await eventually("second.credentials?.accessToken == 'access-1'") { second.credentials?.accessToken == "access-1" }
+            try await eventually("second.credentials?.accessToken == 'access-1'") {
+                second.credentials?.accessToken == "access-1"
+            }
             #expect(server.refreshes == 1)
         }
     }

@@ -1,9 +1,10 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite struct CacheDigestKeyTests {
+@Suite(.tags(.concurrency, .memory)) struct CacheDigestKeyTests {
     @Test func keepsItsBytes() throws {
         let key = CacheDigestKey()
         #expect(key.bytes.count == CacheDigestKey.byteCount)

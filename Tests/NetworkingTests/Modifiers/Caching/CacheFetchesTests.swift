@@ -1,7 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Networking
 
+@Suite(.tags(.concurrency))
 struct CacheFetchesTests {
     @Test func aChangeDuringAFetchOutdatesItHoweverManyThereAre() async {
         let fetches = CacheFetches()

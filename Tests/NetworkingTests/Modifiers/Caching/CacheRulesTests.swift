@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// The rules as tables: a request, what is stored, a mode and a time give a decision, without any I/O.
-@Suite struct CacheRulesTests {
+@Suite(.tags(.memory)) struct CacheRulesTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     private static func entry(_ fields: HTTPFields, age: Double = 0, status: Int = 200) -> CachedEntry {

@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// No user gets a response that was fetched with another user's credentials, and no credential is kept.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedCredentialTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

@@ -2,12 +2,13 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// What would put the wrong response into somebody's hands.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedHazardTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 
 /// What a cache does in the background, on account of a caller that has its response.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedRevalidationTests {
     private let clock = ManualClock()
 

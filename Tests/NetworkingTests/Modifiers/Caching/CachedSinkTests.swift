@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Bodies that go to a sink, and through the cache on their way.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedSinkTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore(entryCostLimit: 1_000)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedTests {
     private let clock = ManualClock()
     private let store = MemoryCacheStore()

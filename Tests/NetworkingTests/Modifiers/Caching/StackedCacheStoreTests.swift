@@ -2,11 +2,12 @@ import Foundation
 import HTTPTypes
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct StackedCacheStoreTests {
     /// A store whose reads can be counted and held.
     private final class Slow: CacheStore {

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// The deadlines of callers that share an exchange.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedDeadlineTests {
     private let clock = ManualClock()
     private let flights = Flights()

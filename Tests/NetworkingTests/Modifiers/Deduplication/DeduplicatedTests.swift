@@ -7,7 +7,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedTests {
     private let transport = GatedTransport()
     private let flights = Flights()

@@ -2,9 +2,10 @@ import Foundation
 import Logging
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct LoggedTests {
     private let log = LogRecorder()
 

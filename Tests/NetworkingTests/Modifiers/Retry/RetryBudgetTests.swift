@@ -1,9 +1,10 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
-@Suite
+@Suite(.tags(.concurrency))
 struct RetryBudgetTests {
     private let server = "api.example.com"
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 
 /// How long requests wait for a rate limit, and what the limiter keeps.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RateLimitedBoundsTests {
     private let clock = ManualClock()
 

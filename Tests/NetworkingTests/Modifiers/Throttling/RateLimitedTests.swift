@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RateLimitedTests {
     private let clock = ManualClock()
     private let transport = MockTransport { _ in .ok() }

@@ -1,10 +1,11 @@
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten and come back.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct ThrottledHammerTests {
     private struct Refusal: Error {}
 
@@ -118,7 +119,7 @@ struct ThrottledHammerTests {
 }
 
 /// Callers of a rate limiter that forgets keys, while a task moves the clock.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct RateLimitedHammerTests {
     private static let interval = Duration.milliseconds(10)
     private static let burst = 3

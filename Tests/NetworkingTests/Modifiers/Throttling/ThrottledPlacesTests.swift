@@ -1,11 +1,12 @@
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// The places of callers in the queues of limiters.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ThrottledPlacesTests {
     private struct Refusal: Error {}
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 
 /// Stacks in which one limiter stands twice.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ThrottledTwiceTests {
     private let transport = MockTransport { _ in .ok() }
 

@@ -3,10 +3,11 @@ import HTTPTypes
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// The limits of `timeout` for connecting, the head and silence, by what a scripted transport tells.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TimeoutPhasesTests {
     private let clock = ManualClock()
     private let arrivals = Arrivals()

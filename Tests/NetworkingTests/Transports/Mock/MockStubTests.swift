@@ -2,10 +2,11 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Which answer a request gets, and what is said of those that get none.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct MockStubTests {
     private let transport = MockTransport()
 
