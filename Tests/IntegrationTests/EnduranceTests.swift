@@ -54,7 +54,7 @@ extension Loopback {
                 server.route("/after") { _ in .text("still here") }
                 let transport = URLSessionTransport(configuration: .ephemeral)
                 let network = transport.server(baseURL: server.url)
-                var random = SystemRandomNumberGenerator()
+                var random = SeededRandom.announced()
                 var lags: [Duration] = []
 
                 // In rounds, since a host has six connections at a time and the others only wait for one.
@@ -120,7 +120,8 @@ extension Loopback {
                 let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }
                 try await server.waitForRequests(1)
                 try await eventually("flights.waiting >= 100") { flights.waiting >= 100 }
-                for call in calls.shuffled() {
+                var random = SeededRandom.announced()
+                for call in calls.shuffled(using: &random) {
                     call.cancel()
                 }
                 for call in calls {

@@ -19,7 +19,7 @@ extension Loopback {
             try await withTestServer { server in
                 server.route("/") { _ in .text("hello") }
                 let network = URLSessionTransport(configuration: .ephemeral).server(baseURL: server.url)
-                var random = SystemRandomNumberGenerator()
+                var random = SeededRandom.announced()
                 for _ in 0..<100 {
                     let calls = (0..<6).map { _ in Task { try await network.data(HTTPRequestData()) } }
                     for call in calls {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A random number generator whose sequence depends on its seed only (SplitMix64).
@@ -14,6 +15,14 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
     package init(seed: UInt64) {
         self.seed = seed
         state = seed
+    }
+
+    /// Returns a generator for a test, and prints its seed.
+    ///
+    /// - Parameter function: The name in the printed line.
+    /// - Returns: A generator with the seed in the environment variable `TEST_SEED`, or with another seed in each run.
+    package static func announced(in function: String = #function) -> SeededRandom {
+        SeededRandom(seed: announcedSeed(of: function))
     }
 
     package mutating func next() -> UInt64 {

@@ -5,15 +5,15 @@ import Synchronization
 
 /// The random choices of a test that runs many tasks at once.
 ///
-/// Each run has another seed and prints it. Set the environment variable `HAMMER_SEED` to repeat the choices of a run; how the tasks
+/// Each run has another seed and prints it. Set the environment variable `TEST_SEED` to repeat the choices of a run; how the tasks
 /// interleave is the scheduler's choice.
 struct Hammer: CustomStringConvertible {
     let seed: UInt64
 
     init(_ test: String = #function) {
-        let given = ProcessInfo.processInfo.environment["HAMMER_SEED"].flatMap { UInt64($0) }
+        let given = ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) }
         seed = given ?? .random(in: 0...999_999)
-        print("\(test): HAMMER_SEED=\(seed)")
+        print("\(test): TEST_SEED=\(seed)")
     }
 
     /// The choices of one of the tasks.
@@ -22,7 +22,7 @@ struct Hammer: CustomStringConvertible {
     }
 
     var description: String {
-        "HAMMER_SEED=\(seed)"
+        "TEST_SEED=\(seed)"
     }
 }
 

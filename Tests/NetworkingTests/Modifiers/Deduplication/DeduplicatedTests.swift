@@ -246,7 +246,8 @@ struct DeduplicatedTests {
             calls.append(await join(over: network))
         }
         let survivor = calls.remove(at: 140)
-        for call in calls.shuffled() {
+        var random = SeededRandom.announced()
+        for call in calls.shuffled(using: &random) {
             call.cancel()
         }
         for call in calls {
