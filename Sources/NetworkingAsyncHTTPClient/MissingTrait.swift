@@ -9,8 +9,10 @@ public import Networking
         "AsyncHTTPClientTransport needs the trait AsyncHTTPClient of swift-networking: .package(url: …, traits: [.defaults, \"AsyncHTTPClient\"])"
 )
 public struct AsyncHTTPClientTransport: NetworkingComponent {
+    /// Unavailable without the trait.
     public init() {}
 
+    /// Unavailable without the trait.
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         throw NetworkingError(.invalidRequest, request: request)
     }

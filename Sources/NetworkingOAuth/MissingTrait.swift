@@ -8,6 +8,7 @@
         "NetworkingOAuth needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct OAuthSystem {
+    /// Unavailable without the trait.
     public static func provider(issuer: String, clientID: String, scopes: [String] = []) -> OAuthSystem {
         OAuthSystem()
     }
@@ -21,6 +22,7 @@ public struct OAuthSystem {
         "NetworkingOAuth needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct OAuthClient {
+    /// Unavailable without the trait.
     public init(_ system: OAuthSystem) {}
 }
 #endif
@@ -35,6 +37,7 @@ public struct OAuthClient {
         "LoopbackUserAgent needs the trait LoopbackRedirect of swift-networking: .package(url: …, traits: [.defaults, \"LoopbackRedirect\"])"
 )
 public struct LoopbackUserAgent {
+    /// Unavailable without the trait.
     public init() {}
 }
 #endif

@@ -13,6 +13,7 @@ public import Foundation
         "SQLiteCacheStore needs the trait SQLite of swift-networking: .package(url: …, traits: [.defaults, \"SQLite\"])"
 )
 public struct SQLiteCacheStore {
+    /// Unavailable without the trait.
     public init(file: URL, costLimit: Int = 0, entryCostLimit: Int = 0) {}
 }
 #endif

@@ -12,10 +12,13 @@ public import Networking
         "DigestSigner needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct DigestSigner: RequestSigner {
+    /// Unavailable without the trait.
     public let keyID = ""
 
+    /// Unavailable without the trait.
     public init(user: String, password: String, coversBody: Bool = false) {}
 
+    /// Unavailable without the trait.
     public func sign(_ request: inout HTTPRequestData) async throws {}
 }
 
@@ -26,10 +29,13 @@ public struct DigestSigner: RequestSigner {
     message: "AWSSigner needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct AWSSigner: RequestSigner {
+    /// Unavailable without the trait.
     public let keyID = ""
 
+    /// Unavailable without the trait.
     public init(_ credentials: AWSCredentials, region: String, service: String) {}
 
+    /// Unavailable without the trait.
     public func sign(_ request: inout HTTPRequestData) async throws {}
 }
 
@@ -40,8 +46,10 @@ public struct AWSSigner: RequestSigner {
     message: "HMACSigner needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct HMACSigner: RequestSigner {
+    /// Unavailable without the trait.
     public let keyID = ""
 
+    /// Unavailable without the trait.
     public func sign(_ request: inout HTTPRequestData) async throws {}
 }
 
@@ -53,8 +61,10 @@ public struct HMACSigner: RequestSigner {
         "MessageSigner needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct MessageSigner: RequestSigner {
+    /// Unavailable without the trait.
     public let keyID = ""
 
+    /// Unavailable without the trait.
     public func sign(_ request: inout HTTPRequestData) async throws {}
 }
 
@@ -66,6 +76,7 @@ public struct MessageSigner: RequestSigner {
         "AWSCredentials needs the trait Crypto of swift-networking: .package(url: …, traits: [.defaults, \"Crypto\"])"
 )
 public struct AWSCredentials {
+    /// Unavailable without the trait.
     public init(accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil) {}
 }
 

@@ -1,5 +1,4 @@
 import Foundation
-import TestSupport
 import Testing
 
 /// A random number generator whose sequence depends on its seed only (SplitMix64).

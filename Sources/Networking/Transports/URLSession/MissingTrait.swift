@@ -6,8 +6,10 @@
     message: "URLSessionTransport needs the trait URLSession of swift-networking: .package(url: …, traits: [.defaults])"
 )
 public struct URLSessionTransport: NetworkingComponent {
+    /// Unavailable without the trait.
     public init() {}
 
+    /// Unavailable without the trait.
     public func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         throw NetworkingError(.invalidRequest, request: request)
     }
