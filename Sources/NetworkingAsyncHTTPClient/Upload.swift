@@ -90,8 +90,10 @@ final class Upload: AsyncSequence, Sendable {
         try await readerEnd.value()
     }
 
-    /// AsyncHTTPClient learns on the connection's event loop, whichever that is, that the connection takes no more; until then
-    /// it would go on and keep everything in memory.
+    /// AsyncHTTPClient learns on the connection's event loop that the connection takes no more; until then it would go on and keep
+    /// everything in memory.
+    ///
+    /// Waits for every event loop, because AsyncHTTPClient does not say which of them runs the connection of a request.
     private func letEventLoopsCatchUp() async throws {
         let turns = eventLoops.map { eventLoop in
             let turn = Suspension<Void>()

@@ -1,0 +1,91 @@
+#if AsyncHTTPClient && TestServer
+import Foundation
+import Networking
+import NetworkingAsyncHTTPClient
+import NetworkingTestServer
+import NetworkingTesting
+import Synchronization
+import Testing
+
+extension Loopback {
+    /// Uploads that are sent again while the first attempt still reads its body.
+    @Suite(.timeLimit(.minutes(5)))
+    struct UploadRetryTests {
+        /// The readers of a body, in the order in which they start and end.
+        private final class Readers: Sendable {
+            struct State {
+                var started = 0
+                var live = 0
+                var maximumLive = 0
+            }
+
+            let state = Mutex(State())
+
+            /// Starts a reader and returns its number.
+            func start() -> Int {
+                state.withLock { state in
+                    state.started += 1
+                    state.live += 1
+                    state.maximumLive = max(state.maximumLive, state.live)
+                    return state.started
+                }
+            }
+
+            func end() {
+                state.withLock { $0.live -= 1 }
+            }
+        }
+
+        /// A body whose first reader takes long to end after it was cancelled.
+        private struct SlowBody: AsyncSequence {
+            typealias Element = Data
+
+            let readers: Readers
+
+            func makeAsyncIterator() -> Iterator {
+                Iterator(readers: readers)
+            }
+
+            struct Iterator: AsyncIteratorProtocol {
+                let readers: Readers
+                private var number: Int?
+
+                init(readers: Readers) {
+                    self.readers = readers
+                }
+
+                mutating func next() async throws -> Data? {
+                    guard let number else {
+                        number = readers.start()
+                        return Data(count: 64 << 10)
+                    }
+                    defer { readers.end() }
+                    guard number == 1 else { return nil }
+                    // Ends when the reader is cancelled, since time stands still.
+                    try? await ManualClock().sleep(for: .seconds(1))
+                    // Longer than the second request needs to arrive.
+                    for _ in 0..<100_000 { await Task.yield() }
+                    throw CancellationError()
+                }
+            }
+        }
+
+        @Test func retryStartsNoReaderBeforeTheFirstHasEnded() async throws {
+            try await withTestServer(keepingBodiesUpTo: 0) { server in
+                server.route(.put, "/") { _ in .ok }
+                server.routeAtHead(.put, "/", times: 1) { _ in .status(.serviceUnavailable) }
+                let readers = Readers()
+                let body = RequestBody.stream { SlowBody(readers: readers) }
+                let network = AsyncHTTPClientTransport().retry(.immediate())
+                let response = try await network.data(HTTPRequestData(method: .put, url: server.url, body: body))
+                #expect(response.status == .ok)
+                let state = readers.state.withLock { $0 }
+                #expect(state.started == 2)
+                #expect(state.maximumLive == 1)
+                #expect(state.live == 0)
+                #expect(server.requests.count == 2)
+            }
+        }
+    }
+}
+#endif
