@@ -15,6 +15,9 @@ extension NetworkClient {
     /// }
     /// ```
     ///
+    /// It makes at most six connections to a host over HTTP/1.1, and an open stream holds one. For more streams to a host, create a client
+    /// with a transport that allows more: `.live(over: URLSessionTransport(maximumConnectionsPerHost: 32))`.
+    ///
     /// ``live(over:)`` says what is in it. Its session is its own and stores nothing on disk but cookies, in the shared storage.
     public static let live = NetworkClient.live(over: URLSessionTransport())
 }

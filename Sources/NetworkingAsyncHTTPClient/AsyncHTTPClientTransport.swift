@@ -42,11 +42,22 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///
     /// - Parameters:
     ///   - configuration: The client's configuration. Its redirects, its decompression and its tracing are not used.
+    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An open stream holds
+    ///     one, and other requests wait if streams hold them all. By default that of the configuration, which is 8 unless it was set.
     ///   - eventLoopGroup: The event loops on which it works; by default those that a process shares.
     public init(
         configuration: HTTPClient.Configuration = .networking,
+        maximumConnectionsPerHost: Int? = nil,
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
+        var configuration = configuration
+        if let maximumConnectionsPerHost {
+            precondition(
+                maximumConnectionsPerHost > 0,
+                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
+            )
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = maximumConnectionsPerHost
+        }
         client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration.leavingToStack())
         streams = OpenStreams(limit: configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit)
     }

@@ -96,7 +96,7 @@ package final class OpenStreams: Sendable {
         guard streams >= limit else { return nil }
         return
             "\(streams) streams to this server are open, and this transport makes \(limit) connections to a server, so the request "
-            + "may have waited for one. Close streams, or allow more connections."
+            + "may have waited for one. Close streams, or create the transport with a larger maximumConnectionsPerHost."
     }
 
     /// Returns why a request may have waited, for a transport that does not keep users apart.

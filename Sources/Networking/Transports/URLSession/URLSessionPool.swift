@@ -61,11 +61,15 @@ final class URLSessionPool: Sendable {
 
     init(
         _ configuration: URLSessionConfiguration,
+        maximumConnectionsPerHost: Int? = nil,
         reuse: URLSessionTransport.ConnectionReuse,
         calls: URLSessionCalls = .shared
     ) {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
             preconditionFailure("A copy of a URLSessionConfiguration is one.")
+        }
+        if let maximumConnectionsPerHost {
+            configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
         }
         self.configuration = configuration
         self.reuse = reuse

@@ -8,9 +8,7 @@ public import Foundation
 /// The transport over URLSession, with sessions of its own.
 ///
 /// ```swift
-/// let configuration = URLSessionConfiguration.ephemeral
-/// configuration.httpMaximumConnectionsPerHost = 2
-/// let network = URLSessionTransport(configuration: configuration).logged()
+/// let network = URLSessionTransport(configuration: .ephemeral, maximumConnectionsPerHost: 32).logged()
 /// ```
 ///
 /// Redirects, caching and credentials are the stack's business. So the sessions follow no redirect, store nothing and
@@ -26,13 +24,26 @@ public final class URLSessionTransport: NetworkingTransport {
     /// - Parameters:
     ///   - configuration: The configuration, which is copied. Its cache and its credential storage are not used. Its
     ///     limits, such as the number of connections to a host, count for each user if `connectionReuse` keeps users apart.
+    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An open stream holds
+    ///     one, and other requests wait if streams hold them all. By default that of the configuration, which is 6 unless it was set.
     ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
     ///     those with the same credentials on Linux, and every request on Apple's platforms.
     public init(
         configuration: URLSessionConfiguration = .default,
+        maximumConnectionsPerHost: Int? = nil,
         connectionReuse: ConnectionReuse = .standard
     ) {
-        pool = URLSessionPool(configuration, reuse: connectionReuse)
+        if let maximumConnectionsPerHost {
+            precondition(
+                maximumConnectionsPerHost > 0,
+                "maximumConnectionsPerHost must be greater than zero (is \(maximumConnectionsPerHost))"
+            )
+        }
+        pool = URLSessionPool(
+            configuration,
+            maximumConnectionsPerHost: maximumConnectionsPerHost,
+            reuse: connectionReuse
+        )
     }
 
     /// Makes one exchange over URLSession.

@@ -1,0 +1,24 @@
+#if (os(Linux) || os(macOS)) && URLSession && AsyncHTTPClient
+import Networking
+import NetworkingAsyncHTTPClient
+import Testing
+
+/// Settings of transports that make no sense stop the program where they are written.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct TransportPreconditionTests {
+    @Test func connectionsToAHostAreAtLeastOne() async {
+        let results = [
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = URLSessionTransport(maximumConnectionsPerHost: 0)
+            },
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = AsyncHTTPClientTransport(maximumConnectionsPerHost: 0)
+            },
+        ]
+        for result in results {
+            let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(message.contains("maximumConnectionsPerHost must be greater than zero (is 0)"))
+        }
+    }
+}
+#endif
