@@ -65,12 +65,13 @@ package final class SharedFlight<Success: Sendable>: Sendable {
             state.withLock { ($0.creatorsDeadline, $0.clock) = (deadline, environment.clock) }
             common = CallDeadline(of: self)
         }
-        let task =
+        let task = Logger.withoutCallersMetadata {
             if let common = environment.withoutCallersOwn(deadline: common) {
                 NetworkEnvironment.$current.withValue(common) { begin(work, leaving: environment.spanExit) }
             } else {
                 begin(work)
             }
+        }
         let isGivenUp = state.withLock { state in
             state.task = state.result == nil ? task : nil
             return state.isGivenUp
@@ -240,7 +241,6 @@ extension NetworkEnvironment {
     /// - Parameter common: The deadline; `nil` for none.
     /// - Returns: The environment, or `nil` if this one can stay as it is.
     fileprivate func withoutCallersOwn(deadline common: CallDeadline?) -> NetworkEnvironment? {
-        // Asking swift-log's own task-local logger would cost as much as half a flight.
         let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
         guard callDeadline != nil || traceContext != nil || spanExit != nil || hasMetadata else { return nil }
         var environment = self
@@ -251,5 +251,15 @@ extension NetworkEnvironment {
             environment.logger.handler.metadata = [:]
         }
         return environment
+    }
+}
+
+extension Logger {
+    /// Runs an operation with a task-local logger that has no metadata, because its metadata is that of one caller.
+    fileprivate static func withoutCallersMetadata<Result>(_ operation: () -> Result) -> Result {
+        var logger = Logger.current
+        guard !logger.handler.metadata.isEmpty else { return operation() }
+        logger.handler.metadata = [:]
+        return withLogger(logger) { _ in operation() }
     }
 }
