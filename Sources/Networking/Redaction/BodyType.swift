@@ -39,25 +39,52 @@ struct BodyType {
     }
 
     /// The bytes as text; nil where they are none in their charset, or in one that is not known here.
+    ///
+    /// A byte order mark takes precedence over the charset, as in browsers (WHATWG Encoding Standard, section 6.1).
     func text(of bytes: some Collection<UInt8>) -> String? {
-        switch charset?.lowercased() {
-        case nil, "utf-8", "utf8", "us-ascii", "ascii", "":
-            let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
-            return String(validating: bytes.dropFirst(isMarked ? 3 : 0), as: UTF8.self)
-        case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252":
-            // As browsers read it: servers that name the first mean the last, which has characters for the control codes.
+        guard let named = Encoding(charset) else { return nil }
+        switch Encoding(markOf: bytes) ?? named {
+        case .utf8:
+            let isMarked = bytes.starts(with: Encoding.utf8Mark)
+            return String(validating: bytes.dropFirst(isMarked ? Encoding.utf8Mark.count : 0), as: UTF8.self)
+        case .windowsLatin:
             var text = String.UnicodeScalarView()
             text.append(contentsOf: bytes.lazy.map { WindowsLatin.scalar(of: $0) })
             return String(text)
-        case "utf-16":
-            let isLittle = bytes.starts(with: [0xFF, 0xFE])
+        case .utf16(let isLittle):
             return WideText.text(of: bytes, isLittle: isLittle)
-        case "utf-16le":
-            return WideText.text(of: bytes, isLittle: true)
-        case "utf-16be":
-            return WideText.text(of: bytes, isLittle: false)
-        default:
-            return nil
+        }
+    }
+
+    private enum Encoding {
+        case utf8, windowsLatin
+        case utf16(isLittle: Bool)
+
+        static let utf8Mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+        /// The encoding of a charset; `nil` if that is not known here.
+        init?(_ charset: String?) {
+            switch charset?.lowercased() {
+            case nil, "utf-8", "utf8", "us-ascii", "ascii", "": self = .utf8
+            // As browsers read it: servers that name the first mean the last, which has characters for the control codes.
+            case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252": self = .windowsLatin
+            case "utf-16", "utf-16be": self = .utf16(isLittle: false)
+            case "utf-16le": self = .utf16(isLittle: true)
+            default: return nil
+            }
+        }
+
+        /// The encoding that a byte order mark names; `nil` if there is none.
+        init?(markOf bytes: some Collection<UInt8>) {
+            if bytes.starts(with: Self.utf8Mark) {
+                self = .utf8
+            } else if bytes.starts(with: [0xFF, 0xFE]) {
+                self = .utf16(isLittle: true)
+            } else if bytes.starts(with: [0xFE, 0xFF]) {
+                self = .utf16(isLittle: false)
+            } else {
+                return nil
+            }
         }
     }
 
