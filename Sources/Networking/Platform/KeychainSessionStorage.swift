@@ -7,6 +7,8 @@ import Security
 /// Reading one behind biometry waits for the user, so do not do it on the main thread. On macOS an app needs the entitlement of the
 /// data protection keychain. Pairs that the Keychain does not allow, such as biometry and iCloud, fail when a session is kept.
 ///
+/// The Keychain has no locks, so processes that share a session may refresh it at the same time (``SharedSessionStorage``).
+///
 /// ```swift
 /// let storage = KeychainSessionStorage(service: "com.example.app")
 /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())

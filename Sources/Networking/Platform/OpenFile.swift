@@ -68,6 +68,11 @@ package final class OpenFile: Sendable {
         _ = flock(descriptor, LOCK_UN)
     }
 
+    /// Removes its name, without waiting until that is on the disk.
+    func removeName() {
+        unlink(path)
+    }
+
     /// Cuts off what is behind a length.
     func truncate(to length: Int64) throws(FileFault) {
         while ftruncate(descriptor, off_t(length)) != 0 {

@@ -6,6 +6,8 @@ enum RefreshFailure: Error {
     case delegate(any Error)
     /// The delegate did not return in time.
     case timeout(Duration)
+    /// Another process held the lock of the stored session for as long as a refresh may take.
+    case lockTimeout(Duration)
 
     /// Whether the failure was clear without asking a server.
     var isForeseen: Bool {
@@ -24,7 +26,7 @@ enum RefreshFailure: Error {
     /// cannot be reached, is down or sends no proper response has ended no session.
     fileprivate var kind: NetworkingError.Kind {
         switch self {
-        case .timeout: .timeout
+        case .timeout, .lockTimeout: .timeout
         case .delegate(is DecodingError): .decoding
         case .delegate(let error): (error as? any ReasonedError)?.kindOfRefusedRequests ?? .unauthorized
         }
@@ -35,6 +37,10 @@ enum RefreshFailure: Error {
         switch self {
         case .timeout(let limit):
             return "The refresh took longer than \(limit). Try again, or allow the store more time."
+        case .lockTimeout(let limit):
+            return
+                "Another process, or another store, has held the lock of the stored session for \(limit). Try again, or end that "
+                + "process if it hangs."
         case .delegate(let error as any ReasonedError):
             return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
         case .delegate(let error):

@@ -9,8 +9,11 @@ public import Foundation
 /// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two. One that
 /// cannot be read as a session is set aside under another name, and reported once.
 ///
+/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock: an advisory lock of the
+/// system (`flock`) on a file beside that of the session, which ends with the process. On a file system without such locks there is none.
+///
 /// The files are not encrypted; on Apple's platforms the Keychain is the better place.
-public struct FileSessionStorage: SessionStorage {
+public struct FileSessionStorage: SharedSessionStorage {
     /// The directory of the files.
     public let directory: URL
 
@@ -76,7 +79,13 @@ public struct FileSessionStorage: SessionStorage {
             // What a crash or a damage has left of it.
             for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
             where name.hasPrefix("\(file.lastPathComponent).") {
-                try PrivateFile.remove(directory.appending(path: name).path)
+                let path = directory.appending(path: name).path
+                if path == lockPath(of: file) {
+                    // Another process may hold it, and would no longer keep others out.
+                    _ = try? LockFile.take(path)?.release()
+                } else {
+                    try PrivateFile.remove(path)
+                }
             }
         } catch {
             throw SessionStorageError.unusable(reason: error.reason)
@@ -97,10 +106,40 @@ public struct FileSessionStorage: SessionStorage {
         }
     }
 
+    /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
+    ///
+    /// It tries every 20 milliseconds of the environment's clock, and blocks no thread meanwhile.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Returns: The lock.
+    /// - Throws: `CancellationError` as soon as the caller is cancelled, and ``SessionStorageError`` if the file of the lock cannot be
+    ///   created.
+    public func lockSession(for userID: String) async throws -> SessionLock {
+        let path = lockPath(of: try file(for: userID))
+        let directory = directory.path
+        let clock = NetworkEnvironment.current.clock
+        while true {
+            try Task.checkCancellation()
+            let lock: LockFile?
+            do {
+                lock = try await DiskQueue.run { () throws(FileFault) in
+                    try PrivateFile.makeDirectory(directory)
+                    return try LockFile.take(path)
+                }
+            } catch {
+                throw SessionStorageError.unusable(reason: "The session could not be locked. \(error.reason)")
+            }
+            if let lock { return SessionLock { lock.release() } }
+            try await clock.sleep(for: Self.lockInterval)
+        }
+    }
+
     // MARK: Names of files
 
     // A session is a few kilobytes; what is larger is none.
     private static let sizeLimit = 1 << 20
+    // Short beside the round trip of a refresh.
+    private static let lockInterval = Duration.milliseconds(20)
     private static let prefix = "session-"
     private static let suffix = ".json"
 
@@ -112,9 +151,38 @@ public struct FileSessionStorage: SessionStorage {
         return directory.appending(path: name)
     }
 
+    private func lockPath(of file: URL) -> String {
+        "\(file.path).lock"
+    }
+
     private static func userID(of name: String) -> String? {
         guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
         return PercentEncoding.decode(name.dropFirst(prefix.count).dropLast(suffix.count))
+    }
+}
+
+/// A file whose only use is its lock, and which is removed with that.
+private struct LockFile: Sendable {
+    private let file: OpenFile
+    private let path: String
+
+    /// Takes the lock of a file; `nil` if another holder has it.
+    static func take(_ path: String) throws(FileFault) -> LockFile? {
+        // A holder that releases the lock removes the file, so the one that was opened may be gone when it is locked.
+        for _ in 0..<100 {
+            let file = try OpenFile(continuing: path)
+            guard try file.lock() else { return nil }
+            if file.isUnderItsName { return LockFile(file: file, path: path) }
+        }
+        return nil
+    }
+
+    func release() {
+        // Removed while it is locked, so that no other holder loses its file.
+        if file.isUnderItsName {
+            file.removeName()
+        }
+        file.unlock()
     }
 }
 

@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// ``InMemorySessionStorage`` and ``FileSessionStorage`` are there, and on Apple's platforms `KeychainSessionStorage`. A ``TokenStore`` calls it in
 /// the order of the changes, one at a time, and waits for it; so it should not take long, and must not call that store.
+///
+/// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a session for all.
 public protocol SessionStorage: Sendable {
     /// The session of a user; nil when there is none.
     ///
@@ -71,6 +73,11 @@ extension TokenStore where Credentials == Session {
     /// Sessions are saved when they are set and renewed, and forgotten when they are removed. What cannot be saved is used all the
     /// same, and told to `onStorageFailure`.
     ///
+    /// If the storage is a ``SharedSessionStorage``, a refresh first waits for its lock and reads the stored session again. A session that
+    /// another process has renewed is used instead of a refresh, and a session that another process has removed is removed here, too.
+    /// The wait counts towards `timeout`. If the storage cannot be locked, the refresh continues without the lock, and the error is
+    /// passed to `onStorageFailure`.
+    ///
     /// - Parameters:
     ///   - session: The session to begin with; nil when nobody is signed in.
     ///   - storage: Where it is kept.
@@ -94,7 +101,7 @@ extension TokenStore where Credentials == Session {
             leeway: leeway,
             timeout: timeout,
             limit: limit,
-            storage: CredentialStorage(storage, onFailure: onStorageFailure ?? Self.logFailure)
+            storage: CredentialStorage(storage, with: session, onFailure: onStorageFailure ?? Self.logFailure)
         )
     }
 
@@ -111,23 +118,44 @@ struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
     let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
     /// Hears of what could not be stored, when the store is free again.
     let onFailure: @Sendable (any Error) -> Void
+    /// The part that other processes use too; `nil` if the storage is no ``SharedSessionStorage``.
+    let shared: SharedCredentials<Credentials>?
 }
 
 extension CredentialStorage where Credentials == Session {
-    fileprivate init(_ storage: any SessionStorage, onFailure: @escaping @Sendable (any Error) -> Void) {
+    fileprivate init(
+        _ storage: any SessionStorage,
+        with session: Session?,
+        onFailure: @escaping @Sendable (any Error) -> Void
+    ) {
+        let known = KnownTokens()
         self.onFailure = onFailure
+        shared = (storage as? any SharedSessionStorage)
+            .map { storage in
+                if let session {
+                    do {
+                        known.note(try storage.session(for: session.userID ?? ""))
+                    } catch {
+                        onFailure(error)
+                    }
+                }
+                return SharedCredentials(storage, known)
+            }
         store = { change, before in
             let old = before?.userID ?? ""
             switch change {
             case .set(let session):
                 try storage.save(session)
+                known.note(change)
             case .refreshed(let session):
                 try storage.save(session)
+                known.note(change)
                 // The same user, whose id was not known before.
                 if before != nil, session.userID ?? "" != old {
                     try storage.removeSession(for: old)
                 }
             case .removed:
+                known.note(change)
                 try storage.removeSession(for: old)
             }
         }

@@ -181,12 +181,21 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Changes what is there, and when it has, tells storage and subscribers of it.
-    private func publish(_ change: CredentialChange<Credentials>, _ apply: () -> Bool) {
+    ///
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - isStored: Whether the storage has the change already, because another process made it.
+    ///   - apply: Makes the change, and returns whether it did.
+    private func publish(_ change: CredentialChange<Credentials>, isStored: Bool = false, _ apply: () -> Bool) {
         let failure = publishing.withLock { subscribers -> (any Error)? in
             let before = credentials
             guard apply() else { return nil }
             // Under the lock, since that is what keeps them in order: yielding only puts the change into a buffer.
             subscribers.tell(change)
+            if isStored {
+                storage?.shared?.takeOver(change)
+                return nil
+            }
             do {
                 try storage?.store(change, before)
                 return nil
@@ -361,17 +370,45 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             do {
                 let environment = NetworkEnvironment.current
                 let clock = environment.clock
+                let isLocking = LastValue(false)
                 // A delegate need not be prompt, so nobody waits for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
                     // An alarm rings outside of the environment, whose date tells whether credentials have expired.
-                    NetworkEnvironment.$current.withValue(environment) { expire(renewal) }
+                    NetworkEnvironment.$current.withValue(environment) {
+                        expire(renewal, with: isLocking.value == true ? .lockTimeout(timeout) : .timeout(timeout))
+                    }
                 }
                 defer { alarm.cancel() }
-                let new = try await withoutCredentials {
-                    guard let old else { return try await delegate.authorize(over: upstream) }
-                    return try await delegate.refresh(old, after: response, over: upstream)
+                guard let old else {
+                    let new = try await withoutCredentials { try await delegate.authorize(over: upstream) }
+                    land(renewal, generation, new)
+                    return
                 }
-                land(renewal, generation, new)
+                _ = isLocking.replace(with: true)
+                let lock = try await lock(old)
+                _ = isLocking.replace(with: false)
+                defer { lock?.release() }
+                switch await changeElsewhere(of: old) {
+                case .removed:
+                    throw removedElsewhere(renewal, generation)
+                case .renewed(let new) where !new.isExpired:
+                    land(renewal, generation, new, isStored: true)
+                case .none:
+                    try await renew(old)
+                case .renewed(let newer):
+                    try await renew(newer)
+                }
+
+                func renew(_ old: Credentials) async throws {
+                    let new = try await withoutCredentials {
+                        try await delegate.refresh(old, after: response, over: upstream)
+                    }
+                    // To save them would sign the user in again.
+                    if case .removed = await changeElsewhere(of: old) { throw removedElsewhere(renewal, generation) }
+                    land(renewal, generation, new)
+                }
+            } catch let failure as RefreshFailure {
+                throw failure
             } catch {
                 let failure = RefreshFailure.delegate(error)
                 if giveUp(renewal, failure) { throw failure }
@@ -379,16 +416,55 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
+    /// Takes the lock that other processes respect when they refresh the credentials.
+    ///
+    /// - Returns: The lock, or `nil` if the storage has none or cannot be locked.
+    /// - Throws: `CancellationError` if the refresh was given up.
+    private func lock(_ credentials: Credentials) async throws -> SessionLock? {
+        guard let storage, let shared = storage.shared else { return nil }
+        do {
+            let lock = try await shared.lock(credentials)
+            try Task.checkCancellation()
+            return lock
+        } catch {
+            try Task.checkCancellation()
+            storage.onFailure(error)
+            return nil
+        }
+    }
+
+    /// Returns what other processes have done with the stored credentials.
+    private func changeElsewhere(of old: Credentials) async -> SharedCredentials<Credentials>.Change {
+        guard let storage, let shared = storage.shared else { return .none }
+        do {
+            return try await shared.change(old)
+        } catch {
+            storage.onFailure(error)
+            return .none
+        }
+    }
+
+    /// Signs out because another process has, and returns the error of the refresh.
+    private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
+        publish(.removed, isStored: true) {
+            state.withLock { state in
+                guard state.isUnderWay(renewal, generation) else { return false }
+                _ = state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+                return true
+            }
+        }
+        return .delegate(SignedOut())
+    }
+
     /// Puts new credentials into place, unless others have been set or removed meanwhile.
     ///
     /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun wins.
-    private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials) {
+    private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
         let (isExpired, isDue) = (new.isExpired, new.expires(within: leeway))
-        publish(.refreshed(new)) {
+        publish(.refreshed(new), isStored: isStored) {
             state.withLock { state in
-                let isLate = state.renewal == nil && state.generation == generation
-                guard state.renewal === renewal || isLate else { return false }
+                guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can tell when they are not valid. If they are valid
                 // for less than the leeway, a refresh ahead of time would follow at each request.
@@ -399,8 +475,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// Ends a refresh that takes too long.
-    private func expire(_ renewal: Renewal) {
-        let failure = RefreshFailure.timeout(timeout)
+    private func expire(_ renewal: Renewal, with failure: RefreshFailure) {
         if giveUp(renewal, failure) {
             renewal.end(with: .failure(failure))
         }
@@ -464,6 +539,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     isUnproven: !refreshes.isEmpty
                 )
             }
+        }
+
+        /// Whether the result of a refresh is still wanted: no other was set, removed or is being made.
+        func isUnderWay(_ renewal: Renewal, _ generation: UInt64) -> Bool {
+            self.renewal === renewal || self.renewal == nil && self.generation == generation
         }
 
         /// Puts others into place, and answers the refresh that was under way.

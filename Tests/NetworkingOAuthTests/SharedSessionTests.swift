@@ -1,0 +1,42 @@
+#if Crypto
+import Foundation
+import Networking
+import NetworkingOAuth
+import NetworkingTesting
+import Testing
+
+/// Clients of several processes that have the session of one user in a file.
+@Suite(.timeLimit(.minutes(5)))
+struct SharedSessionTests {
+    @Test func clientUsesTheSessionThatAnotherProcessHasRefreshed() async throws {
+        let provider = ScriptedProvider()
+        let (transport, clock) = (provider.transport, ManualClock())
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            let first = OAuthClient(ScriptedProvider.system(), in: storage)
+            let network = provider.network(first, over: transport, clock)
+            try await network.oauth(first).signIn(with: provider.user)
+            let second = OAuthClient(
+                ScriptedProvider.system(),
+                session: try storage.session(for: ""),
+                in: FileSessionStorage(directory: directory)
+            )
+            let otherNetwork = provider.network(second, over: transport, clock)
+            for number in 3...4 {
+                provider.expireTokens()
+                for network in [network, otherNetwork] {
+                    #expect(try await network.data(HTTPRequestData(path: "orders")).status == .ok)
+                }
+                #expect(first.session?.refreshToken == "refresh-\(number)")
+                #expect(second.session == first.session)
+            }
+            #expect(provider.get(\.forms).count { $0["grant_type"] == "refresh_token" } == 2)
+            first.remove()
+            provider.expireTokens()
+            await #expect(throws: NetworkingError.self) { try await otherNetwork.data(HTTPRequestData(path: "orders")) }
+            #expect(second.session == nil)
+            #expect(try storage.userIDs().isEmpty)
+        }
+    }
+}
+#endif

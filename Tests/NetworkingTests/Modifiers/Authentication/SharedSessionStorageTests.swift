@@ -1,0 +1,324 @@
+import Foundation
+import NetworkingTesting
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// Stores of several processes that share the files of their sessions.
+///
+/// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
+@Suite(.timeLimit(.minutes(5)))
+struct SharedSessionStorageTests {
+    private let server = TokenServer()
+    private let transport: MockTransport
+    private let clock = ManualClock()
+    private let failures = Journal()
+
+    init() {
+        transport = server.transport
+    }
+
+    private func store(_ directory: URL, timeout: Duration = .seconds(60)) throws -> TokenStore<Session> {
+        let storage = FileSessionStorage(directory: directory)
+        return TokenStore(
+            try storage.session(for: "emily"),
+            in: storage,
+            delegate: server.delegate,
+            timeout: timeout,
+            onStorageFailure: { [failures] in failures.note("\($0)") }
+        )
+    }
+
+    private func stack(_ store: TokenStore<Session>) -> AnyNetworkingComponent {
+        AnyNetworkingComponent(
+            transport.authenticated(with: store).server(authority: "api.example.com")
+                .environment(\.clock, .manual(clock))
+        )
+    }
+
+    /// Runs a test with the files of a session that the server accepts.
+    private func withSession(
+        expiring date: Date? = nil,
+        _ test: (URL, FileSessionStorage) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            try storage.save(server.session(expiring: date))
+            try await test(directory, storage)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: directory.path).allSatisfy { $0.hasSuffix(".json") }
+            )
+        }
+    }
+
+    // MARK: Refreshes
+
+    @Test func storesThatRefreshAtOnceSendOneRefresh() async throws {
+        try await withSession { directory, storage in
+            let (first, second) = (try store(directory), try store(directory))
+            let (one, other) = (stack(first), stack(second))
+            server.expire()
+            server.delegate.hold()
+            async let response = one.me()
+            try await server.delegate.waitForCalls()
+            async let otherResponse = other.me()
+            // The time limits of both refreshes, and the wait for the lock.
+            try await clock.waitForSleepers(3)
+            server.delegate.letGo()
+            #expect(try await response.status == .ok)
+            clock.advance(by: .milliseconds(20))
+            #expect(try await otherResponse.status == .ok)
+            #expect(server.refreshes == 1)
+            #expect(first.credentials?.accessToken == "access-1")
+            #expect(second.credentials == first.credentials)
+            #expect(try storage.session(for: "emily") == first.credentials)
+            #expect(failures.entries.isEmpty)
+        }
+    }
+
+    @Test func sessionThatAnotherProcessHasRefreshedIsUsedAndNotRefreshed() async throws {
+        try await withSession { directory, _ in
+            let (first, second) = (try store(directory), try store(directory))
+            for number in 1...3 {
+                server.expire()
+                #expect(try await stack(first).me().status == .ok)
+                #expect(try await stack(second).me().status == .ok)
+                #expect(server.refreshes == number)
+            }
+            // The roles change.
+            server.expire()
+            #expect(try await stack(second).me().status == .ok)
+            #expect(try await stack(first).me().status == .ok)
+            #expect(server.refreshes == 4)
+        }
+    }
+
+    @Test func expiredSessionOfAnotherProcessIsRefreshedWithItsOwnToken() async throws {
+        server.giveTokens(lifetime: .seconds(100))
+        try await withSession(expiring: clock.date.addingTimeInterval(100)) { directory, _ in
+            let (first, second) = (try store(directory), try store(directory))
+            server.expire()
+            #expect(try await stack(first).me().status == .ok)
+            clock.advance(by: .seconds(100))
+            server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
+            await #expect(throws: NetworkingError.self) { try await stack(second).me() }
+            // A refresh that fails has not taken the newer session over, and the next one starts from it again.
+            server.failRefreshes(with: nil)
+            #expect(try await stack(second).me().status == .ok)
+            #expect(second.credentials?.accessToken == "access-2")
+        }
+    }
+
+    @Test func refreshBeforeTheExpiryUsesTheSessionOfAnotherProcess() async throws {
+        server.giveTokens(lifetime: .seconds(1_000))
+        try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
+            let (first, second) = (try store(directory), try store(directory))
+            #expect(try await stack(first).me().status == .ok)
+            while first.credentials?.accessToken != "access-1" { await Task.yield() }
+            #expect(try await stack(second).me().status == .ok)
+            while second.credentials?.accessToken != "access-1" { await Task.yield() }
+            #expect(server.refreshes == 1)
+        }
+    }
+
+    @Test func sessionThatCouldNotBeSavedIsNotReplacedByTheStoredOne() async throws {
+        try await withSession { directory, storage in
+            let store = try store(directory)
+            server.expire()
+            let locked = directory.appending(path: "session-emily.json")
+            let content = try Data(contentsOf: locked)
+            // A directory cannot be replaced by a file.
+            try FileManager.default.removeItem(at: locked)
+            try FileManager.default.createDirectory(at: locked, withIntermediateDirectories: true)
+            #expect(try await stack(store).me().status == .ok)
+            #expect(!failures.entries.isEmpty)
+            try FileManager.default.removeItem(at: locked)
+            try content.write(to: locked)
+            server.expire()
+            #expect(try await stack(store).me().status == .ok)
+            #expect(store.credentials?.accessToken == "access-2")
+            #expect(try storage.session(for: "emily")?.accessToken == "access-2")
+        }
+    }
+
+    @Test func sessionThatWasNeverStoredIsRefreshed() async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory.appending(path: "sessions"))
+            let store = TokenStore(server.session(), in: storage, delegate: server.delegate)
+            server.expire()
+            let response = try await stack(store).me()
+            #expect(response.status == .ok)
+            #expect(try storage.session(for: "emily")?.accessToken == "access-1")
+        }
+    }
+
+    // MARK: Sign-outs
+
+    @Test func sessionThatAnotherProcessHasRemovedIsNotRefreshed() async throws {
+        try await withSession { directory, storage in
+            let (first, second) = (try store(directory), try store(directory))
+            let changes = second.changes
+            first.remove()
+            server.expire()
+            let error = await #expect(throws: NetworkingError.self) { try await stack(second).me() }
+            #expect(error?.kind == .unauthorized)
+            #expect(server.refreshes == 0)
+            #expect(second.credentials == nil)
+            #expect(try storage.session(for: "emily") == nil)
+            for await change in changes {
+                guard case .removed = change else {
+                    Issue.record("\(change)")
+                    break
+                }
+                break
+            }
+        }
+    }
+
+    @Test func signOutOfAnotherProcessDuringTheRefreshLasts() async throws {
+        try await withSession { directory, storage in
+            let (first, second) = (try store(directory), try store(directory))
+            server.expire()
+            server.delegate.hold()
+            async let response = stack(first).me()
+            try await server.delegate.waitForCalls()
+            second.remove()
+            server.delegate.letGo()
+            let result: Result<HTTPResponseData, any Error>
+            do { result = .success(try await response) } catch { result = .failure(error) }
+            #expect(throws: NetworkingError.self) { try result.get() }
+            #expect(first.credentials == nil)
+            #expect(try storage.session(for: "emily") == nil)
+        }
+    }
+
+    @Test func signOutWhileTheStoreWaitsForTheLockLasts() async throws {
+        try await withSession { directory, storage in
+            let store = try store(directory)
+            let lock = try await storage.lockSession(for: "emily")
+            server.expire()
+            let network = stack(store)
+            let call = Task { try await network.me() }
+            try await clock.waitForSleepers(2)
+            // Another process has renewed the session, and this one signs out.
+            try storage.save(Session(userID: "emily", accessToken: "newer", refreshToken: "newer"))
+            store.remove()
+            let result = await call.result
+            #expect(throws: NetworkingError.self) { try result.get() }
+            lock.release()
+            #expect(store.credentials == nil)
+            #expect(server.refreshes == 0)
+            #expect(try storage.session(for: "emily") == nil)
+            while clock.sleepers > 0 { await Task.yield() }
+        }
+    }
+
+    @Test func signOutLeavesTheLockOfAnotherProcess() async throws {
+        try await withSession { directory, storage in
+            let lock = try await storage.lockSession(for: "emily")
+            try storage.removeSession(for: "emily")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["session-emily.json.lock"])
+            lock.release()
+            // As a process leaves it that has ended.
+            try Data().write(to: directory.appending(path: "session-emily.json.lock"))
+            try storage.removeSession(for: "emily")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
+    // MARK: Locks
+
+    @Test func lockKeepsOthersOutUntilItIsReleased() async throws {
+        try await withSession { _, storage in
+            var environment = NetworkEnvironment()
+            environment.clock = .manual(clock)
+            try await withEnvironment(environment) {
+                let lock = try await storage.lockSession(for: "emily")
+                _ = try await storage.lockSession(for: "james")
+                let waiter = Task { try await storage.lockSession(for: "emily") }
+                for _ in 1...3 {
+                    try await clock.waitForSleepers()
+                    clock.advance(by: .milliseconds(20))
+                }
+                try await clock.waitForSleepers()
+                lock.release()
+                lock.release()
+                clock.advance(by: .milliseconds(20))
+                let second = try await waiter.value
+                let cancelled = Task { try await storage.lockSession(for: "emily") }
+                try await clock.waitForSleepers()
+                cancelled.cancel()
+                let result = await cancelled.result
+                #expect(throws: CancellationError.self) { try result.get() }
+                second.release()
+                // The cancelled waiter has not kept the lock, and the end of the last reference releases it.
+                _ = try await storage.lockSession(for: "emily")
+                _ = try await storage.lockSession(for: "emily")
+            }
+        }
+    }
+
+    /// Holders remove the file of the lock while others open it.
+    @Test func lockHasOneHolderAtATime() async throws {
+        try await withSession { _, storage in
+            let holders = Mutex((now: 0, most: 0))
+            var environment = NetworkEnvironment()
+            environment.clock = .immediate()
+            try await withEnvironment(environment) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 1...8 {
+                        group.addTask {
+                            for _ in 1...50 {
+                                let lock = try await storage.lockSession(for: "emily")
+                                holders.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                                await Task.yield()
+                                holders.withLock { $0.now -= 1 }
+                                lock.release()
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(holders.withLock { $0.most } == 1)
+        }
+    }
+
+    @Test func storeThatCannotGetTheLockInTimeFailsWithTimeout() async throws {
+        try await withSession { directory, storage in
+            let lock = try await storage.lockSession(for: "emily")
+            let store = try store(directory, timeout: .seconds(5))
+            server.expire()
+            let network = stack(store)
+            let call = Task { try await network.me() }
+            try await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(5))
+            let result = await call.result
+            let error = #expect(throws: NetworkingError.self) { try result.get() }
+            #expect(error?.kind == .timeout)
+            #expect(error?.reason.contains("has held the lock of the stored session for 5.0 seconds") == true)
+            #expect(server.refreshes == 0)
+            lock.release()
+            #expect(try await network.me().status == .ok)
+            #expect(server.refreshes == 1)
+            while clock.sleepers > 0 { await Task.yield() }
+        }
+    }
+
+    @Test func storeRefreshesWithoutALockThatCannotBeCreated() async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            try storage.save(server.session())
+            let store = try store(directory)
+            let obstacle = directory.appending(path: "session-emily.json.lock")
+            try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: true)
+            server.expire()
+            #expect(try await stack(store).me().status == .ok)
+            #expect(server.refreshes == 1)
+            #expect(failures.entries.count == 1)
+            #expect(failures.entries.first?.hasPrefix("The session could not be locked.") == true)
+            #expect(try storage.session(for: "emily")?.accessToken == "access-1")
+        }
+    }
+}
