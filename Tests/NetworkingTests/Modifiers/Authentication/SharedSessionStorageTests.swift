@@ -259,10 +259,27 @@ struct SharedSessionStorageTests {
         }
     }
 
+    /// The number of tasks that hold a lock.
+    private final class Holders: Sendable {
+        private let state = Mutex((count: 0, maximum: 0))
+
+        var maximum: Int {
+            state.withLock { $0.maximum }
+        }
+
+        func begin() {
+            state.withLock { $0 = ($0.count + 1, max($0.maximum, $0.count + 1)) }
+        }
+
+        func end() {
+            state.withLock { $0.count -= 1 }
+        }
+    }
+
     /// Holders remove the file of the lock while others open it.
     @Test func lockHasOneHolderAtATime() async throws {
         try await withSession { _, storage in
-            let holders = Mutex((now: 0, most: 0))
+            let holders = Holders()
             var environment = NetworkEnvironment()
             environment.clock = .immediate()
             try await withEnvironment(environment) {
@@ -271,9 +288,9 @@ struct SharedSessionStorageTests {
                         group.addTask {
                             for _ in 1...50 {
                                 let lock = try await storage.lockSession(for: "emily")
-                                holders.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                                holders.begin()
                                 await Task.yield()
-                                holders.withLock { $0.now -= 1 }
+                                holders.end()
                                 lock.release()
                             }
                         }
@@ -281,7 +298,7 @@ struct SharedSessionStorageTests {
                     try await group.waitForAll()
                 }
             }
-            #expect(holders.withLock { $0.most } == 1)
+            #expect(holders.maximum == 1)
         }
     }
 
