@@ -1,7 +1,6 @@
 import Foundation
 import NetworkingTesting
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import Networking
@@ -9,7 +8,7 @@ import Testing
 /// Stores of several processes that share the files of their sessions.
 ///
 /// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
     private let transport: MockTransport
@@ -116,13 +115,9 @@ struct SharedSessionStorageTests {
         try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
             let (first, second) = (try store(directory), try store(directory))
             #expect(try await stack(first).me().status == .ok)
-            try await eventually("first.credentials?.accessToken == 'access-1'") {
-                first.credentials?.accessToken == "access-1"
-            }
+            while first.credentials?.accessToken != "access-1" { await Task.yield() }
             #expect(try await stack(second).me().status == .ok)
-            try await eventually("second.credentials?.accessToken == 'access-1'") {
-                second.credentials?.accessToken == "access-1"
-            }
+            while second.credentials?.accessToken != "access-1" { await Task.yield() }
             #expect(server.refreshes == 1)
         }
     }
@@ -215,7 +210,7 @@ struct SharedSessionStorageTests {
             #expect(store.credentials == nil)
             #expect(server.refreshes == 0)
             #expect(try storage.session(for: "emily") == nil)
-            try await eventually("clock.sleepers <= 0") { clock.sleepers <= 0 }
+            while clock.sleepers > 0 { await Task.yield() }
         }
     }
 
@@ -264,10 +259,27 @@ struct SharedSessionStorageTests {
         }
     }
 
+    /// The number of tasks that hold a lock.
+    private final class Holders: Sendable {
+        private let state = Mutex((count: 0, maximum: 0))
+
+        var maximum: Int {
+            state.withLock { $0.maximum }
+        }
+
+        func begin() {
+            state.withLock { $0 = ($0.count + 1, max($0.maximum, $0.count + 1)) }
+        }
+
+        func end() {
+            state.withLock { $0.count -= 1 }
+        }
+    }
+
     /// Holders remove the file of the lock while others open it.
     @Test func lockHasOneHolderAtATime() async throws {
         try await withSession { _, storage in
-            let holders = Mutex((now: 0, most: 0))
+            let holders = Holders()
             var environment = NetworkEnvironment()
             environment.clock = .immediate()
             try await withEnvironment(environment) {
@@ -276,9 +288,9 @@ struct SharedSessionStorageTests {
                         group.addTask {
                             for _ in 1...50 {
                                 let lock = try await storage.lockSession(for: "emily")
-                                holders.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                                holders.begin()
                                 await Task.yield()
-                                holders.withLock { $0.now -= 1 }
+                                holders.end()
                                 lock.release()
                             }
                         }
@@ -286,7 +298,7 @@ struct SharedSessionStorageTests {
                     try await group.waitForAll()
                 }
             }
-            #expect(holders.withLock { $0.most } == 1)
+            #expect(holders.maximum == 1)
         }
     }
 
@@ -307,7 +319,7 @@ struct SharedSessionStorageTests {
             lock.release()
             #expect(try await network.me().status == .ok)
             #expect(server.refreshes == 1)
-            try await eventually("clock.sleepers <= 0") { clock.sleepers <= 0 }
+            while clock.sleepers > 0 { await Task.yield() }
         }
     }
 
