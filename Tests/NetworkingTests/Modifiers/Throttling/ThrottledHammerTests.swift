@@ -141,7 +141,10 @@ struct RateLimitedHammerTests {
             group.addTask {
                 var random = hammer.random(-1)
                 while left.value > 0 {
-                    clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &random)))
+                    // Slowly, so that there are never permits to spare.
+                    if 2 * limiter.waiting >= left.value {
+                        clock.advance(by: .milliseconds(Int.random(in: 0...10, using: &random)))
+                    }
                     await Task.yield()
                 }
             }
