@@ -251,7 +251,7 @@ private final class Responder: ChannelInboundHandler {
         security(context)?.close(promise: nil)
     }
 
-    /// The context of TLS in the pipeline. Its outbound events go to the socket.
+    /// The context of TLS in the pipeline, with outbound events that go to the socket.
     private func security(_ context: ChannelHandlerContext) -> ChannelHandlerContext? {
         try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
     }
