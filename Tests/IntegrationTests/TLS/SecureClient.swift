@@ -20,7 +20,7 @@ enum SecureClient: String, CaseIterable, Sendable {
     ///   - identity: The certificate of the server.
     ///   - protocols: The protocols that the server accepts, the preferred one first.
     ///   - handshake: How far the server goes with a handshake.
-    ///   - body: Sends requests, and looks at what the server has seen.
+    ///   - body: Sends requests, and checks the requests and connections of the server.
     /// - Throws: The error of the body, or of the server if it does not start.
     func run(
         trusting authority: String? = TestCertificates.authority,

@@ -7,13 +7,13 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server that speaks TLS, and HTTP/2 or HTTP/1.1 as the client prefers: what the scripted test server does not.
+/// A server with TLS, and with HTTP/2 or HTTP/1.1 as the client prefers, which the scripted test server lacks.
 ///
 /// - `/version` answers the protocol that was agreed on.
-/// - `/echo` sends back what comes, as it comes.
+/// - `/echo` returns each chunk of the request when it arrives.
 /// - `/accepted` answers a head at once, and its body when the request has arrived.
 /// - `/stall` answers a head and half of its body.
-/// - `/zeros/<count>` answers so many zeros.
+/// - `/zeros/<count>` returns that number of zeros.
 /// - `/reset` ends the stream in the middle.
 /// - `/status/<code>` answers with a status, whatever it is.
 /// - `/early` answers in full at the head, and then wants no more of the request.
@@ -38,7 +38,7 @@ final class SecureOrigin: Sendable {
         case cutWithinServerHello
     }
 
-    /// What the server has seen.
+    /// The connections and requests so far.
     fileprivate final class Log: Sendable {
         let connections = Mutex(0)
         let requests = Mutex<[String]>([])
@@ -203,7 +203,7 @@ private final class Responder: ChannelInboundHandler {
             return
         case "/garbled":
             send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf", context)
-            // A record of application data whose content cannot be decrypted.
+            // A record of application data that cannot be decrypted.
             let record = ByteBuffer(bytes: [0x17, 0x03, 0x03, 0x00, 0x20] + [UInt8](repeating: 0, count: 32))
             security(context)?.writeAndFlush(NIOAny(record), promise: nil)
             return
@@ -251,7 +251,7 @@ private final class Responder: ChannelInboundHandler {
         security(context)?.close(promise: nil)
     }
 
-    /// The place of TLS in the pipeline, whose outbound events go to the socket.
+    /// The context of TLS in the pipeline, with outbound events that go to the socket.
     private func security(_ context: ChannelHandlerContext) -> ChannelHandlerContext? {
         try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
     }

@@ -199,7 +199,7 @@ extension Loopback {
             }
         }
 
-        /// A POST would be sent twice if the transport took the end for one of the handshake.
+        /// The kind `tls` would say that the server has not seen the POST.
         @Test(arguments: SecureClient.allCases, ["/silent", "/silent/cut"])
         func connectionThatEndsBeforeTheHeadIsLost(client: SecureClient, path: String) async throws {
             try await client.run(speaking: ["http/1.1"]) { network, origin in
@@ -231,12 +231,12 @@ extension Loopback {
 
         /// A certificate that clients must refuse.
         enum Flaw: String, CaseIterable, Sendable {
-            case authorityOfNoOne, authorityThatIsNotTrusted, anotherHost, expired, notYetValid
+            case unknownAuthority, authorityThatTheSystemLacks, anotherHost, expired, notYetValid
 
             var identity: TestCertificates.Identity {
                 switch self {
-                case .authorityOfNoOne: .unknown
-                case .authorityThatIsNotTrusted: .trusted
+                case .unknownAuthority: .unknown
+                case .authorityThatTheSystemLacks: .trusted
                 case .anotherHost: .elsewhere
                 case .expired: .expired
                 case .notYetValid: .early
@@ -249,7 +249,7 @@ extension Loopback {
                     return self == .anotherHost ? "names another host" : "CERTIFICATE_VERIFY_FAILED"
                 }
                 return switch self {
-                case .authorityOfNoOne, .authorityThatIsNotTrusted: "unable to get local issuer certificate"
+                case .unknownAuthority, .authorityThatTheSystemLacks: "unable to get local issuer certificate"
                 case .anotherHost: "no alternative certificate subject name matches target host name"
                 case .expired: "certificate has expired"
                 case .notYetValid: "certificate is not yet valid"
@@ -260,7 +260,7 @@ extension Loopback {
         @Test(arguments: SecureClient.allCases, Flaw.allCases)
         func certificatesThatAreNotTrustedAreRefused(client: SecureClient, flaw: Flaw) async throws {
             try await client.run(
-                trusting: flaw == .authorityThatIsNotTrusted ? nil : TestCertificates.authority,
+                trusting: flaw == .authorityThatTheSystemLacks ? nil : TestCertificates.authority,
                 presenting: flaw.identity
             ) { network, origin in
                 for method in [HTTPRequest.Method.get, .post] {
