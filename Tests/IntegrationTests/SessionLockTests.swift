@@ -3,11 +3,12 @@ import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// The lock of a session that another process holds.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct SessionLockTests {
         /// Takes the lock, prints a number, and holds it until it is killed.
         private func holder(of path: String) -> String {

@@ -5,11 +5,12 @@ import Networking
 import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 import NetworkingTesting
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Event streams that hold the connections to their server.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct StreamConnectionsTests {
         enum Transport: CaseIterable {
             case urlSession, asyncHTTPClient
@@ -80,7 +81,7 @@ extension Loopback {
                 let events = EventRecorder()
                 let request = HTTPRequestData(url: server.url.appending(path: "call")).with { $0.addObserver(events) }
                 let call = Task { try await limited.data(request) }
-                while !waits(events) { await Task.yield() }
+                try await eventually("waits(events)") { waits(events) }
                 clock.advance(by: .seconds(10))
                 let result = await call.result
                 let error = #expect(throws: NetworkingError.self) { try result.get() }
@@ -104,7 +105,9 @@ extension Loopback {
                 let limited = network.timeout(.seconds(10)).environment(\.clock, .manual(clock))
                 let request = HTTPRequestData(url: server.url.appending(path: "call")).with { $0.addObserver(events) }
                 let call = Task { try await limited.data(request) }
-                while !waits(events), !events.names.contains("headReceived") { await Task.yield() }
+                try await eventually("the call waits for a connection, or has a response") {
+                    waits(events) || events.names.contains("headReceived")
+                }
                 if waits(events) { call.cancel() }
                 #expect(try await call.value.data == Data("called".utf8))
                 #expect(server.acceptedConnections == limit + 1)

@@ -3,10 +3,11 @@ import Foundation
 import Networking
 import NetworkingOAuth
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Clients of several processes that have the session of one user in a file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SharedSessionTests {
     @Test func clientUsesTheSessionThatAnotherProcessHasRefreshed() async throws {
         let provider = ScriptedProvider()

@@ -5,11 +5,12 @@ import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
     /// Uploads that are sent again while the first attempt still reads its body.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct UploadRetryTests {
         /// The readers of a body, in the order in which they start and end.
         private final class Readers: Sendable {

@@ -1,10 +1,11 @@
 import Logging
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Log lines of work that several callers share.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SharedWorkLoggerTests {
     private let log = LogRecorder()
     private let network = MockTransport { _ in

@@ -137,7 +137,7 @@ struct ProgressTrackerTests {
             let request = HTTPRequestData(authority: "example.com")
             _ = try await transport.transfer(uploading: .data(Data("123".utf8)), to: request, in: group).value
         }
-        try await eventually("group.count <= 0") { group.count <= 0 }
+        try await eventually("group.count == 0") { group.count == 0 }
         #expect(group.tracker.count == 0)
         #expect(group.progress.sent.count == 300)
         #expect(group.progress.received.fractionCompleted == 1)

@@ -2,10 +2,11 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// Bodies that are read as `String`, with charsets that are unknown, wrong or not kept to.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct CharsetTests {
     private func text(_ bytes: [UInt8], charset: String?) async throws -> String {
         let type = charset.map { "text/plain; charset=\($0)" }

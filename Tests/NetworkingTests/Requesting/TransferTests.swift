@@ -81,7 +81,7 @@ struct TransferTests {
         try await transport.waitForRequests(1)
         #expect(transfer != nil)
         transfer = nil
-        try await eventually("transport.active <= 0") { transport.active <= 0 }
+        try await eventually("transport.active == 0") { transport.active == 0 }
     }
 
     @Test func whoStopsWaitingDoesNotEndIt() async throws {
@@ -111,7 +111,7 @@ struct TransferTests {
         #expect(group.count == 3)
         #expect(group.progress.sent.expected == 30)
         answer.answer()
-        try await eventually("group.count <= 0") { group.count <= 0 }
+        try await eventually("group.count == 0") { group.count == 0 }
     }
 
     /// Those that wait their turn have bytes to send, too.
@@ -153,7 +153,7 @@ struct TransferTests {
         for transfer in transfers {
             await #expect(throws: CancellationError.self) { try await transfer.value }
         }
-        try await eventually("group.count <= 0") { group.count <= 0 }
+        try await eventually("group.count == 0") { group.count == 0 }
         #expect(group.progress == TransferProgress())
     }
 
@@ -175,7 +175,7 @@ struct TransferTests {
         for transfer in transfers {
             _ = try await transfer.value
         }
-        try await eventually("group.count <= 0") { group.count <= 0 }
+        try await eventually("group.count == 0") { group.count == 0 }
         #expect(group.progress.sent == BytesSent(count: 50, expected: 50))
     }
 }

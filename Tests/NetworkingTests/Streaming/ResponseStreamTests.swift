@@ -149,7 +149,7 @@ struct ResponseStreamTests {
         call.cancel()
         let result = await call.result
         #expect(throws: CancellationError.self) { try result.get() }
-        try await eventually("recorder.active <= 0") { recorder.active <= 0 }
+        try await eventually("recorder.active == 0") { recorder.active == 0 }
     }
 
     // MARK: In a scope

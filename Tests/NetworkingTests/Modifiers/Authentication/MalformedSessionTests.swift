@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NetworkingTesting
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -8,7 +9,7 @@ import Testing
 /// Responses of logins with values that no server should send.
 ///
 /// Each decodes to a session that can be used, or fails with an error.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.memory), .timeLimit(.minutes(5)))
 struct MalformedSessionTests {
     private let clock = ManualClock(start: Date(timeIntervalSince1970: 1_700_000_000))
 

@@ -1,6 +1,7 @@
 import Foundation
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -8,7 +9,7 @@ import Testing
 /// Stores of several processes that share the files of their sessions.
 ///
 /// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
     private let transport: MockTransport
@@ -115,9 +116,13 @@ struct SharedSessionStorageTests {
         try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
             let (first, second) = (try store(directory), try store(directory))
             #expect(try await stack(first).me().status == .ok)
-            while first.credentials?.accessToken != "access-1" { await Task.yield() }
+            try await eventually("first.credentials?.accessToken == 'access-1'") {
+                first.credentials?.accessToken == "access-1"
+            }
             #expect(try await stack(second).me().status == .ok)
-            while second.credentials?.accessToken != "access-1" { await Task.yield() }
+            try await eventually("second.credentials?.accessToken == 'access-1'") {
+                second.credentials?.accessToken == "access-1"
+            }
             #expect(server.refreshes == 1)
         }
     }
@@ -210,7 +215,7 @@ struct SharedSessionStorageTests {
             #expect(store.credentials == nil)
             #expect(server.refreshes == 0)
             #expect(try storage.session(for: "emily") == nil)
-            while clock.sleepers > 0 { await Task.yield() }
+            try await eventually("clock.sleepers == 0") { clock.sleepers == 0 }
         }
     }
 
@@ -319,7 +324,7 @@ struct SharedSessionStorageTests {
             lock.release()
             #expect(try await network.me().status == .ok)
             #expect(server.refreshes == 1)
-            while clock.sleepers > 0 { await Task.yield() }
+            try await eventually("clock.sleepers == 0") { clock.sleepers == 0 }
         }
     }
 

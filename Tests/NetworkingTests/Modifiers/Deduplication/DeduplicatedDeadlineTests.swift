@@ -39,7 +39,7 @@ struct DeduplicatedDeadlineTests {
     private func passUntilTheExchangeIsOver(deadlines: Int) async throws {
         try await clock.waitForSleepers(deadlines + 1)
         clock.advance(by: .milliseconds(100))
-        try await eventually("flights.count <= 0") { flights.count <= 0 }
+        try await eventually("flights.count == 0") { flights.count == 0 }
     }
 
     @Test func aLoneCallerIsNotKeptWaitingForARetryBeyondItsDeadline() async throws {

@@ -277,7 +277,7 @@ struct DeduplicatedTests {
             await #expect(throws: CancellationError.self) { try await call.value }
         }
         try await transport.cancelled(1)
-        try await eventually("flights.count <= 0") { flights.count <= 0 }
+        try await eventually("flights.count == 0") { flights.count == 0 }
         // And nobody joins what has been given up.
         let later = await join(over: network)
         transport.answer()

@@ -74,7 +74,7 @@ struct ThrottledTwiceTests {
         try await answer.waitForRequests(1)
         #expect(slots.inFlight == 1)
         answer.answer()
-        try await eventually("slots.inFlight <= 0") { slots.inFlight <= 0 }
+        try await eventually("slots.inFlight == 0") { slots.inFlight == 0 }
     }
 
     /// The request of a response or an error holds no permit any more.
