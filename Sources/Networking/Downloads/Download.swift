@@ -14,7 +14,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
-    ///     bar.fraction = received.fractionCompleted ?? 0
+    ///     print(received.fractionCompleted ?? 0)
     /// }
     /// ```
     ///

@@ -13,7 +13,7 @@ extension NetworkingComponent {
     /// ```swift
     /// let photos = HTTPRequestData(path: "photos")
     /// try await network.upload(.file(url), to: photos) { sent in
-    ///     bar.fraction = sent.fractionCompleted ?? 0
+    ///     print(sent.fractionCompleted ?? 0)
     /// }
     /// ```
     ///

@@ -42,7 +42,9 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let count = try await network.stream(HTTPRequestData(path: "log")) { response, bytes in
-    ///     try await bytes.reduce(0) { $0 + $1.count }
+    ///     var count = 0
+    ///     for try await chunk in bytes { count += chunk.count }
+    ///     return count
     /// }
     /// ```
     ///

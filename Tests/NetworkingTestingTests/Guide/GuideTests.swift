@@ -28,7 +28,7 @@ struct GuideTests {
             ```
             not Swift
             ```
-            <!-- not compiled here -->
+            <!-- snippet: fragment SwiftUI -->
             ```swift
             import SwiftUI
             ```
@@ -69,7 +69,7 @@ private struct Snippet: Equatable {
                 } else {
                     begun = (snippet.line, "\(snippet.text)\(line)\n")
                 }
-            } else if line == "```swift", previous != "<!-- not compiled here -->" {
+            } else if line == "```swift", !previous.hasPrefix("<!-- snippet: ") {
                 begun = (index + 1, "")
             }
             previous = String(line)
