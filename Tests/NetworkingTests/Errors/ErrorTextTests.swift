@@ -1,0 +1,51 @@
+import Foundation
+import HTTPTypes
+import NetworkingTesting
+import Testing
+
+@testable import Networking
+
+/// What an app shows its user of errors that are no ``NetworkingError``, by `localizedDescription`.
+@Suite(.timeLimit(.minutes(5)))
+struct ErrorTextTests {
+    private let secret = "/home/emily/secret.mp4"
+
+    @Test func aKeptPartOfADownload() {
+        let error = DownloadStateError(reason: "\(secret) is damaged.")
+        #expect(error.errorDescription == "A file could not be read or written.")
+        #expect((error as any Error).localizedDescription == error.errorDescription)
+        #expect("\(error)" == "\(secret) is damaged.")
+    }
+
+    @Test func aBodyThatIsTooLong() async throws {
+        let error = await #expect(throws: RequestBody.Failure.self) {
+            try await RequestBody.file(URL(filePath: #filePath)).collect(upTo: 3)
+        }
+        #expect(error?.kind == .tooLarge)
+        #expect(error?.reason.contains("3 bytes") == true)
+        #expect(error?.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
+    }
+
+    @Test func anEventThatIsTooLong() throws {
+        var parser = ServerSentEventParser(maximumEventBytes: 4)
+        let error = try #require(throws: StreamTooLong.self) { _ = try parser.parse(Data("data: 0123456789\n\n".utf8)) }
+        #expect(error.limit == 4)
+        #expect("\(error)".contains("more than 4 bytes"))
+        #expect(error.errorDescription == NetworkingError(.tooLarge, request: .lawful).errorDescription)
+    }
+
+    @Test func mocksThatWereNotUsed() throws {
+        let transport = MockTransport()
+        transport.on(.get, "/users", uses: .once, .ok())
+        let error = try #require(throws: UnusedMocks.self) { try transport.verifyAllUsed() }
+        #expect(error.errorDescription == error.sentences.joined(separator: "\n"))
+        #expect(error.errorDescription?.contains("/users") == true)
+    }
+
+    @Test func aTransferInTheBackground() {
+        let offline = BackgroundTransferFailure(NetworkingError(.offline, request: .lawful))
+        #expect(offline.errorDescription == "There is no internet connection.")
+        let other = BackgroundTransferFailure(CocoaError(.fileNoSuchFile, userInfo: [NSFilePathErrorKey: secret]))
+        #expect(other.errorDescription == "The transfer failed.")
+    }
+}

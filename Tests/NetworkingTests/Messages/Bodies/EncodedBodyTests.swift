@@ -1,0 +1,57 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+
+/// Bodies by encoders other than JSON's.
+@Suite
+struct EncodedBodyTests {
+    @Test func aPropertyListIsXMLUnlessAnEncoderSaysOtherwise() throws {
+        let user = ["name": "Emily", "city": "Den Haag"]
+        let body = RequestBody.propertyList(user)
+        #expect(body.contentType == "application/x-plist")
+        let data = try #require(body.data)
+        #expect(String(decoding: data, as: UTF8.self).hasPrefix("<?xml"))
+        #expect(try PropertyListDecoder().decode([String: String].self, from: data) == user)
+
+        let binary = PropertyListEncoder()
+        binary.outputFormat = .binary
+        let compact = try #require(RequestBody.propertyList(user, encoder: binary).data)
+        #expect(compact.prefix(6) == Data("bplist".utf8))
+        #expect(try PropertyListDecoder().decode([String: String].self, from: compact) == user)
+    }
+
+    /// Writes what a value describes itself as.
+    private struct Describing: BodyEncoder {
+        struct Speechless: Error {}
+
+        func encode<Value: Encodable>(_ value: Value) throws -> Data {
+            let text = "\(value)"
+            guard !text.isEmpty else { throw Speechless() }
+            return Data(text.utf8)
+        }
+    }
+
+    @Test func anEncoderOfAnAppsOwnWritesTheBody() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let request = HTTPRequestData.lawful.with { request in
+            request.method = .post
+            request.body = .encoded(42, by: Describing(), contentType: "text/x-number")
+        }
+        try await transport.data(request)
+        #expect(transport.requests.first?.body?.data == Data("42".utf8))
+        #expect(transport.requests.first?.body?.contentType == "text/x-number")
+    }
+
+    @Test func whatAnEncoderRefusesIsNotSent() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let request = HTTPRequestData.lawful.with { request in
+            request.method = .post
+            request.body = .encoded("", by: Describing(), contentType: "text/plain")
+        }
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+        #expect(error?.kind == .unencodableBody)
+        #expect(error?.underlying is Describing.Speechless)
+        #expect(transport.requests.isEmpty)
+    }
+}

@@ -1,0 +1,71 @@
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+/// What a policy and an environment allow at most.
+@Suite(.timeLimit(.minutes(5)))
+struct RetryLimitsTests {
+    /// How many requests arrive when a server asks for a pause once, and why there was no other.
+    private func attempts(
+        after pause: Int,
+        allowing longest: Duration? = nil
+    ) async throws -> (count: Int, refusal: RetryRefusal?) {
+        let transport = MockTransport([.status(.serviceUnavailable, headerFields: [.retryAfter: "\(pause)"]), .ok()])
+        var policy = RetryPolicy.exponential()
+        if let longest { policy.maximumRetryAfter = longest }
+        let response = try await transport.retry(policy).environment(\.clock, .immediate())
+            .environment(\.random, .seeded(1)).data(.lawful)
+        return (transport.requests.count, response.retryRefusal)
+    }
+
+    @Test func aServerIsWaitedForUpToAMinute() async throws {
+        #expect(RetryPolicy.exponential().maximumRetryAfter == .seconds(60))
+        #expect(try await attempts(after: 60) == (2, nil))
+        #expect(try await attempts(after: 61) == (1, .retryAfter))
+    }
+
+    @Test func aPolicyMayWaitLongerOrShorter() async throws {
+        #expect(try await attempts(after: 300, allowing: .seconds(300)) == (2, nil))
+        #expect(try await attempts(after: 301, allowing: .seconds(300)) == (1, .retryAfter))
+        #expect(try await attempts(after: 1, allowing: .zero) == (1, .retryAfter))
+    }
+
+    @Test func transientStatusesAreThoseOfTheStandardPolicy() {
+        let codes = (100...599).filter { RetryPolicy.transientStatuses.contains(HTTPResponse.Status(code: $0)) }
+        #expect(codes == [408, 429, 500, 502, 503, 504])
+        #expect(RetryPolicy.exponential().statuses == RetryPolicy.transientStatuses)
+    }
+
+    @Test func aPolicyAddsToTheTransientStatuses() async throws {
+        let transport = MockTransport([.status(.notFound), .status(.badGateway), .ok()])
+        var policy = RetryPolicy.immediate(maximumRetries: 2)
+        policy.statuses = RetryPolicy.transientStatuses.union([404])
+        #expect(try await transport.retry(policy).data(.lawful).status == .ok)
+    }
+
+    @Test func retriesCanBeSwitchedOff() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let response = try await transport.retry().environment(\.retries, .off).data(.lawful)
+        #expect(response.retryRefusal == .switchedOff)
+        #expect(transport.requests.count == 1)
+    }
+
+    private struct Insisting: RequestInterceptor {
+        func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
+            .retry
+        }
+    }
+
+    @Test func interceptorsKeepToTheBudget() async throws {
+        let transport = MockTransport { _ in .status(.serviceUnavailable) }
+        let network = transport.intercepted(
+            by: Insisting(),
+            policy: .immediate(maximumRetries: 5),
+            budget: RetryBudget(.ratio(0, reserve: 2))
+        )
+        let response = try await network.data(.lawful)
+        #expect(response.retryRefusal == .budget)
+        #expect(transport.requests.count == 3)
+    }
+}
