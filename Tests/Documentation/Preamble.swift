@@ -1,5 +1,5 @@
-// What the guides assume: the modules, values and types that a reader of a page has in mind. Each page may declare them
-// again. Add to it what a page talks about and does not show; what a page can show, it shows.
+// Modules, values and types that the snippets of the guides use and do not declare. A snippet may declare the same names
+// again. Add a name only if showing it would distract the reader of the page.
 
 import Crypto
 import Foundation
@@ -34,7 +34,7 @@ let folder = URL(filePath: "/tmp/sessions")
 let downloads = URL(filePath: "/tmp/downloads")
 let token = "token-1"
 
-// The user interface of an app.
+// The user interface of an app
 
 @MainActor
 final class ProgressBar {

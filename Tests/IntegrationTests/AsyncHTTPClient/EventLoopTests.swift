@@ -5,7 +5,6 @@ import NetworkingTestServer
 import NIOCore
 import NIOPosix
 import Synchronization
-import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -16,7 +15,7 @@ import Foundation
 
 extension Loopback {
     /// Event loops that an app already has.
-    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(5)))
     struct EventLoopTests {
         /// Counts how often event loops had something to do.
         private final class Work: NIOEventLoopMetricsDelegate {

@@ -1,6 +1,5 @@
 import Networking
 import NetworkingTesting
-import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,7 +9,7 @@ import Foundation
 #endif
 
 /// How long a token store waits for new tokens.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct RefreshTimeoutTests {
     private let clock = ManualClock()
 
@@ -28,9 +27,10 @@ struct RefreshTimeoutTests {
         let network = transport.authenticated(with: tokens).server(authority: "api.example.com")
             .environment(\.clock, .manual(clock))
         let call = Task { try await network.data(HTTPRequestData(path: "orders")) }
+        defer { call.cancel() }
         try await clock.waitForSleepers()
         let start = clock.now
-        #expect(clock.nextDeadline.map { start.duration(to: $0) } == limit)
+        try #require(clock.nextDeadline.map { start.duration(to: $0) } == limit)
         clock.advance(by: limit)
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)

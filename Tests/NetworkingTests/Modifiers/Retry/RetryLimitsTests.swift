@@ -1,11 +1,10 @@
 import HTTPTypes
 import Networking
 import NetworkingTesting
-import TestSupport
 import Testing
 
 /// What a policy and an environment allow at most.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct RetryLimitsTests {
     /// How many requests arrive when a server asks for a pause once, and why there was no other.
     private func attempts(
