@@ -1,6 +1,5 @@
 #if !Crypto
-/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names the
-/// trait. Each use of this module starts with one.
+/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names it.
 @available(
     *,
     unavailable,

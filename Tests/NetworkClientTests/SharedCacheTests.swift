@@ -3,10 +3,11 @@ import NetworkClient
 import NetworkClientLive
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// A cache that an app gives its clients.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SharedCacheTests {
     private let request = HTTPRequestData(scheme: "https", authority: "api.example.com", path: "/users")
     private let cache = ResponseCache()

@@ -11,28 +11,37 @@ import NetworkingTelemetry
 import NetworkingTestServer
 
 func transports() {
-    _ = URLSessionTransport().retry()  // expected-error {{needs the trait URLSession}}
-    _ = AsyncHTTPClientTransport().retry()  // expected-error {{needs the trait AsyncHTTPClient}}
+    // expected-error@+1 {{needs the trait URLSession}}
+    _ = URLSessionTransport().retry()
+    // expected-error@+1 {{needs the trait AsyncHTTPClient}}
+    _ = AsyncHTTPClientTransport().retry()
 }
 
 func caches(file: URL) {
-    _ = SQLiteCacheStore(file: file)  // expected-error {{needs the trait SQLite}}
+    // expected-error@+1 {{needs the trait SQLite}}
+    _ = SQLiteCacheStore(file: file)
 }
 
 func signers(network: some NetworkingComponent) {
-    _ = network.signed(with: DigestSigner(user: "emily", password: "secret"))  // expected-error {{needs the trait Crypto}}
-    _ = AWSCredentials(accessKeyID: "id", secretAccessKey: "secret")  // expected-error {{needs the trait Crypto}}
+    // expected-error@+1 {{needs the trait Crypto}}
+    _ = network.signed(with: DigestSigner(user: "emily", password: "secret"))
+    // expected-error@+1 {{needs the trait Crypto}}
+    _ = AWSCredentials(accessKeyID: "id", secretAccessKey: "secret")
 }
 
 func systems() {
-    _ = OAuthSystem.provider(issuer: "https://login.example", clientID: "app")  // expected-error {{needs the trait Crypto}}
-    _ = LoopbackUserAgent()  // expected-error {{needs the trait LoopbackRedirect}}
+    // expected-error@+1 {{needs the trait Crypto}}
+    _ = OAuthSystem.provider(issuer: "https://login.example", clientID: "app")
+    // expected-error@+1 {{needs the trait LoopbackRedirect}}
+    _ = LoopbackUserAgent()
 }
 
 func telemetry(network: some NetworkingComponent) {
-    _ = network.telemetry()  // expected-error {{needs the trait Telemetry}}
+    // expected-error@+1 {{needs the trait Telemetry}}
+    _ = network.telemetry()
 }
 
 func servers() async throws {
-    try await withTestServer { _ in }  // expected-error {{needs the trait TestServer}}
+    // expected-error@+1 {{needs the trait TestServer}}
+    try await withTestServer { _ in }
 }

@@ -5,6 +5,7 @@ import NetworkingTestServer
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -15,7 +16,7 @@ import Foundation
 
 extension Loopback {
     /// Event loops that an app already has.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct EventLoopTests {
         /// Counts how often event loops had something to do.
         private final class Work: NIOEventLoopMetricsDelegate {

@@ -36,7 +36,7 @@ struct AuthenticatedTests {
     private func begin(
         _ count: Int,
         over network: some NetworkingComponent
-    ) async
+    ) async throws
         -> [Task<HTTPResponseData, any Error>]
     {
         let events = EventRecorder()
@@ -70,7 +70,7 @@ struct AuthenticatedTests {
     @Test func aDelegateGetsTheFirstCredentialsOnceForAll() async throws {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.delegate.hold()
-        let calls = await begin(10, over: network)
+        let calls = try await begin(10, over: network)
         server.delegate.letGo()
         for call in calls {
             #expect(try await call.value.status == .ok)
@@ -84,7 +84,7 @@ struct AuthenticatedTests {
         let network = Self.stack(transport, TokenStore(delegate: server.delegate), clock)
         server.failRefreshes(with: Broken())
         server.delegate.hold()
-        let calls = await begin(10, over: network)
+        let calls = try await begin(10, over: network)
         server.delegate.letGo()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
@@ -258,7 +258,7 @@ struct AuthenticatedTests {
     @Test func aThousandRefusalsMakeOneRefresh() async throws {
         server.expire()
         server.delegate.hold()
-        let calls = await begin(1_000, over: network)
+        let calls = try await begin(1_000, over: network)
         server.delegate.letGo()
         for call in calls {
             #expect(try await call.value.status == .ok)
@@ -397,7 +397,7 @@ struct AuthenticatedTests {
         for round in 1...3 {
             store.set(server.session(expiring: clock.date))
             server.delegate.hold()
-            let calls = await begin(1_000, over: network)
+            let calls = try await begin(1_000, over: network)
             server.delegate.letGo()
             for call in calls {
                 #expect(try await call.value.status == .ok)
@@ -446,7 +446,7 @@ struct AuthenticatedTests {
         server.expire()
         server.failRefreshes(with: Broken())
         server.delegate.hold()
-        let calls = await begin(10, over: network)
+        let calls = try await begin(10, over: network)
         server.delegate.letGo()
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
@@ -471,7 +471,7 @@ struct AuthenticatedTests {
     @Test func aRefreshMayNotTakeForEver() async throws {
         server.expire()
         server.delegate.hold()
-        let calls = await begin(2, over: network)
+        let calls = try await begin(2, over: network)
         try await server.delegate.waitForCalls()
         clock.advance(by: .seconds(60))
         for call in calls {
@@ -503,14 +503,14 @@ struct AuthenticatedTests {
         let stuck = Stuck()
         let network = transport.authenticated(with: TokenStore(delegate: stuck)).server(authority: "api.example.com")
             .environment(\.clock, .manual(clock))
-        let calls = await begin(2, over: network)
+        let calls = try await begin(2, over: network)
         try await stuck.begun.value()
         clock.advance(by: .seconds(60))
         for call in calls {
             let error = await #expect(throws: NetworkingError.self) { try await call.value }
             #expect(error?.kind == .timeout)
         }
-        #expect(await begin(1, over: network).count == 1)
+        #expect(try await begin(1, over: network).count == 1)
         clock.advance(by: .seconds(60))
     }
 
@@ -518,7 +518,7 @@ struct AuthenticatedTests {
     @Test func aRefreshThatComesLateIsKept() async throws {
         server.expire()
         server.delegate.hold(deafly: true)
-        let call = await begin(1, over: network)[0]
+        let call = try await begin(1, over: network)[0]
         try await server.delegate.waitForCalls()
         clock.advance(by: .seconds(60))
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
@@ -593,8 +593,8 @@ struct AuthenticatedTests {
     @Test func whoBeganARefreshMayBeCancelled() async throws {
         server.expire()
         server.delegate.hold()
-        let first = await begin(1, over: network)[0]
-        let second = await begin(1, over: network)[0]
+        let first = try await begin(1, over: network)[0]
+        let second = try await begin(1, over: network)[0]
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         server.delegate.letGo()
@@ -606,10 +606,10 @@ struct AuthenticatedTests {
     @Test func aRefreshGoesOnWhenNobodyWaits() async throws {
         server.expire()
         server.delegate.hold()
-        let call = await begin(1, over: network)[0]
+        let call = try await begin(1, over: network)[0]
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        let next = await begin(1, over: network)[0]
+        let next = try await begin(1, over: network)[0]
         server.delegate.letGo()
         #expect(try await next.value.status == .ok)
         #expect(server.refreshes == 1)
@@ -621,7 +621,7 @@ struct AuthenticatedTests {
     @Test func signingOutDuringARefreshWins() async throws {
         server.expire()
         server.delegate.hold()
-        let calls = await begin(10, over: network)
+        let calls = try await begin(10, over: network)
         store.remove()
         // At once, and not when the refresh is over.
         for call in calls {
@@ -638,7 +638,7 @@ struct AuthenticatedTests {
     @Test func signingOutWhileTheFirstCredentialsComeWins() async throws {
         store.remove()
         server.delegate.hold()
-        let calls = await begin(1, over: network)
+        let calls = try await begin(1, over: network)
         store.remove()
         let error = await #expect(throws: NetworkingError.self) { try await calls[0].value }
         #expect(error?.kind == .unauthorized)
@@ -651,7 +651,7 @@ struct AuthenticatedTests {
     func credentialsThatAreSetDuringARefreshWin(how: String) async throws {
         server.expire()
         server.delegate.hold()
-        let calls = await begin(10, over: network)
+        let calls = try await begin(10, over: network)
         let session = Session(userID: "emily", accessToken: "none", refreshToken: "refresh-0")
         how == "set" ? store.set(session) : store.update(session)
         for call in calls {
@@ -665,7 +665,7 @@ struct AuthenticatedTests {
     @Test func whatWasSentForOneUserIsNotSentAgainForAnother() async throws {
         server.expire()
         server.delegate.hold()
-        let refused = await begin(1, over: network)[0]
+        let refused = try await begin(1, over: network)[0]
         store.set(Session(userID: "james", accessToken: "none"))
         #expect(try await refused.value.status == .unauthorized)
         #expect(transport.requests.count == 1)
@@ -674,7 +674,7 @@ struct AuthenticatedTests {
     @Test func whatWaitedForOneUserIsNotSentForAnother() async throws {
         store.set(server.session(expiring: clock.date.addingTimeInterval(-1)))
         server.delegate.hold()
-        let waiting = await begin(1, over: network)[0]
+        let waiting = try await begin(1, over: network)[0]
         store.set(Session(userID: "james", accessToken: "none"))
         let error = await #expect(throws: NetworkingError.self) { try await waiting.value }
         #expect(error?.kind == .unauthorized)

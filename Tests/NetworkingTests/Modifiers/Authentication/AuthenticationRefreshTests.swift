@@ -73,7 +73,7 @@ struct AuthenticationRefreshTests {
         server.delegate.hold()
         #expect(try await network.me().status == .ok)
         server.delegate.letGo()
-        await token(of: store, becomes: "access-1")
+        try await token(of: store, becomes: "access-1")
         #expect(try await network.me().status == .ok)
         let sent = transport.requests.map { $0.headerFields[.authorization] }
         #expect(sent == ["Bearer access-0", "Bearer access-1"])

@@ -1,5 +1,6 @@
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -9,7 +10,7 @@ import Foundation
 #endif
 
 /// How long a token store waits for new tokens.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RefreshTimeoutTests {
     private let clock = ManualClock()
 

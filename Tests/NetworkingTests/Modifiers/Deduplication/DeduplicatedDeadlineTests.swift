@@ -43,7 +43,7 @@ struct DeduplicatedDeadlineTests {
     }
 
     @Test func aLoneCallerIsNotKeptWaitingForARetryBeyondItsDeadline() async throws {
-        let call = await calls(deadlines: [.milliseconds(500)])[0]
+        let call = try await calls(deadlines: [.milliseconds(500)])[0]
         try await passUntilTheExchangeIsOver(deadlines: 1)
         let response = try await call.value
         #expect(response.status == .serviceUnavailable)
@@ -52,7 +52,7 @@ struct DeduplicatedDeadlineTests {
     }
 
     @Test func severalCallersWithShortDeadlinesAreNotEither() async throws {
-        let calls = await calls(deadlines: [.milliseconds(500), .milliseconds(700), .seconds(1)])
+        let calls = try await calls(deadlines: [.milliseconds(500), .milliseconds(700), .seconds(1)])
         try await passUntilTheExchangeIsOver(deadlines: 3)
         for call in calls {
             #expect(try await call.value.retryRefusal == .deadline)
@@ -66,7 +66,7 @@ struct DeduplicatedDeadlineTests {
         ] as [[Duration?]]
     )
     func theExchangeGoesOnForTheCallerThatWaitsLongest(deadlines: [Duration?]) async throws {
-        let calls = await calls(deadlines: deadlines)
+        let calls = try await calls(deadlines: deadlines)
         // The deadlines, and the server's delay; then the wait of the retry.
         let sleepers = deadlines.count { $0 != nil } + 1
         try await clock.waitForSleepers(sleepers)
@@ -81,7 +81,7 @@ struct DeduplicatedDeadlineTests {
     }
 
     @Test func aCallerThatHasLeftDoesNotCount() async throws {
-        let calls = await calls(deadlines: [.milliseconds(500), .seconds(5)])
+        let calls = try await calls(deadlines: [.milliseconds(500), .seconds(5)])
         calls[1].cancel()
         await #expect(throws: CancellationError.self) { try await calls[1].value }
         try await passUntilTheExchangeIsOver(deadlines: 1)

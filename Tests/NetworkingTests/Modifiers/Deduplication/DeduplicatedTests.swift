@@ -20,7 +20,7 @@ struct DeduplicatedTests {
     private func join(
         _ request: HTTPRequestData = .lawful,
         over network: some NetworkingComponent
-    ) async -> Task<HTTPResponseData, any Error> {
+    ) async throws -> Task<HTTPResponseData, any Error> {
         let before = flights.waiting
         let call = Task { try await network.data(request) }
         try await eventually("flights.waiting != before") { flights.waiting != before }
@@ -52,7 +52,7 @@ struct DeduplicatedTests {
     @Test func aThousandIdenticalRequestsMakeOneExchange() async throws {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<1_000 {
-            calls.append(await join(over: network))
+            calls.append(try await join(over: network))
         }
         #expect(flights.count == 1)
         transport.answer(.text("hello"))
@@ -71,8 +71,8 @@ struct DeduplicatedTests {
     }
 
     @Test func eachGetsItsOwnRequestBack() async throws {
-        let one = await join(.lawful.with { $0.number = 1 }, over: network)
-        let other = await join(.lawful.with { $0.number = 2 }, over: network)
+        let one = try await join(.lawful.with { $0.number = 1 }, over: network)
+        let other = try await join(.lawful.with { $0.number = 2 }, over: network)
         transport.answer()
         #expect(try await one.value.request.number == 1)
         #expect(try await other.value.request.number == 2)
@@ -80,8 +80,8 @@ struct DeduplicatedTests {
 
     @Test(arguments: Difference.all)
     func whatMakesADifferenceIsNotShared(difference: Difference) async throws {
-        let one = await join(over: network)
-        let other = await join(.lawful.with(difference.make), over: network)
+        let one = try await join(over: network)
+        let other = try await join(.lawful.with(difference.make), over: network)
         transport.answer()
         _ = try await (one.value, other.value)
         #expect(transport.requests == (difference.matters ? 2 : 1))
@@ -127,9 +127,9 @@ struct DeduplicatedTests {
                 value
             }
         }
-        let one = await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
-        let same = await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
-        let other = await join(.lawful.with { $0[option: Language.self] = "fr" }, over: network)
+        let one = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
+        let same = try await join(.lawful.with { $0[option: Language.self] = "de" }, over: network)
+        let other = try await join(.lawful.with { $0[option: Language.self] = "fr" }, over: network)
         transport.answer()
         _ = try await (one.value, same.value, other.value)
         #expect(transport.requests == 2)
@@ -138,7 +138,7 @@ struct DeduplicatedTests {
     @Test func principalsDoNotShare() async throws {
         let emily = transport.modified(As(id: "emily")).deduplicated(sharing: flights)
         let emil = transport.modified(As(id: "emil")).deduplicated(sharing: flights)
-        let calls = [await join(over: emily), await join(over: emil), await join(over: emily)]
+        let calls = [try await join(over: emily), try await join(over: emil), try await join(over: emily)]
         transport.answer()
         for call in calls {
             _ = try await call.value
@@ -148,8 +148,8 @@ struct DeduplicatedTests {
 
     @Test func aResponseOfSomebodyElseIsGivenToWhoAskedForItAlone() async throws {
         let changed = transport.modified(As(id: "emily", answersAs: "emil")).deduplicated(sharing: flights)
-        let first = await join(over: changed)
-        let second = await join(over: changed)
+        let first = try await join(over: changed)
+        let second = try await join(over: changed)
         transport.answer()
         _ = try await (first.value, second.value)
         #expect(transport.requests == 2)
@@ -172,18 +172,18 @@ struct DeduplicatedTests {
             $0.method = .post
             $0.body = .json(["a": 1])
         }
-        let one = await join(post, over: network)
+        let one = try await join(post, over: network)
         let other = Task { try await network.data(post.with { $0.body = .json(["a": 2]) }) }
         try await transport.arrived(2)
-        let same = await join(post, over: network)
+        let same = try await join(post, over: network)
         transport.answer()
         _ = try await (one.value, other.value, same.value)
         #expect(transport.requests == 2)
     }
 
     @Test func requestsOfAnotherPriorityGoTheirOwnWay() async throws {
-        let low = await join(.lawful.with { $0.priority = .low }, over: network)
-        let high = await join(.lawful.with { $0.priority = .high }, over: network)
+        let low = try await join(.lawful.with { $0.priority = .low }, over: network)
+        let high = try await join(.lawful.with { $0.priority = .high }, over: network)
         transport.answer()
         _ = try await (low.value, high.value)
         #expect(transport.requests == 2)
@@ -206,9 +206,9 @@ struct DeduplicatedTests {
     @Test(arguments: [HTTPField.Name.authorization, .cookie])
     func credentialsCountWhateverIsExcluded(name: HTTPField.Name) async throws {
         let network = transport.deduplicated(excluding: [name, .accept], sharing: flights)
-        let one = await join(.lawful.with { $0.headerFields[name] = "one" }, over: network)
-        let other = await join(.lawful.with { $0.headerFields[name] = "two" }, over: network)
-        let same = await join(
+        let one = try await join(.lawful.with { $0.headerFields[name] = "one" }, over: network)
+        let other = try await join(.lawful.with { $0.headerFields[name] = "two" }, over: network)
+        let same = try await join(
             .lawful.with {
                 $0.headerFields[name] = "two"
                 $0.headerFields[.accept] = "text/plain"
@@ -221,7 +221,7 @@ struct DeduplicatedTests {
     }
 
     @Test func aRequestWithASinkGoesItsOwnWay() async throws {
-        let one = await join(over: network)
+        let one = try await join(over: network)
         let sink = CollectingSink()
         let other = Task { try await network.data(.lawful.with { $0.sink = sink }) }
         try await transport.arrived(2)
@@ -231,7 +231,7 @@ struct DeduplicatedTests {
     }
 
     @Test func soDoesOneThatSaysSo() async throws {
-        let one = await join(over: network)
+        let one = try await join(over: network)
         let other = Task { try await network.data(.lawful.with { $0.isDeduplicated = false }) }
         try await transport.arrived(2)
         transport.answer()
@@ -243,7 +243,7 @@ struct DeduplicatedTests {
     @Test func whoeverIsLeftGetsTheResponse() async throws {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<200 {
-            calls.append(await join(over: network))
+            calls.append(try await join(over: network))
         }
         let survivor = calls.remove(at: 140)
         var random = SeededRandom.announced()
@@ -260,8 +260,8 @@ struct DeduplicatedTests {
     }
 
     @Test func theFirstMayLeave() async throws {
-        let first = await join(over: network)
-        let second = await join(over: network)
+        let first = try await join(over: network)
+        let second = try await join(over: network)
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         transport.answer()
@@ -270,7 +270,7 @@ struct DeduplicatedTests {
     }
 
     @Test func whenAllHaveLeftTheExchangeIsCancelled() async throws {
-        let calls = [await join(over: network), await join(over: network)]
+        let calls = [try await join(over: network), try await join(over: network)]
         try await transport.arrived(1)
         for call in calls {
             call.cancel()
@@ -279,7 +279,7 @@ struct DeduplicatedTests {
         try await transport.cancelled(1)
         try await eventually("flights.count == 0") { flights.count == 0 }
         // And nobody joins what has been given up.
-        let later = await join(over: network)
+        let later = try await join(over: network)
         transport.answer()
         #expect(try await later.value.status == .ok)
         #expect(transport.requests == 2)
@@ -289,9 +289,9 @@ struct DeduplicatedTests {
         let clock = ManualClock()
         let impatient = network.deadline(.seconds(1)).environment(\.clock, .manual(clock))
         let patient = network.deadline(.seconds(60)).environment(\.clock, .manual(clock))
-        let first = await join(over: impatient)
+        let first = try await join(over: impatient)
         try await transport.arrived(1)
-        let second = await join(over: patient)
+        let second = try await join(over: patient)
         try await clock.advance(by: .seconds(1), afterSleepers: 2)
         let error = await #expect(throws: NetworkingError.self) { try await first.value }
         #expect(error?.kind == .deadline)
@@ -305,7 +305,7 @@ struct DeduplicatedTests {
 
     @Test func aFailureGoesToAllAndIsNotRemembered() async throws {
         struct Down: Error {}
-        let calls = [await join(over: network), await join(over: network)]
+        let calls = [try await join(over: network), try await join(over: network)]
         transport.answer(.failure(Down()))
         for call in calls {
             await #expect(throws: Down.self) { try await call.value }
@@ -318,7 +318,7 @@ struct DeduplicatedTests {
     @Test func followersMayTryForThemselves() async throws {
         struct Down: Error {}
         let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
-        let calls = [await join(over: network), await join(over: network), await join(over: network)]
+        let calls = [try await join(over: network), try await join(over: network), try await join(over: network)]
         transport.answer([.failure(Down()), .ok()])
         await #expect(throws: Down.self) { try await calls[0].value }
         #expect(try await calls[1].value.status == .ok)
@@ -346,7 +346,7 @@ struct DeduplicatedTests {
         let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights)
         var calls: [Task<HTTPResponseData, any Error>] = []
         for _ in 0..<10 {
-            calls.append(await join(over: network))
+            calls.append(try await join(over: network))
         }
         first.resume()
         for call in calls {
@@ -359,10 +359,10 @@ struct DeduplicatedTests {
     // MARK: Writes
 
     @Test func aWriteKeepsLaterReadsFromJoiningEarlierOnes() async throws {
-        let early = await join(over: network)
+        let early = try await join(over: network)
         let write = Task { try await network.data(.lawful.with { $0.method = .put }) }
         try await transport.arrived(2)
-        let late = await join(over: network)
+        let late = try await join(over: network)
         try await transport.arrived(3)
         transport.answer()
         _ = try await (early.value, write.value, late.value)
@@ -374,17 +374,17 @@ struct DeduplicatedTests {
         let held = GatedTransport()
         let write = Task { try await held.deduplicated(sharing: flights).data(put) }
         try await held.arrived(1)
-        let during = await join(over: network)
+        let during = try await join(over: network)
         held.answer()
         _ = try await write.value
-        let after = await join(over: network)
+        let after = try await join(over: network)
         transport.answer()
         _ = try await (during.value, after.value)
         #expect(transport.requests == 2)
     }
 
     @Test func aWriteElsewhereDoesNot() async throws {
-        let early = await join(over: network)
+        let early = try await join(over: network)
         let write = Task {
             try await network.data(
                 .lawful.with {
@@ -394,7 +394,7 @@ struct DeduplicatedTests {
             )
         }
         try await transport.arrived(2)
-        let late = await join(over: network)
+        let late = try await join(over: network)
         transport.answer()
         _ = try await (early.value, write.value, late.value)
         #expect(transport.requests == 2)
@@ -421,8 +421,8 @@ struct DeduplicatedTests {
 
     @Test func aFollowerIsToldThatItShares() async throws {
         let events = [EventRecorder(), EventRecorder()]
-        let first = await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
-        let second = await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
+        let first = try await join(.lawful.with { $0.addObserver(events[0]) }, over: network)
+        let second = try await join(.lawful.with { $0.addObserver(events[1]) }, over: network)
         transport.answer()
         _ = try await (first.value, second.value)
         #expect(!events[0].names.contains("shared"))

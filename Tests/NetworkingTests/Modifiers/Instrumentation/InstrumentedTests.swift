@@ -137,7 +137,7 @@ struct InstrumentedTests {
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        await untilOneWaits(events)
+        try await untilOneWaits(events)
         clock.advance(by: .seconds(5))
         let short = try await first.value.metrics
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
@@ -176,7 +176,7 @@ struct InstrumentedTests {
         try await transport.waitForRequests()
         clock.advance(by: .seconds(1))
         let second = Task { try await network.data(.lawful) }
-        await untilOneWaits(events)
+        try await untilOneWaits(events)
         clock.advance(by: .seconds(2))
         answer.answer()
         let (creator, follower) = try await (first.value.metrics, second.value.metrics)
@@ -201,7 +201,7 @@ struct InstrumentedTests {
         let first = Task { try await network.data(.lawful) }
         try await transport.waitForRequests()
         let second = Task { try await network.data(.lawful) }
-        await untilOneWaits(events)
+        try await untilOneWaits(events)
         clock.advance(by: .seconds(1))
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -299,7 +299,7 @@ struct InstrumentedTests {
         let first = Task { try await network.data(.lawful) }
         try await clock.waitForSleepers()
         let second = Task { try await network.data(.lawful) }
-        await untilOneWaits(events)
+        try await untilOneWaits(events)
         clock.advance(by: .seconds(1))
         await #expect(throws: NetworkingError.self) { try await first.value }
         try await clock.advance(by: .seconds(1), afterSleepers: 1)

@@ -1,10 +1,11 @@
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import TestSupport
 import Testing
 
 /// What a policy and an environment allow at most.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RetryLimitsTests {
     /// How many requests arrive when a server asks for a pause once, and why there was no other.
     private func attempts(
