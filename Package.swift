@@ -309,6 +309,25 @@ let package = Package(
             ]
         ),
         .executableTarget(
+            name: "Benchmarks",
+            dependencies: [
+                "Networking",
+                "NetworkingAsyncHTTPClient",
+                "NetworkingSQLite",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+            ],
+            path: "Tests/Benchmarks"
+        ),
+        .executableTarget(
             name: "Downloader",
             dependencies: ["Networking", "NetworkingAsyncHTTPClient"],
             path: "Tests/Downloader"

@@ -21,7 +21,8 @@ struct ModifierListTests {
     /// The public functions of `NetworkingComponent` that return a component, one for each overload.
     private static func functions() throws -> [Function] {
         var functions: [Function] = []
-        for file in Repository.swiftFiles(in: "Sources") {
+        // A stand-in for a function whose trait is missing is none.
+        for file in Repository.swiftFiles(in: "Sources") where file.lastPathComponent != "MissingTrait.swift" {
             let text = try String(contentsOf: file, encoding: .utf8)
             for declaration in text.components(separatedBy: "public func ").dropFirst() {
                 // Up to the next documentation, since the default of a parameter may have braces.

@@ -15,7 +15,9 @@ final class SpillBuffer: Sendable {
     let longestInMemory: Int
     /// The number of bytes behind the disk from which on ``waitForDisk()`` waits.
     private let longestUnwritten: Int
-    private let patience: DispatchTimeInterval
+    private let patience: Duration
+    /// The maximum time that one call of ``waitForDisk()`` waits.
+    private static let longestTurn: Duration = .milliseconds(50)
     private let queue: DispatchQueue
     private let state = Mutex(State())
     /// Used on the queue only, so that the lock is always free.
@@ -31,6 +33,8 @@ final class SpillBuffer: Sendable {
         /// The number of bytes that are not in the files yet, with those that are being written.
         var unwrittenCount = 0
         var isWriting = false
+        /// The moment at which the disk last took bytes, or began to.
+        var lastProgress = ContinuousClock.now
         /// Is called when the next bytes have come from the files.
         var notify: (@Sendable () -> Void)?
         var fault: FileFault?
@@ -51,13 +55,13 @@ final class SpillBuffer: Sendable {
     /// - Parameters:
     ///   - longestInMemory: The maximum number of bytes that wait in memory for the reader.
     ///   - longestUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
-    ///   - patience: The maximum time that ``waitForDisk()`` waits.
+    ///   - patience: The time without progress after which the disk counts as unresponsive.
     ///   - queue: The queue for the files.
     ///   - files: The files, empty.
     init(
         inMemoryUpTo longestInMemory: Int = .max,
         unwrittenUpTo longestUnwritten: Int = 1 << 20,
-        patience: DispatchTimeInterval = .seconds(5),
+        patience: Duration = .seconds(5),
         queue: DispatchQueue? = nil,
         files: SpillFiles = SpillFiles()
     ) {
@@ -115,8 +119,10 @@ final class SpillBuffer: Sendable {
             }
             state.unwritten.append(data)
             state.unwrittenCount += data.count
-            defer { state.isWriting = true }
-            return !state.isWriting
+            guard !state.isWriting else { return false }
+            state.isWriting = true
+            state.lastProgress = .now
+            return true
         }
         if starts {
             queue.async { self.write() }
@@ -144,14 +150,18 @@ final class SpillBuffer: Sendable {
         return taken
     }
 
-    /// Holds up the caller while many bytes wait for the disk.
+    /// Blocks the caller while many bytes wait for the disk, for a twentieth of a second at most.
     ///
-    /// It waits for a limited time. After that the buffer has a ``fault``.
+    /// The time is short because the callers share a queue: the next one has its turn then. The buffer has a ``fault`` once the disk
+    /// has taken no bytes for the patience.
     func waitForDisk() {
         guard state.withLock({ $0.unwrittenCount > longestUnwritten }) else { return }
         let isWritten = DispatchSemaphore(value: 0)
         queue.async { isWritten.signal() }
-        guard isWritten.wait(timeout: .now() + patience) == .timedOut else { return }
+        let turn = min(patience, Self.longestTurn)
+        guard isWritten.wait(timeout: .now() + .nanoseconds(Int(turn / .nanoseconds(1)))) == .timedOut,
+            state.withLock({ $0.isWriting && $0.lastProgress.duration(to: .now) >= patience })
+        else { return }
         fail(.unresponsive(FileManager.default.temporaryDirectory.path))
     }
 
@@ -177,6 +187,7 @@ extension SpillBuffer {
         do throws(FileFault) {
             for data in batch {
                 try files.withLock { files throws(FileFault) in try files.append(data) }
+                state.withLock { $0.lastProgress = .now }
             }
         } catch {
             return fail(error)

@@ -8,11 +8,8 @@ final class RawConnection: Sendable {
     struct Refused: Error {}
 
     init(port: Int) throws {
-        #if canImport(Darwin)
-        socket = Foundation.socket(AF_INET, SOCK_STREAM, 0)
-        #else
-        socket = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        // SOCK_STREAM, which is an integer on Apple's platforms and a structure on Linux.
+        socket = Foundation.socket(AF_INET, 1, 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian

@@ -2,6 +2,7 @@
 import Foundation
 import NetworkingTesting
 import Networking
+import Synchronization
 import Testing
 
 @testable import NetworkingSQLite
@@ -56,12 +57,11 @@ struct ProcessTests {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "cache")
             let writers = try (0..<3).map { try Writer(file, first: $0 * 100_000, count: 2_500) }
-            let watch = Task { await longestLength(of: file.path + "-wal") }
+            let watch = FileWatch(file.path + "-wal")
             for writer in writers {
                 #expect(try await writer.end().status == 0)
             }
-            watch.cancel()
-            let length = await watch.value
+            let length = watch.end()
             #expect(length > 8 << 20)
             #expect(length < 17 << 20)
         }
@@ -77,20 +77,47 @@ struct ProcessTests {
     }
 
     /// Returns the longest length that a file has had until the task was cancelled.
-    private func longestLength(of path: String) async -> Int {
-        var longest = 0
-        while !Task.isCancelled {
-            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-            longest = max(longest, attributes?[.size] as? Int ?? 0)
-            await Task.yield()
-        }
-        return longest
-    }
-
     private func expectWhole(_ numbers: [Int], in store: SQLiteCacheStore) async throws {
         for number in numbers {
             let found = try await store.entries(for: SQLiteWriter.key(number))
             #expect(found == [SQLiteWriter.entry(number)], "\(number)")
+        }
+    }
+}
+
+/// Notes how long a file gets, on a thread of its own: tasks of other tests may keep the concurrency pool busy for seconds.
+private final class FileWatch: Sendable {
+    private struct State {
+        var longest = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+
+    init(_ path: String) {
+        let watch = self
+        Thread.detachNewThread {
+            while !watch.isOver {
+                let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+                watch.note(attributes?[.size] as? Int ?? 0)
+                sched_yield()
+            }
+        }
+    }
+
+    private var isOver: Bool {
+        state.withLock { $0.isOver }
+    }
+
+    private func note(_ length: Int) {
+        state.withLock { $0.longest = max($0.longest, length) }
+    }
+
+    /// Ends the watch and returns the greatest length in bytes.
+    func end() -> Int {
+        state.withLock { state in
+            state.isOver = true
+            return state.longest
         }
     }
 }

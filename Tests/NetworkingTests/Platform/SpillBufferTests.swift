@@ -91,6 +91,21 @@ struct SpillBufferTests {
         #expect(throws: FileFault.self) { try buffer.take(orNotify: {}) }
     }
 
+    /// The callers share a queue, and each has its turn.
+    @Test(.timeLimit(.minutes(1)))
+    func callerWaitsForATurnOnly() {
+        let disk = DispatchQueue(label: "disk")
+        disk.suspend()
+        defer { disk.resume() }
+        let buffer = SpillBuffer(inMemoryUpTo: 0, unwrittenUpTo: 10, patience: .seconds(1_000), queue: disk)
+        buffer.append(Data(count: 11))
+        for _ in 0..<3 {
+            buffer.waitForDisk()
+        }
+        #expect(buffer.fault == nil)
+        #expect(buffer.unwrittenCount == 11)
+    }
+
     @Test func theCallerWaitsForADiskThatIsBehind() async throws {
         let buffer = SpillBuffer(inMemoryUpTo: 0, unwrittenUpTo: 10)
         for _ in 0..<100 {

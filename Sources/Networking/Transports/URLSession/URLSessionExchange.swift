@@ -252,7 +252,7 @@ extension URLSessionExchange {
         update { $0.receive(data) }
         checkDecompression()
         reportProgress()
-        // Nothing else holds the server back. Other exchanges wait too, so it ends the exchange after some seconds.
+        // Nothing else holds the server back. Other exchanges wait too, so each wait is short.
         body.waitForDisk()
     }
 

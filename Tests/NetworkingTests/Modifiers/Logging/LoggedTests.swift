@@ -248,7 +248,7 @@ struct LoggedTests {
             (.data(Data("text".utf8), contentType: "text/plain"), "text"),
             (.data(Data("<a/>".utf8), contentType: "application/xml"), "<a/>"),
             (.data(Data([0, 159, 146, 150]), contentType: "image/png"), "4 bytes of image/png"),
-            (.data(Data([0xFF, 0xFE]), contentType: "text/plain"), "2 bytes of text/plain"),
+            (.data(Data([0xFF, 0xC0]), contentType: "text/plain"), "2 bytes of text/plain"),
             (.data(Data("{".utf8), contentType: "application/json"), "1 bytes of application/json"),
             (.data(Data()), "empty"),
         ] as [(RequestBody, String)]

@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -96,3 +97,4 @@ private final class Responder: ChannelInboundHandler {
         }
     }
 }
+#endif

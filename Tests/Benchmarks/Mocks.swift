@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import Networking
 
 /// What a test over a mock pays.
@@ -27,3 +28,4 @@ enum Mocks {
         ]
     }
 }
+#endif

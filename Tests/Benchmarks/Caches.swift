@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import Foundation
 import HTTPTypes
 import Networking
@@ -85,3 +86,4 @@ struct CacheableTransport: NetworkingComponent {
         response
     }
 }
+#endif

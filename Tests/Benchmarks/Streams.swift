@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import Foundation
 import Networking
 
@@ -22,3 +23,4 @@ enum Streams {
         return [Row(name: "server-sent events of 1 KiB, parsed", value: best, unit: "MB/s", gate: 200)]
     }
 }
+#endif

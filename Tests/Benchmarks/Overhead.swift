@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import Foundation
 import Networking
 
@@ -152,3 +153,4 @@ enum Calibration {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import Logging
 import Networking
 
@@ -75,3 +76,4 @@ extension Logger {
         return logger
     }()
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -104,3 +105,4 @@ enum TransportRatio {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -101,3 +102,4 @@ private enum PeakMemory {
         return current
     }
 }
+#endif

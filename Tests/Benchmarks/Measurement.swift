@@ -1,3 +1,4 @@
+#if URLSession && AsyncHTTPClient && SQLite
 /// The time that one run of an operation takes, over several samples of many runs each.
 struct Measurement {
     /// Nanoseconds a run, of each sample, sorted.
@@ -62,3 +63,4 @@ struct Measurement {
         return Double(elapsed.seconds) * 1e9 + Double(elapsed.attoseconds) / 1e9
     }
 }
+#endif
