@@ -39,10 +39,11 @@ struct OwnRedactionTests {
 
     @Test func anArchiveThatCannotBeReadSaysWhy() throws {
         let error = try #require(throws: HTTPArchiveError.self) { try HTTPArchive(Data("{".utf8)) }
-        #expect(error.errorDescription == error.reason)
+        #expect(error.description == error.reason)
         let missing = URL(filePath: "/nowhere/network.har")
         let other = try #require(throws: HTTPArchiveError.self) { try HTTPArchive(contentsOf: missing) }
-        #expect(other.errorDescription?.contains("/nowhere/network.har") == true)
+        #expect(other.description.contains("/nowhere/network.har"))
+        #expect(other.localizedDescription == "The HTTP archive could not be read or written.")
     }
 
     private struct Measured: NetworkingTransport {

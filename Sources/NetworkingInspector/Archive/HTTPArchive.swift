@@ -170,9 +170,9 @@ public struct HTTPArchiveError: Error, LocalizedError, CustomStringConvertible {
         reason
     }
 
-    /// The ``reason``, for `localizedDescription`.
+    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
     public var errorDescription: String? {
-        reason
+        "The HTTP archive could not be read or written."
     }
 }
 
