@@ -152,13 +152,15 @@ final class SpillBuffer: Sendable {
 
     /// Blocks the caller while many bytes wait for the disk, for a twentieth of a second at most.
     ///
-    /// The time is short because the callers share a queue: the next one has its turn then. The buffer has a ``fault`` once the disk
-    /// has taken no bytes for the patience.
+    /// The time is short because the callers share a queue: the next one has its turn then. Only half as many bytes again make the
+    /// caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once the disk has taken no bytes for
+    /// the patience.
     func waitForDisk() {
-        guard state.withLock({ $0.unwrittenCount > longestUnwritten }) else { return }
+        let excess = state.withLock { $0.unwrittenCount - longestUnwritten }
+        guard excess > 0 else { return }
         let isWritten = DispatchSemaphore(value: 0)
         queue.async { isWritten.signal() }
-        let turn = min(patience, Self.longestTurn)
+        let turn = excess > longestUnwritten / 2 ? patience : min(patience, Self.longestTurn)
         guard isWritten.wait(timeout: .now() + .nanoseconds(Int(turn / .nanoseconds(1)))) == .timedOut,
             state.withLock({ $0.isWriting && $0.lastProgress.duration(to: .now) >= patience })
         else { return }
