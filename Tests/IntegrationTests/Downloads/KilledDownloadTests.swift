@@ -83,6 +83,7 @@ extension Loopback {
                         }
                         stop.withLock { $0 = Stop() }
                         firstBytes.append(kept > 0 ? kept : nil)
+                        server.route(.get, "/film") { request in served.answer(to: request) }
                         let process = try DownloaderProcess(
                             over: client,
                             url,
@@ -113,11 +114,14 @@ extension Loopback {
                 try await withTemporaryDirectory { directory in
                     try await withTestServer { server in
                         let served = ServedFile(byteCount: 8 << 20)
-                        server.route(.get, "/film") { request in served.answer(to: request) }
                         let url = server.url.appending(path: "film")
                         let file = directory.appending(path: "film.bin")
                         let part = directory.appending(path: "film.bin.download")
                         for (limit, start) in [(3_000_000, nil), (3_000_000, 3_000_000), (5_000_000, 3_000_000)] {
+                            // No more than fits into memory behind the limit, which holds for the file of what waits, too.
+                            server.route(.get, "/film") { request in
+                                served.answer(to: request, stoppingAt: limit + 10_000)
+                            }
                             let process = try DownloaderProcess(
                                 over: client,
                                 url,
