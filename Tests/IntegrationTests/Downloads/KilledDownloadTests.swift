@@ -83,7 +83,6 @@ extension Loopback {
                         }
                         stop.withLock { $0 = Stop() }
                         firstBytes.append(kept > 0 ? kept : nil)
-                        server.route(.get, "/film") { request in served.answer(to: request) }
                         let process = try DownloaderProcess(
                             over: client,
                             url,
@@ -137,6 +136,7 @@ extension Loopback {
                             #expect(try DownloadState(at: file)?.byteCount == Int64(limit))
                             #expect(server.requests.last?.firstByte == start)
                         }
+                        server.route(.get, "/film") { request in served.answer(to: request) }
                         let process = try DownloaderProcess(
                             over: client,
                             url,
