@@ -5,6 +5,7 @@ import Networking
 import NetworkingTestServer
 import NetworkingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension Loopback {
@@ -343,7 +344,7 @@ extension Loopback {
                         await #expect(throws: CancellationError.self) { try await transfer.value }
                     }
                     try await server.waitForOpenConnections(0)
-                    #expect(group.count == 0)
+                    try await eventually("the group is empty") { group.count == 0 }
                     isHeld.withLock { $0 = false }
                     for file in files {
                         #expect(try DownloadState(at: file)?.byteCount == Int64(Self.half))
