@@ -119,6 +119,9 @@ struct SharedSessionStorageTests {
             try await eventually("first.credentials?.accessToken == 'access-1'") {
                 first.credentials?.accessToken == "access-1"
             }
+            // The first releases its lock after that. The second would wait for it on a clock that stands still.
+            let lock = directory.appending(path: "session-emily.json.lock").path
+            try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }
             #expect(try await stack(second).me().status == .ok)
             try await eventually("second.credentials?.accessToken == 'access-1'") {
                 second.credentials?.accessToken == "access-1"
