@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Clients of several processes that have the session of one user in a file.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedSessionTests {
     @Test func clientUsesTheSessionThatAnotherProcessHasRefreshed() async throws {
         let provider = ScriptedProvider()

@@ -9,7 +9,7 @@ import Testing
 /// Stores of several processes that share the files of their sessions.
 ///
 /// Each has a storage of its own, so a lock that one of them holds keeps the others out as it does in another process.
-@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedSessionStorageTests {
     private let server = TokenServer()
     private let transport: MockTransport
@@ -84,6 +84,7 @@ struct SharedSessionStorageTests {
             for number in 1...3 {
                 server.expire()
                 #expect(try await stack(first).me().status == .ok)
+                try await lockIsReleased(in: directory)
                 #expect(try await stack(second).me().status == .ok)
                 #expect(server.refreshes == number)
             }
@@ -91,6 +92,7 @@ struct SharedSessionStorageTests {
             server.expire()
             #expect(try await stack(second).me().status == .ok)
             #expect(try await stack(first).me().status == .ok)
+            try await lockIsReleased(in: directory)
             #expect(server.refreshes == 4)
         }
     }
@@ -101,6 +103,7 @@ struct SharedSessionStorageTests {
             let (first, second) = (try store(directory), try store(directory))
             server.expire()
             #expect(try await stack(first).me().status == .ok)
+            try await lockIsReleased(in: directory)
             clock.advance(by: .seconds(100))
             server.failRefreshes(with: NetworkingError(.connectionLost, request: .lawful))
             await #expect(throws: NetworkingError.self) { try await stack(second).me() }
@@ -111,11 +114,18 @@ struct SharedSessionStorageTests {
         }
     }
 
+    /// A store answers its requests shortly before it releases the lock, for which another one would wait on a clock that stands still.
+    private func lockIsReleased(in directory: URL) async throws {
+        let lock = directory.appending(path: "session-emily.json.lock").path
+        try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }
+    }
+
     @Test func refreshBeforeTheExpiryUsesTheSessionOfAnotherProcess() async throws {
         server.giveTokens(lifetime: .seconds(1_000))
         try await withSession(expiring: clock.date.addingTimeInterval(20)) { directory, _ in
             let (first, second) = (try store(directory), try store(directory))
             #expect(try await stack(first).me().status == .ok)
+            try await lockIsReleased(in: directory)
             try await eventually("first.credentials?.accessToken == 'access-1'") {
                 first.credentials?.accessToken == "access-1"
             }
