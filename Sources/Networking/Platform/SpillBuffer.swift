@@ -18,12 +18,13 @@ final class SpillBuffer: Sendable {
     private let patience: Duration
     /// The maximum time that one call of ``waitForDisk()`` waits.
     private static let longestTurn: Duration = .milliseconds(50)
-    private let queue: DispatchQueue
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// Used on the queue only, so that the lock is always free.
     private let files: Mutex<SpillFiles>
 
     private struct State {
+        /// The queue for the files; created when the first bytes go there, since most buffers need none.
+        var queue: DispatchQueue?
         /// The bytes that have waited longest.
         var memory = Data()
         /// The number of bytes in the files, which follow those in memory.
@@ -34,7 +35,7 @@ final class SpillBuffer: Sendable {
         var unwrittenCount = 0
         var isWriting = false
         /// The moment at which the disk last took bytes, or began to.
-        var lastProgress = ContinuousClock.now
+        var lastProgress: ContinuousClock.Instant?
         /// Is called when the next bytes have come from the files.
         var notify: (@Sendable () -> Void)?
         var fault: FileFault?
@@ -42,6 +43,11 @@ final class SpillBuffer: Sendable {
 
         var count: Int64 {
             Int64(memory.count) + countInFiles + Int64(unwrittenCount)
+        }
+
+        func isUnresponsive(after patience: Duration) -> Bool {
+            guard isWriting, let lastProgress else { return false }
+            return lastProgress.duration(to: .now) >= patience
         }
 
         mutating func takeUnwritten() -> [Data] {
@@ -68,7 +74,7 @@ final class SpillBuffer: Sendable {
         self.longestInMemory = longestInMemory
         self.longestUnwritten = longestUnwritten
         self.patience = patience
-        self.queue = queue ?? DispatchQueue(label: "Networking.SpillBuffer")
+        state = Mutex(State(queue: queue))
         self.files = Mutex(files)
     }
 
@@ -125,7 +131,7 @@ final class SpillBuffer: Sendable {
             return true
         }
         if starts {
-            queue.async { self.write() }
+            onQueue { self.write() }
         }
     }
 
@@ -145,7 +151,7 @@ final class SpillBuffer: Sendable {
             return (nil, state.notify == nil)
         }
         if starts {
-            queue.async { self.bring() }
+            onQueue { self.bring() }
         }
         return taken
     }
@@ -159,30 +165,37 @@ final class SpillBuffer: Sendable {
         let excess = state.withLock { $0.unwrittenCount - longestUnwritten }
         guard excess > 0 else { return }
         let isWritten = DispatchSemaphore(value: 0)
-        queue.async { isWritten.signal() }
+        onQueue { isWritten.signal() }
         let turn = excess > longestUnwritten / 2 ? patience : min(patience, Self.longestTurn)
         guard isWritten.wait(timeout: .now() + .nanoseconds(Int(turn / .nanoseconds(1)))) == .timedOut,
-            state.withLock({ $0.isWriting && $0.lastProgress.duration(to: .now) >= patience })
+            state.withLock({ $0.isUnresponsive(after: patience) })
         else { return }
         fail(.unresponsive(FileManager.default.temporaryDirectory.path))
     }
 
     /// Drops the bytes that wait, and their files.
     func removeAll() {
-        let hasFiles = state.withLock { state in
+        let queue = state.withLock { state in
             (state.memory, state.countInFiles, state.unwritten, state.unwrittenCount) = (Data(), 0, [], 0)
             state.isDropped = true
-            return spills
+            return state.queue
         }
-        if hasFiles {
-            queue.async { self.files.withLock { $0.removeAll() } }
-        }
+        queue?.async { self.files.withLock { $0.removeAll() } }
     }
 }
 
 // MARK: - On the queue
 
 extension SpillBuffer {
+    private func onQueue(_ work: @escaping @Sendable () -> Void) {
+        let queue = state.withLock { state in
+            let queue = state.queue ?? DispatchQueue(label: "Networking.SpillBuffer")
+            state.queue = queue
+            return queue
+        }
+        queue.async(execute: work)
+    }
+
     /// Writes what has been added since the last time.
     private func write() {
         let batch = state.withLock { $0.takeUnwritten() }
@@ -204,7 +217,7 @@ extension SpillBuffer {
         }
         if hasMore {
             // Behind a read that waits.
-            queue.async { self.write() }
+            onQueue { self.write() }
         }
     }
 

@@ -24,10 +24,12 @@ struct URLSessionCallsHammerTests {
         case later
     }
 
-    @Test func everyCallEndsAndItsTaskIsReleased() async throws {
+    /// Tasks are created on the queue without a permitted load, and mostly on their callers' threads with one.
+    @Test(arguments: [0, 16])
+    func everyCallEndsAndItsTaskIsReleased(maximumLoad: Int) async throws {
         let hammer = Hammer()
         let queue = DispatchQueue(label: "URLSessionCallsHammerTests")
-        let calls = URLSessionCalls(queue: queue)
+        let calls = URLSessionCalls(queue: queue, maximumLoad: maximumLoad)
         let session = URLSession.forExchanges(.ephemeral)
         let urlRequest = try #require(URLRequest(Self.request))
         let objects = WatchedObjects()
@@ -42,7 +44,7 @@ struct URLSessionCallsHammerTests {
                 }
             }
         }
-        calls.start { session.finishTasksAndInvalidate() }
+        calls.end { session.finishTasksAndInvalidate() }
         let count = await objects.countAtEnd()
         #expect(count == 0, "\(hammer)")
     }

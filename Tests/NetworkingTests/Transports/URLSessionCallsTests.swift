@@ -16,7 +16,7 @@ struct URLSessionCallsTests {
     private let request = HTTPRequestData(scheme: "http", authority: "127.0.0.1:9", path: "/")
 
     private var calls: URLSessionCalls {
-        URLSessionCalls(queue: queue)
+        URLSessionCalls(queue: queue, maximumLoad: 0)
     }
 
     private func exchange() -> URLSessionExchange {
@@ -110,6 +110,85 @@ struct URLSessionCallsTests {
         }
         queue.resume()
         await drain()
+    }
+
+    // MARK: Where calls are made
+
+    /// Returns whether a call is made before `start` returns.
+    private func isMadeAtOnce(by calls: URLSessionCalls) -> Bool {
+        let isMade = Flag()
+        calls.start { isMade.set() }
+        return isMade.isSet
+    }
+
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+
+        var isSet: Bool { value.load(ordering: .relaxed) }
+
+        func set() {
+            value.store(true, ordering: .relaxed)
+        }
+    }
+
+    @Test func callIsMadeAtOnceWhileFewExchangesAreInProgress() {
+        let calls = URLSessionCalls(queue: queue, maximumLoad: 2)
+        queue.suspend()
+        defer { queue.resume() }
+        let first = URLSessionCalls.Load(on: calls)
+        let second = URLSessionCalls.Load(on: calls)
+        let third = URLSessionCalls.Load(on: calls)
+        first.begin()
+        second.begin()
+        #expect(isMadeAtOnce(by: calls))
+        third.begin()
+        #expect(!isMadeAtOnce(by: calls))
+        second.end()
+        second.end()
+        #expect(isMadeAtOnce(by: calls))
+        second.begin()
+        #expect(!isMadeAtOnce(by: calls))
+        first.end()
+        second.end()
+        third.end()
+    }
+
+    @Test func callIsMadeOnTheQueueDuringALongTransfer() {
+        let calls = URLSessionCalls(queue: queue, maximumLoad: 2)
+        queue.suspend()
+        defer { queue.resume() }
+        let load = URLSessionCalls.Load(on: calls)
+        load.begin()
+        load.transferred(64 << 10)
+        #expect(isMadeAtOnce(by: calls))
+        load.transferred((64 << 10) + 1)
+        load.transferred(1 << 20)
+        #expect(!isMadeAtOnce(by: calls))
+        load.end()
+        load.transferred(2 << 20)
+        #expect(isMadeAtOnce(by: calls))
+    }
+
+    @Test(arguments: [true, false])
+    func exchangeAddsNoLoadAfterItsEnd(isCancelledBeforeItsStart: Bool) async throws {
+        let urlRequest = try #require(URLRequest(request))
+        let calls = URLSessionCalls(queue: queue, maximumLoad: 0)
+        let exchange = URLSessionExchange(
+            request: request,
+            cookies: nil,
+            upload: nil,
+            acceptsCodings: false,
+            calls: calls
+        )
+        if isCancelledBeforeItsStart {
+            let call = Task { try await exchange.respond() }
+            call.cancel()
+            _ = await call.result
+        }
+        exchange.start { [session] in session.task(for: exchange, with: urlRequest, sending: nil) }
+        _ = await Task { try await exchange.respond() }.result
+        await drain()
+        #expect(isMadeAtOnce(by: calls))
     }
 
     // MARK: What was sent

@@ -1,15 +1,27 @@
 /// The limiters that hold a permit for a request, innermost first, while it is on its way through a stack.
+///
+/// Each limiter has one of these for the requests that hold no other permit, so that these cost no allocation. It also tells the
+/// limiter from others: a request may outlive the limiter, whose own address could be another's by then.
 final class HeldLimits: Sendable {
-    private let limiter: any AnyObject & Sendable
+    private let limiter: HeldLimits?
     private let outer: HeldLimits?
 
-    init(_ limiter: any AnyObject & Sendable, _ outer: HeldLimits?) {
+    /// Creates the value of a limiter.
+    convenience init() {
+        self.init(nil, inside: nil)
+    }
+
+    private init(_ limiter: HeldLimits?, inside outer: HeldLimits?) {
         self.limiter = limiter
         self.outer = outer
     }
 
-    func contains(_ limiter: some AnyObject) -> Bool {
-        self.limiter === limiter || outer?.contains(limiter) == true
+    fileprivate func adding(_ limiter: HeldLimits) -> HeldLimits {
+        HeldLimits(limiter, inside: self)
+    }
+
+    fileprivate func contains(_ limiter: HeldLimits) -> Bool {
+        self === limiter || self.limiter === limiter || outer?.contains(limiter) == true
     }
 }
 
@@ -17,14 +29,14 @@ extension HTTPRequestData {
     /// Whether a limiter has to give the request a permit.
     ///
     /// A limiter that stands in the stack twice gives one permit: a request that held one could wait for itself.
-    func needsPermit(of limiter: some AnyObject, in environment: NetworkEnvironment) -> Bool {
+    func needsPermit(of limiter: HeldLimits, in environment: NetworkEnvironment) -> Bool {
         isThrottled && environment.isThrottled && heldLimits?.contains(limiter) != true
     }
 
     /// The request as it is sent on with a permit.
-    func holdingPermit(of limiter: some AnyObject & Sendable) -> HTTPRequestData {
+    func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
         var request = self
-        request.heldLimits = HeldLimits(limiter, heldLimits)
+        request.heldLimits = heldLimits?.adding(limiter) ?? limiter
         return request
     }
 }

@@ -72,7 +72,7 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let environment = NetworkEnvironment.current
-        guard request.needsPermit(of: limiter, in: environment) else { return try await upstream.send(request) }
+        guard request.needsPermit(of: limiter.held, in: environment) else { return try await upstream.send(request) }
         let clock = environment.clock
         let start = clock.now
         let key = limiter.key.value(for: request, upstream.principal(for: request))
@@ -107,7 +107,7 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
                     + "go at once. Give it a lower rateLimitWeight, or the limit a larger burst."
             )
         }
-        return try await upstream.send(request.holdingPermit(of: limiter))
+        return try await upstream.send(request.holdingPermit(of: limiter.held))
     }
 
     var description: String {

@@ -35,6 +35,7 @@ public final class RateLimiter: Sendable {
     }
 
     let key: Key
+    let held = HeldLimits()
     private let count: Int
     private let period: Duration
     private let burst: Int

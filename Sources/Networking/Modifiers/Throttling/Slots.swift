@@ -2,6 +2,7 @@ import Synchronization
 
 /// So many requests at a time, for ``NetworkingComponent/throttled(by:maximumWait:)``; one object may serve several stacks.
 public final class Slots: Sendable {
+    let held = HeldLimits()
     private let limit: Int
     private let queue: Int
     private let isPerHost: Bool

@@ -106,18 +106,18 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: slots, in: .current) else { return try await upstream.send(request) }
+        guard request.needsPermit(of: slots.held, in: .current) else { return try await upstream.send(request) }
         let host = slots.key(for: request)
         if !slots.takeIfFree(host) {
             try await wait(for: request, host)
         }
         guard request.sink?.isReaderPaced == true, let sink = request.sink else {
             defer { slots.giveBack(host) }
-            return try await upstream.send(request.holdingPermit(of: slots))
+            return try await upstream.send(request.holdingPermit(of: slots.held))
         }
         let hold = SlotHold(slots: slots, host: host)
         defer { hold.giveBack() }
-        var request = request.holdingPermit(of: slots)
+        var request = request.holdingPermit(of: slots.held)
         // Its reader may take as long as it likes, and the others need not wait for that.
         request.sink = ObservedSink(sink: sink) { answer in
             if case .take = answer {

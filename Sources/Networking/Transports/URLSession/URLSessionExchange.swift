@@ -23,6 +23,7 @@ final class URLSessionExchange: NSObject, Sendable {
     private let upload: URLSessionUpload?
     private let sessionAcceptsCodings: Bool
     private let calls: URLSessionCalls
+    private let load: URLSessionCalls.Load
     /// The bytes of the body that wait for the sending task.
     private let body: SpillBuffer
     private let state: Mutex<State>
@@ -46,6 +47,7 @@ final class URLSessionExchange: NSObject, Sendable {
         self.upload = upload
         sessionAcceptsCodings = acceptsCodings
         self.calls = calls
+        load = URLSessionCalls.Load(on: calls)
         let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.longestInMemory)
         self.body = body
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
@@ -72,8 +74,12 @@ final class URLSessionExchange: NSObject, Sendable {
             request.emit(.connecting)
         }
         reportProgress()
+        load.begin()
         calls.start { [self] in
-            guard state.withLock({ $0.outcome == nil }) else { return }
+            guard state.withLock({ $0.outcome == nil }) else {
+                load.end()
+                return
+            }
             let task = makeTask()
             let isOver = state.withLock { state in
                 guard state.outcome == nil else { return true }
@@ -83,8 +89,12 @@ final class URLSessionExchange: NSObject, Sendable {
             if isOver {
                 // A task that is never resumed stays with its session unless it is cancelled.
                 task.cancel()
-            } else {
-                task.resume()
+                load.end()
+                return
+            }
+            task.resume()
+            if state.withLock({ $0.start() }) {
+                cancel(task)
             }
         }
     }
@@ -249,7 +259,11 @@ extension URLSessionExchange {
     }
 
     func receive(_ data: Data) {
-        update { $0.receive(data) }
+        let count = update { state in
+            state.receive(data)
+            return state.received
+        }
+        load.transferred(count)
         checkDecompression()
         reportProgress()
         // Nothing else holds the server back. Other exchanges wait too, so each wait is short.
@@ -261,6 +275,7 @@ extension URLSessionExchange {
             defer { state.send(count) }
             return state.progress.sent.count == 0
         }
+        load.transferred(count)
         if isFirst {
             tell(.connected)
         }
@@ -308,16 +323,17 @@ extension URLSessionExchange {
     }
 
     /// Changes the state, resumes whoever waited for that, and ends the exchange when its body is too long.
-    private func update(_ change: (inout sending State) -> Void) {
+    private func update<Result: Sendable>(_ change: (inout sending State) -> Result) -> Result {
         let maximum = request.maximumBufferedBytes
-        let (waiter, outcome) = state.withLock { state in
-            change(&state)
-            return (state.takeWaiter(), state.brokenLimit(maximumBufferedBytes: maximum))
+        let (result, waiter, outcome) = state.withLock { state in
+            let result = change(&state)
+            return (result, state.takeWaiter(), state.brokenLimit(maximumBufferedBytes: maximum))
         }
         if let outcome {
             end(with: outcome)
         }
         resume(waiter)
+        return result
     }
 
     /// Ends the exchange when its body unfolds too far.
@@ -393,6 +409,14 @@ extension URLSessionExchange {
         case refusedChallenge
         /// URLSession is done.
         case completed((any Error)?)
+
+        /// Whether URLSession still works on the task.
+        var leavesTaskRunning: Bool {
+            switch self {
+            case .cancelled, .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered: true
+            case .refusedChallenge, .completed: false
+            }
+        }
     }
 
     /// Waits until something has happened, or the exchange is over.
@@ -415,25 +439,23 @@ extension URLSessionExchange {
 
     /// Ends it, if nothing else has.
     private func end(with outcome: Outcome) {
-        let (waiter, task) = state.withLock { state -> (CheckedContinuation<Void, Never>?, URLSessionTask?) in
-            guard state.outcome == nil else { return (nil, nil) }
-            state.outcome = outcome
-            defer { state.task = nil }
-            return (state.takeWaiter(), state.task)
-        }
-        switch outcome {
-        case .cancelled:
+        guard let (waiter, task) = state.withLock({ $0.end(with: outcome) }) else { return }
+        if case .cancelled = outcome {
             waiter?.resume()
-        case .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered, .refusedChallenge, .completed:
+        } else {
             resume(waiter)
         }
-        switch outcome {
-        case .cancelled, .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered:
-            if let task {
-                calls.interrupt { task.cancel() }
-            }
-        case .refusedChallenge, .completed:
-            break
+        if let task {
+            cancel(task)
+        } else {
+            load.end()
+        }
+    }
+
+    private func cancel(_ task: URLSessionTask) {
+        calls.interrupt { [self] in
+            task.cancel()
+            load.end()
         }
     }
 
@@ -468,7 +490,9 @@ extension URLSessionExchange {
         /// How many bytes of the body have left, those of earlier sendings included.
         private var sentTotal: Int64 = 0
         private(set) var sentBefore: Int64 = 0
-        var outcome: Outcome?
+        private(set) var outcome: Outcome?
+        /// Whether the task was resumed.
+        private var isStarted = false
         /// Whether any of the request is known to have left.
         var wasSent = false
 
@@ -525,6 +549,24 @@ extension URLSessionExchange {
             guard let waiter, hasReached(waiter.milestone) else { return nil }
             self.waiter = nil
             return waiter.continuation
+        }
+
+        /// Notes that the task was resumed, and returns whether it has to be cancelled now.
+        ///
+        /// It is not cancelled before, since a task that is resumed after that would run.
+        mutating func start() -> Bool {
+            isStarted = true
+            return outcome?.leavesTaskRunning ?? false
+        }
+
+        /// Ends the exchange, and returns whoever waits and the task if it has to be cancelled now.
+        ///
+        /// - Returns: `nil` if it had ended.
+        mutating func end(with outcome: Outcome) -> (CheckedContinuation<Void, Never>?, URLSessionTask?)? {
+            guard self.outcome == nil else { return nil }
+            self.outcome = outcome
+            defer { task = nil }
+            return (takeWaiter(), isStarted && outcome.leavesTaskRunning ? task : nil)
         }
 
         /// Counts the bytes of the body that have left, which URLSession counts on when a body is sent again.

@@ -87,7 +87,7 @@ final class URLSessionPool: Sendable {
     /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its session was
     /// invalidated, so both happen in order on one queue.
     private func invalidate(_ sessions: [URLSession]) {
-        calls.start {
+        calls.end {
             for session in sessions {
                 session.finishTasksAndInvalidate()
             }
