@@ -86,14 +86,6 @@ public struct NetworkEnvironment: Sendable {
         }
     }
 
-    /// The trace that calls are part of which name none themselves, for `traced`; nil has each begin its own.
-    ///
-    /// A server that handles a request sets it from that one's header fields (``TraceContext/init(headerFields:)``).
-    public var traceContext: TraceContext? {
-        get { box?.value.traceContext ?? nil }
-        set { values.traceContext = .some(newValue) }
-    }
-
     /// Whether `throttled` and `rateLimited` apply to the requests that are sent in this environment.
     ///
     /// They do by default.
@@ -127,7 +119,16 @@ public struct NetworkEnvironment: Sendable {
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
         get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
-        set { values.custom.set(newValue, for: key) }
+        set { values.custom.set(newValue, for: key, isOfOneCall: key.isOfOneCall) }
+    }
+
+    /// Whether the environment has values that belong to one call.
+    var hasValuesOfOneCall: Bool {
+        box?.value.custom.hasValuesOfOneCall ?? false
+    }
+
+    mutating func removeValuesOfOneCall() {
+        values.custom.removeValuesOfOneCall()
     }
 
     /// This environment with all that another one sets.
@@ -158,8 +159,6 @@ public struct NetworkEnvironment: Sendable {
         var secureRandom: SecureRandomSource?
         var logger: Logger?
         var deadline: CallDeadline?
-        /// Set to nil, it hides that of an environment further out.
-        var traceContext: TraceContext??
         var spanExit: SpanExit?
         var isThrottled: Bool?
         var custom = TypedValues()
@@ -170,7 +169,6 @@ public struct NetworkEnvironment: Sendable {
             secureRandom = other.secureRandom ?? secureRandom
             logger = other.logger ?? logger
             deadline = other.deadline ?? deadline
-            traceContext = other.traceContext ?? traceContext
             spanExit = other.spanExit ?? spanExit
             isThrottled = other.isThrottled ?? isThrottled
             custom.merge(other.custom)
@@ -200,6 +198,18 @@ public protocol NetworkEnvironmentKey {
 
     /// What an environment says in which nobody set the value.
     static var defaultValue: Value { get }
+
+    /// Whether the value belongs to one call, such as its trace; `false` by default.
+    ///
+    /// Work that several calls share, or that outlives its call, has the default value in its place.
+    static var isOfOneCall: Bool { get }
+}
+
+extension NetworkEnvironmentKey {
+    /// The default: no.
+    public static var isOfOneCall: Bool {
+        false
+    }
 }
 
 /// Runs an operation in an environment, without leaving the caller's executor.

@@ -235,17 +235,17 @@ extension SharedFlight: DeadlineSource {
 }
 
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: without its trace and span and the metadata of a logger that was
-    /// set, and with another deadline.
+    /// The environment for work that outlives its caller: with another deadline, and without the values of one call, the span and the
+    /// metadata of a logger that was set.
     ///
     /// - Parameter common: The deadline; `nil` for none.
     /// - Returns: The environment, or `nil` if this one can stay as it is.
     fileprivate func withoutCallersOwn(deadline common: CallDeadline?) -> NetworkEnvironment? {
         let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
-        guard callDeadline != nil || traceContext != nil || spanExit != nil || hasMetadata else { return nil }
+        guard callDeadline != nil || hasValuesOfOneCall || spanExit != nil || hasMetadata else { return nil }
         var environment = self
         environment.callDeadline = common
-        environment.traceContext = nil
+        environment.removeValuesOfOneCall()
         environment.spanExit = nil
         if hasMetadata {
             environment.logger.handler.metadata = [:]

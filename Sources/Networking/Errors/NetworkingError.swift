@@ -94,21 +94,13 @@ public struct NetworkingError: Error {
     /// How long to wait before another try makes sense, where that is known: a limit that refused a request says so.
     public let retryAfter: Duration?
 
-    /// The attempts before the one that failed with this, oldest first; empty when it was the first.
-    ///
-    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
-    public internal(set) var attempts: [Attempt] = []
-
     /// How long the exchange took, if the request may be sent again at once; `nil` for any other failure.
     ///
     /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent twice.
     package var unansweredAfter: Duration?
 
-    /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
-    public internal(set) var retryRefusal: RetryRefusal?
-
-    /// What its call took and did; nil without `instrument` in the stack.
-    public internal(set) var metrics: CallMetrics?
+    /// What components have left on the error.
+    private var metadata = TypedValues()
 
     /// On whose behalf the request was sent, where that is known.
     var principal: Principal?
@@ -146,6 +138,14 @@ public struct NetworkingError: Error {
 }
 
 extension NetworkingError {
+    /// A value that a component left on the error, or its default.
+    ///
+    /// - Parameter metadata: The type that declares it.
+    public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
+        get { self.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
+        set { self.metadata.set(newValue, for: metadata) }
+    }
+
     /// Whether time ran out: of an attempt, of the call, or on the server's side (408).
     public var isTimeout: Bool {
         kind == .timeout || kind == .deadline || response?.status.code == 408

@@ -112,12 +112,6 @@ public struct HTTPResponseData: Sendable {
         set { box.value.sentBodyLength = newValue }
     }
 
-    /// What its call took and did; nil without `instrument` in the stack.
-    public internal(set) var metrics: CallMetrics? {
-        get { box.value.metrics }
-        set { box.value.metrics = newValue }
-    }
-
     /// A value that a component left on the response, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
@@ -134,7 +128,6 @@ public struct HTTPResponseData: Sendable {
         var principal: Principal?
         var wasOfferedToSink = false
         var sentBodyLength: Int64?
-        var metrics: CallMetrics?
         var metadata = TypedValues()
 
         init(request: HTTPRequestData) {

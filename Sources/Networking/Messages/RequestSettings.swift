@@ -14,11 +14,10 @@ struct RequestSettings: Sendable {
     var acceptedStatuses = StatusSet.successful
     var maximumResponseBytes: Int64 = 64 << 20
     var maximumBufferedBytes: Int64 = 4 << 30
-    var retryPolicy: RetryPolicy?
+    /// Whether a transport may send the request again by itself.
+    var isResentByTransport = true
     var priority = RequestPriority.normal
     var isThrottled = true
-    var isDeduplicated = true
-    var weight = 1
     var isIdempotent: Bool?
     var attempt = 1
     var decompressionLimit = DecompressionLimit.standard
@@ -27,7 +26,6 @@ struct RequestSettings: Sendable {
     var authenticationMethod: AuthenticationMethod?
     var allowsPlaintextCredentials = false
     var number: Int?
-    var logDetail: LogDetail?
     var route: String?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
@@ -43,7 +41,6 @@ struct RequestSettings: Sendable {
     var traceRatio: Double?
     /// The id of that trace, for log lines.
     var traceID: TraceParent.TraceID?
-    var isTraceSampled: Bool?
     /// The query items, in lower case, whose values are secrets whatever they are called.
     var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they stand.
@@ -175,12 +172,6 @@ extension HTTPRequestData {
     public var number: Int? {
         get { box?.value.number }
         set { settings.number = newValue }
-    }
-
-    /// How much `logged` says about this request; nil leaves it to the stack.
-    public var logDetail: LogDetail? {
-        get { box?.value.logDetail }
-        set { settings.logDetail = newValue }
     }
 
     /// Hears how far the transfer has come, from the transport, on a thread of the transport's choice.

@@ -1,4 +1,4 @@
-/// A value that a component leaves on a response for whoever reads it, declared by the component.
+/// A value that a component leaves on a response or on a ``NetworkingError``, declared by the component.
 ///
 /// ```swift
 /// enum IsFromFixture: ResponseMetadata {
@@ -13,11 +13,11 @@
 /// }
 /// ```
 ///
-/// Metadata is no part of a response's equality.
+/// `error[metadata: IsFromFixture.self]` is the same for a request that failed. Metadata is not part of a response's equality.
 public protocol ResponseMetadata {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// What a response says that nobody told.
+    /// The value on a response or an error that nobody has set it on.
     static var defaultValue: Value { get }
 }

@@ -9,6 +9,7 @@ struct TypedValues: Sendable {
         let box: any ValueBox
         let identity: Identity?
         let isCredential: Bool
+        let isOfOneCall: Bool
     }
 
     func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
@@ -26,11 +27,13 @@ struct TypedValues: Sendable {
     ///   - key: The type that is its key.
     ///   - identity: What stands for the value when whole sets are compared; nil leaves it out of that.
     ///   - isCredential: Whether it lets someone in.
+    ///   - isOfOneCall: Whether work that several calls share must not have it.
     mutating func set<Value: Sendable>(
         _ value: Value?,
         for key: Any.Type,
         identity: Identity? = nil,
-        isCredential: Bool = false
+        isCredential: Bool = false,
+        isOfOneCall: Bool = false
     ) {
         let key = ObjectIdentifier(key)
         let index = entries.firstIndex { $0.key == key }
@@ -40,7 +43,13 @@ struct TypedValues: Sendable {
             }
             return
         }
-        let entry = Entry(key: key, box: Box(value), identity: identity, isCredential: isCredential)
+        let entry = Entry(
+            key: key,
+            box: Box(value),
+            identity: identity,
+            isCredential: isCredential,
+            isOfOneCall: isOfOneCall
+        )
         if let index {
             entries[index] = entry
         } else {
@@ -62,6 +71,14 @@ struct TypedValues: Sendable {
     /// Removes what lets someone in.
     mutating func removeCredentials() {
         entries.removeAll(where: \.isCredential)
+    }
+
+    mutating func removeValuesOfOneCall() {
+        entries.removeAll(where: \.isOfOneCall)
+    }
+
+    var hasValuesOfOneCall: Bool {
+        entries.contains(where: \.isOfOneCall)
     }
 
     /// Whether something lets somebody in that nobody can compare.

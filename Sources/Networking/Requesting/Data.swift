@@ -25,31 +25,6 @@ extension NetworkingComponent {
         return try await begin(request)
     }
 
-    /// Sends a request, limits the time of the whole call, and returns its response.
-    ///
-    /// The time covers everything that the stack does: all attempts, all waits and the body. It replaces the stack's
-    /// `deadline`, and upstream it is the ``NetworkEnvironment/deadline``.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - progress: Is called as the transfer progresses.
-    ///   - timeout: How long the call may take.
-    /// - Returns: The response.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time is up, and what
-    ///   ``data(_:progress:)`` throws.
-    /// - Precondition: `timeout` is greater than zero.
-    @discardableResult
-    public func data(
-        _ request: HTTPRequestData,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil,
-        timeout: Duration
-    ) async throws -> HTTPResponseData {
-        precondition(timeout > .zero, "timeout must be greater than zero (is \(timeout))")
-        var request = request
-        request.deadline = timeout
-        return try await modified(Deadline(limit: timeout, kind: .timeout)).data(request, progress: progress)
-    }
-
     /// Sends a request whose progress counts in a tracker of many.
     ///
     /// - Parameters:

@@ -96,7 +96,7 @@ extension HTTPRequestData {
 
     /// Whether the app has switched retries off, for the request or for the stack.
     private var hasRetriesOff: Bool {
-        retryPolicy?.maximumRetries == 0 || NetworkEnvironment.current.retries == .off
+        box?.value.isResentByTransport == false || NetworkEnvironment.current.retries == .off
     }
 }
 

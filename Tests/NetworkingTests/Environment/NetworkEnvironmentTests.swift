@@ -157,6 +157,19 @@ struct NetworkEnvironmentTests {
         #expect(taskLocal.lines.count == 2)
         #expect(set.lines.count == 2)
     }
+
+    @Test func sharedWorkHasTheDefaultInPlaceOfAValueOfOneCall() async throws {
+        let journal = Journal()
+        let network = MockTransport { _ in
+            let environment = NetworkEnvironment.current
+            journal.note("\(environment.tenant), \(environment.job)")
+            return .ok()
+        }
+        for network in [AnyNetworkingComponent(network), AnyNetworkingComponent(network.deduplicated())] {
+            _ = try await network.environment(\.tenant, "blue").environment(\.job, 7).data(.lawful)
+        }
+        #expect(journal.entries == ["blue, 7", "blue, 0"])
+    }
 }
 
 // MARK: - Values
@@ -165,11 +178,21 @@ private enum TenantKey: NetworkEnvironmentKey {
     static let defaultValue = "public"
 }
 
+private enum JobKey: NetworkEnvironmentKey {
+    static let defaultValue = 0
+    static let isOfOneCall = true
+}
+
 private enum RegionKey: NetworkEnvironmentKey {
     static let defaultValue: String? = "eu"
 }
 
 extension NetworkEnvironment {
+    fileprivate var job: Int {
+        get { self[JobKey.self] }
+        set { self[JobKey.self] = newValue }
+    }
+
     fileprivate var tenant: String {
         get { self[TenantKey.self] }
         set { self[TenantKey.self] = newValue }

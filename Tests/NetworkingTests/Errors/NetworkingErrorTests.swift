@@ -175,4 +175,18 @@ struct NetworkingErrorTests {
         #expect(!everyPrint(of: Result<Int, any Error>.failure(error)).contains("hunter2"))
         #expect((error.underlying as? Leaky)?.description == "hunter2")
     }
+
+    @Test func carriesMetadataThatAComponentDeclares() {
+        var error = NetworkingError(.timeout, request: request)
+        #expect(error[metadata: Shard.self] == nil)
+        let earlier = error
+        error[metadata: Shard.self] = 3
+        #expect(error[metadata: Shard.self] == 3)
+        #expect(earlier[metadata: Shard.self] == nil)
+        #expect(error.attempts.isEmpty && error.retryRefusal == nil && error.metrics == nil)
+    }
+}
+
+private enum Shard: ResponseMetadata {
+    static let defaultValue: Int? = nil
 }

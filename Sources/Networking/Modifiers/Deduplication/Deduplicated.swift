@@ -48,8 +48,12 @@ extension HTTPRequestData {
     ///
     /// It may by default.
     public var isDeduplicated: Bool {
-        get { box?.value.isDeduplicated ?? true }
-        set { settings.isDeduplicated = newValue }
+        get { self[option: IsDeduplicatedOption.self] }
+        set { self[option: IsDeduplicatedOption.self] = newValue }
+    }
+
+    private enum IsDeduplicatedOption: RequestOption {
+        static let defaultValue = true
     }
 }
 

@@ -25,7 +25,7 @@ final class FlightKey: Hashable, Sendable {
         self.principal = principal
         hasListeners = request.progressHandler != nil || request.isObserved
         if let settings = request.box?.value {
-            guard let options = Options(settings) else { return nil }
+            guard request.retryPolicy == nil, let options = Options(settings) else { return nil }
             self.options = options == Options.defaults ? nil : options
         } else {
             options = nil
@@ -65,9 +65,7 @@ final class FlightKey: Hashable, Sendable {
 
         init?(_ settings: RequestSettings) {
             // Closures and strategies are not equal to anything, nor are credentials without an identity.
-            guard settings.retryPolicy == nil, settings.redirects?.decide == nil,
-                !settings.custom.hasAnonymousCredentials
-            else { return nil }
+            guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else { return nil }
             durations = [
                 settings.timeout, settings.deadline, settings.connectTimeout, settings.headTimeout,
                 settings.idleTimeout,

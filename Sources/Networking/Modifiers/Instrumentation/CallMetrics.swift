@@ -162,3 +162,23 @@ extension CallMetrics.Outcome: CustomStringConvertible {
         }
     }
 }
+
+extension HTTPResponseData {
+    /// What its call took and did; nil without `instrument` in the stack.
+    public internal(set) var metrics: CallMetrics? {
+        get { self[metadata: CallMetricsKey.self] }
+        set { self[metadata: CallMetricsKey.self] = newValue }
+    }
+}
+
+extension NetworkingError {
+    /// What its call took and did; nil without `instrument` in the stack.
+    public internal(set) var metrics: CallMetrics? {
+        get { self[metadata: CallMetricsKey.self] }
+        set { self[metadata: CallMetricsKey.self] = newValue }
+    }
+}
+
+private enum CallMetricsKey: ResponseMetadata {
+    static let defaultValue: CallMetrics? = nil
+}

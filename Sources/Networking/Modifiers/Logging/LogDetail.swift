@@ -13,6 +13,18 @@ public enum LogDetail: Sendable, Hashable {
     case body(limit: Int = 4_096, prettyPrinted: Bool = false)
 }
 
+extension HTTPRequestData {
+    /// How much `logged` says about this request; nil leaves it to the stack.
+    public var logDetail: LogDetail? {
+        get { self[option: LogDetailOption.self] }
+        set { self[option: LogDetailOption.self] = newValue }
+    }
+
+    private enum LogDetailOption: RequestOption {
+        static let defaultValue: LogDetail? = nil
+    }
+}
+
 extension LogDetail {
     var showsHeaders: Bool {
         switch self {

@@ -42,7 +42,7 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     let budget: RetryBudget
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let policy = request.box?.value.retryPolicy ?? policy
+        let policy = request.retryPolicy ?? policy
         guard policy.maximumRetries > 0 else { return try await upstream.send(request) }
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
@@ -417,5 +417,17 @@ extension NetworkingError {
         }
         error.retryRefusal = refusal
         return error
+    }
+}
+
+extension String {
+    /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
+    static func idempotencyKey(from random: SecureRandomSource) -> String {
+        let digits = random.bytes(16)
+            .map { byte in
+                let digits = String(byte, radix: 16)
+                return digits.count == 1 ? "0\(digits)" : digits
+            }
+        return "\"\(digits.joined())\""
     }
 }

@@ -197,3 +197,18 @@ private struct ClosureStrategy: RetryStrategy {
         await decide(attempts)
     }
 }
+
+extension HTTPRequestData {
+    /// How `retry` treats this request; nil leaves it to the stack.
+    public var retryPolicy: RetryPolicy? {
+        get { self[option: RetryPolicyOption.self] }
+        set {
+            self[option: RetryPolicyOption.self] = newValue
+            settings.isResentByTransport = newValue?.maximumRetries != 0
+        }
+    }
+
+    private enum RetryPolicyOption: RequestOption {
+        static let defaultValue: RetryPolicy? = nil
+    }
+}

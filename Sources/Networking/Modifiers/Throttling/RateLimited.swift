@@ -61,8 +61,12 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// How many requests this one counts as at a rate limit; 1 by default, and less is 1.
     public var rateLimitWeight: Int {
-        get { box?.value.weight ?? 1 }
-        set { settings.weight = max(1, newValue) }
+        get { self[option: WeightOption.self] }
+        set { self[option: WeightOption.self] = max(1, newValue) }
+    }
+
+    private enum WeightOption: RequestOption {
+        static let defaultValue = 1
     }
 }
 

@@ -73,8 +73,27 @@ extension HTTPRequestData {
 
     /// Whether a trace that `traced` begins for this request is marked as one to record; nil leaves it to the stack.
     public var isTraceSampled: Bool? {
-        get { box?.value.isTraceSampled }
-        set { settings.isTraceSampled = newValue }
+        get { self[option: IsTraceSampledOption.self] }
+        set { self[option: IsTraceSampledOption.self] = newValue }
+    }
+
+    private enum IsTraceSampledOption: RequestOption {
+        static let defaultValue: Bool? = nil
+    }
+}
+
+extension NetworkEnvironment {
+    /// The trace of calls whose requests name no trace, for `traced`; with `nil`, each call begins a trace of its own.
+    ///
+    /// A server that handles a request sets it from the header fields of that request (``TraceContext/init(headerFields:)``).
+    public var traceContext: TraceContext? {
+        get { self[TraceContextKey.self] }
+        set { self[TraceContextKey.self] = newValue }
+    }
+
+    private enum TraceContextKey: NetworkEnvironmentKey {
+        static let defaultValue: TraceContext? = nil
+        static let isOfOneCall = true
     }
 }
 

@@ -193,7 +193,7 @@ extension HTTPRequestData {
     /// A body is the exception: the exchange can refuse to provide it again. That needs no new connection.
     fileprivate var needsOwnConnection: Bool {
         #if canImport(FoundationNetworking)
-        retryPolicy?.maximumRetries == 0 || !mayBeSentTwice && (body == nil || body?.length == 0)
+        box?.value.isResentByTransport == false || !mayBeSentTwice && (body == nil || body?.length == 0)
         #else
         false
         #endif

@@ -9,12 +9,6 @@ extension HTTPRequestData {
         set { settings.isIdempotent = newValue }
     }
 
-    /// How `retry` treats this request; nil leaves it to the stack.
-    public var retryPolicy: RetryPolicy? {
-        get { box?.value.retryPolicy }
-        set { settings.retryPolicy = newValue }
-    }
-
     /// Which attempt this is, from 1; `retry` counts.
     public internal(set) var attempt: Int {
         get { box?.value.attempt ?? 1 }
@@ -35,16 +29,4 @@ extension HTTPField.Name {
     // A valid name, so there is a value.
     /// `Idempotency-Key`: the label by which a server tells a repeated request from a new one.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
-}
-
-extension String {
-    /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
-    static func idempotencyKey(from random: SecureRandomSource) -> String {
-        let digits = random.bytes(16)
-            .map { byte in
-                let digits = String(byte, radix: 16)
-                return digits.count == 1 ? "0\(digits)" : digits
-            }
-        return "\"\(digits.joined())\""
-    }
 }

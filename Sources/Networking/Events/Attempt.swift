@@ -112,31 +112,6 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// Why a request that failed was not tried again, or not any more.
-@nonexhaustive
-public enum RetryRefusal: String, Sendable, Hashable {
-    /// It was tried as often as the policy allows.
-    case exhausted
-    /// It must not be sent twice, as far as anybody knows.
-    case notIdempotent
-    /// Its body can be sent only once.
-    case bodyNotReplayable
-    /// Its sink has received bytes and cannot start over.
-    case sinkNotRestartable
-    /// The budget for retries is spent.
-    case budget
-    /// The server wants to be left alone for longer than the policy waits.
-    case retryAfter
-    /// The deadline would have come first.
-    case deadline
-    /// The policy's strategy, or an interceptor, gave up.
-    case decision
-    /// The environment has retries switched off.
-    case switchedOff
-    /// Somebody else has signed in since.
-    case anotherUser
-}
-
 extension HTTPResponseData {
     /// The attempts before the one that brought this response, oldest first; empty when it was the first.
     ///
@@ -146,18 +121,18 @@ extension HTTPResponseData {
         get { self[metadata: AttemptsKey.self] }
         set { self[metadata: AttemptsKey.self] = newValue }
     }
+}
 
-    /// Why a response that would have been tried again was given out; nil for any other.
-    public internal(set) var retryRefusal: RetryRefusal? {
-        get { self[metadata: RetryRefusalKey.self] }
-        set { self[metadata: RetryRefusalKey.self] = newValue }
+extension NetworkingError {
+    /// The attempts before the one that failed with this, oldest first; empty when it was the first.
+    ///
+    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
+    public internal(set) var attempts: [Attempt] {
+        get { self[metadata: AttemptsKey.self] }
+        set { self[metadata: AttemptsKey.self] = newValue }
     }
+}
 
-    private enum AttemptsKey: ResponseMetadata {
-        static let defaultValue: [Attempt] = []
-    }
-
-    private enum RetryRefusalKey: ResponseMetadata {
-        static let defaultValue: RetryRefusal? = nil
-    }
+private enum AttemptsKey: ResponseMetadata {
+    static let defaultValue: [Attempt] = []
 }
