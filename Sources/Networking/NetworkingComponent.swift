@@ -48,6 +48,17 @@ public protocol NetworkingComponent: Sendable {
     /// - Parameter request: The request in question.
     /// - Returns: The principal, or nil when the request carries nobody's credentials.
     func principal(for request: HTTPRequestData) -> Principal?
+
+    /// The modifiers of the component, outermost first.
+    ///
+    /// The default is none, as for a transport. A component that sends through another one returns that one's modifiers, so that
+    /// ``diagnostics`` covers them.
+    var modifiers: [any NetworkingModifier] { get }
+
+    /// The request options that the component reads, with all its modifiers.
+    ///
+    /// The default is none. A component that sends through another one returns that one's options too.
+    var requestOptions: Set<RequestOptionKey> { get }
 }
 
 extension NetworkingComponent {

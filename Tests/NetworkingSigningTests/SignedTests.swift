@@ -352,20 +352,20 @@ struct SignedTests {
 
     // MARK: In a stack
 
-    @Test func adviceTellsOfOneOutsideOfRetry() {
+    @Test func diagnosticsReportOneOutsideRetry() {
         let inside = transport.signed(with: signer).retry().server(authority: "api.example.com")
-        #expect(inside.advice.isEmpty)
+        #expect(inside.diagnostics.isEmpty)
         let outside = transport.retry().signed(with: signer).server(authority: "api.example.com")
-        #expect(outside.advice.count == 1)
-        #expect(outside.advice.first?.contains("repeat the signature") == true)
+        #expect(outside.diagnostics.count == 1)
+        #expect(outside.diagnostics.first?.message.contains("the signature of the first") == true)
     }
 
-    @Test func adviceTellsOfACacheInside() {
+    @Test func diagnosticsReportACacheInside() {
         let outside = transport.signed(with: signer).cached().server(authority: "api.example.com")
-        #expect(outside.advice.isEmpty)
+        #expect(outside.diagnostics.isEmpty)
         let inside = transport.cached().signed(with: signer).server(authority: "api.example.com")
-        #expect(inside.advice.count == 1)
-        #expect(inside.advice.first?.contains("inside signed") == true)
+        #expect(inside.diagnostics.count == 1)
+        #expect(inside.diagnostics.first?.message.contains("inside signed") == true)
     }
 
     @Test func outlinesShowTheSignerAndNoSecret() {

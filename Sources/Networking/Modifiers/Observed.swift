@@ -40,6 +40,9 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
         }
     }
 
+    // An observer may read it for its own measurements.
+    var requestOptions: Set<RequestOptionKey> { [.route] }
+
     var description: String {
         "observed(by: \(Observer.self))"
     }

@@ -137,6 +137,19 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    var roles: Set<StackRole> { [.deduplication] }
+    var requestOptions: Set<RequestOptionKey> { [.isDeduplicated] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isInside(.retry) else { return [] }
+        return [
+            StackDiagnostic(
+                "\(self) is inside retry, so each caller of a failed shared exchange retries. Put it outside.",
+                about: self
+            )
+        ]
+    }
+
     var description: String {
         guard Set(methods) != Set(Self.sharedMethods) else { return "deduplicated()" }
         let names = methods.map(\.rawValue).sorted().joined(separator: ", ")
