@@ -366,6 +366,20 @@ struct SignedTests {
         let inside = transport.cached().signed(with: signer).server(authority: "api.example.com")
         #expect(inside.diagnostics.count == 1)
         #expect(inside.diagnostics.first?.message.contains("inside signed") == true)
+        let both = transport.cached().signed(with: signer).cached().server(authority: "api.example.com")
+        #expect(both.diagnostics == [])
+    }
+
+    @Test func recommendedOrderHasNoDiagnostics() {
+        let network = transport.timeout(.seconds(10)).signed(with: signer)
+            .authenticated(with: BearerCredentials(token: "token")).throttled(max: 6)
+            .rateLimited(to: 9, per: .seconds(1))
+            .redirected().retry().deduplicated().cached().deadline(.seconds(30)).server(authority: "api.example.com")
+        #expect(network.diagnostics == [])
+        #expect(transport.signed(with: signer).modifiers.first?.roles == [StackRole.signing])
+        var request = HTTPRequestData()
+        request.authenticationMethod = .anonymous
+        #expect(transport.signed(with: signer).diagnostics(for: request) == [])
     }
 
     @Test func outlinesShowTheSignerAndNoSecret() {

@@ -16,6 +16,30 @@ struct DiagnosticsTests {
         #expect(transport.diagnostics.isEmpty)
     }
 
+    /// Each stack of the guides leaves out some modifiers of the recommended order.
+    @Test func everyPartOfTheRecommendedOrderHasNone() {
+        let modifiers: [@Sendable (AnyNetworkingComponent) -> any NetworkingComponent] = [
+            { $0.timeout(.seconds(10)) },
+            { $0.authenticated(with: BearerCredentials(token: "token")) },
+            { $0.throttled(max: 6) },
+            { $0.rateLimited(to: 9, per: .seconds(1)) },
+            { $0.redirected() },
+            { $0.retry() },
+            { $0.deduplicated() },
+            { $0.cached() },
+            { $0.deadline(.seconds(30)) },
+            { $0.traced() },
+            { $0.server(authority: "api.example.com") },
+        ]
+        for selection in 0..<1 << modifiers.count {
+            var network = AnyNetworkingComponent(transport)
+            for (index, modifier) in modifiers.enumerated() where selection & 1 << index != 0 {
+                network = AnyNetworkingComponent(modifier(network))
+            }
+            #expect(network.diagnostics == [])
+        }
+    }
+
     @Test(arguments: [
         ("retry modifiers twice", "inside another retry", MockTransport().retry().retry() as any NetworkingComponent),
         ("timeout", "covers all attempts", MockTransport().retry().timeout(.seconds(10))),
@@ -127,7 +151,11 @@ struct DiagnosticsTests {
 
     @Test func ruleOfAnotherPackageSeesTheModifiersAround() {
         let network = transport.timeout(.seconds(1)).retry().modified(PlaceReported()).cached().logged()
-        #expect(network.diagnostics.map(\.message) == ["outside: caching, logging; inside: retry, timeout"])
+        #expect(
+            network.diagnostics.map(\.message) == [
+                "outside: caching, logging; inside: retry, timeout; caching: true, false"
+            ]
+        )
         #expect(network.diagnostics.map(\.modifier) == ["PlaceReported"])
     }
 
@@ -263,7 +291,13 @@ private struct PlaceReported: NetworkingModifier, CustomStringConvertible {
         func names(_ modifiers: [any NetworkingModifier]) -> String {
             modifiers.flatMap(\.roles).map(\.name).joined(separator: ", ")
         }
-        return [StackDiagnostic("outside: \(names(stack.outer)); inside: \(names(stack.inner))", about: self)]
+        return [
+            StackDiagnostic(
+                "outside: \(names(stack.outer)); inside: \(names(stack.inner)); "
+                    + "caching: \(stack.isInside(.caching)), \(stack.isOutside(.caching))",
+                about: self
+            )
+        ]
     }
 }
 
