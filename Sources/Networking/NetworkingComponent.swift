@@ -18,7 +18,7 @@
 ///
 /// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for everything that
 /// passes requests on.
-public protocol NetworkingComponent: Sendable {
+public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// Sends a request and returns once the exchange is over.
     ///
     /// When this returns, the whole body has arrived: in ``HTTPResponseData/body``, or in the request's sink.
@@ -54,11 +54,6 @@ public protocol NetworkingComponent: Sendable {
     /// The default is none, as for a transport. A component that sends through another one returns that one's modifiers, so that
     /// ``diagnostics`` covers them.
     var modifiers: [any NetworkingModifier] { get }
-
-    /// The request options that the component reads, with all its modifiers.
-    ///
-    /// The default is none. A component that sends through another one returns that one's options too.
-    var requestOptions: Set<RequestOptionKey> { get }
 }
 
 extension NetworkingComponent {

@@ -23,7 +23,7 @@
 ///
 /// Pass on the request that came in, changed as needed, rather than a new one: it carries the mark that says the
 /// chain has rewritten it. A request without that mark is rewritten by what lies upstream.
-public protocol NetworkingModifier: Sendable {
+public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// Sends a request upstream and returns its response, acting before, after or instead.
     ///
     /// The default sends the request as it is.
@@ -52,11 +52,6 @@ public protocol NetworkingModifier: Sendable {
     ///
     /// The default is none.
     var roles: Set<StackRole> { get }
-
-    /// The request options that the modifier reads.
-    ///
-    /// ``NetworkingComponent/diagnostics(for:)`` reports options that nothing in a stack reads. The default is none.
-    var requestOptions: Set<RequestOptionKey> { get }
 
     /// Returns what is probably a mistake about the modifier's place in a stack.
     ///
@@ -184,14 +179,16 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         self?.roles ?? []
     }
 
-    /// The options that the modifier reads, if there is one.
-    public var requestOptions: Set<RequestOptionKey> {
-        self?.requestOptions ?? []
-    }
-
     /// Returns the diagnostics of the modifier, if there is one.
     public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         self?.diagnostics(in: stack) ?? []
+    }
+}
+
+extension Optional: RequestOptionReader where Wrapped: NetworkingModifier {
+    /// The options that the modifier reads, if there is one.
+    public var requestOptions: Set<RequestOptionKey> {
+        self?.requestOptions ?? []
     }
 }
 

@@ -144,7 +144,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
     }
 
     var roles: Set<StackRole> { [.signing] }
-    var requestOptions: Set<RequestOptionKey> { [.authenticationMethod] }
+    var requestOptions: Set<RequestOptionKey> { signer.requestOptions.union([.authenticationMethod]) }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         var diagnostics = scope.diagnostics(about: self, in: stack)

@@ -382,6 +382,19 @@ struct SignedTests {
         #expect(transport.signed(with: signer).diagnostics(for: request) == [])
     }
 
+    @Test func optionsOfTheSignerAreRead() {
+        struct DetailedSigner: RequestSigner {
+            let keyID = "key"
+            var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+
+            func sign(_ request: inout HTTPRequestData) async throws {}
+        }
+        var request = HTTPRequestData()
+        request.logDetail = .headers
+        #expect(transport.signed(with: DetailedSigner()).diagnostics(for: request) == [])
+        #expect(transport.signed(with: signer).diagnostics(for: request).count == 1)
+    }
+
     @Test func outlinesShowTheSignerAndNoSecret() {
         let network = transport.signed(with: signer, at: ["b.example", "A.example"])
             .server(authority: "api.example.com")

@@ -1,4 +1,22 @@
-/// The identity of a request option, with which a modifier or a transport declares the options that it reads.
+/// A modifier, a transport, an interceptor, a signer or a listener, which may read options of requests.
+///
+/// ``NetworkingComponent/diagnostics(for:)`` reports the options of a request that nothing in a stack reads.
+public protocol RequestOptionReader {
+    /// The request options that the type reads.
+    ///
+    /// The default is none. A component that sends through another one, or a modifier with a second component, returns the options of
+    /// that one too.
+    var requestOptions: Set<RequestOptionKey> { get }
+}
+
+extension RequestOptionReader {
+    /// No option.
+    public var requestOptions: Set<RequestOptionKey> {
+        []
+    }
+}
+
+/// The identity of a request option, with which a ``RequestOptionReader`` declares what it reads.
 ///
 /// ```swift
 /// struct Metered: NetworkingModifier {

@@ -40,8 +40,8 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
         }
     }
 
-    // An observer may read it for its own measurements.
-    var requestOptions: Set<RequestOptionKey> { [.route] }
+    // Measurements of an app use the route.
+    var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
 
     var description: String {
         "observed(by: \(Observer.self))"

@@ -25,15 +25,16 @@ extension NetworkingComponent {
     /// // [The request sets logDetail, but no modifier of the stack reads it.]
     /// ```
     ///
-    /// The modifiers and the transport declare the options that they read. Options that the library reads without any modifier, such
-    /// as ``HTTPRequestData/maximumResponseBytes``, are never reported.
+    /// Modifiers, transports, interceptors, signers and listeners declare the options that they read (``RequestOptionReader``). A closure
+    /// cannot, so an option that only a closure of the app reads is reported too. Options that the library reads without any modifier,
+    /// such as ``HTTPRequestData/maximumResponseBytes``, are never reported.
     ///
     /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the request count too.
     /// - Returns: One diagnostic for each option. ``diagnostics`` are not among them.
     public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
-        let read = requestOptions
-        return resolved(request).settings.changedOptions.filter { !read.contains($0) }
-            .map { StackDiagnostic(unread: $0) }
+        let settings = resolved(request).settings
+        let read = settings.observers.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
+        return settings.changedOptions.filter { !read.contains($0) }.map { StackDiagnostic(unread: $0) }
     }
 }
 
@@ -87,21 +88,11 @@ extension NetworkingModifier {
     public var roles: Set<StackRole> {
         []
     }
-
-    /// The modifier reads no option.
-    public var requestOptions: Set<RequestOptionKey> {
-        []
-    }
 }
 
 extension NetworkingComponent {
     /// The component has no modifiers, as a transport.
     public var modifiers: [any NetworkingModifier] {
-        []
-    }
-
-    /// The component reads no option of its own.
-    public var requestOptions: Set<RequestOptionKey> {
         []
     }
 }

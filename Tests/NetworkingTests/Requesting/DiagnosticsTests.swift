@@ -180,6 +180,11 @@ struct DiagnosticsTests {
         OptionUse("retryPolicy", MockTransport().intercepted()) { $0.retryPolicy = .exponential() },
         OptionUse("priority", MockTransport().throttled(max: 6)) { $0.priority = .high },
         OptionUse("isThrottled", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.isThrottled = false },
+        OptionUse("isThrottled", MockTransport().throttled(max: 6)) { $0.isThrottled = false },
+        OptionUse("priority", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.priority = .low },
+        OptionUse("route", MockTransport().observed(by: UrgencyRead())) { $0.route = "/users/{id}" },
+        OptionUse("Urgency", MockTransport().observed(by: UrgencyRead())) { $0[option: Urgency.self] = true },
+        OptionUse("Urgency", MockTransport().intercepted(by: UrgencyRead())) { $0[option: Urgency.self] = true },
         OptionUse("rateLimitWeight", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.rateLimitWeight = 2 },
         OptionUse("isDeduplicated", MockTransport().deduplicated()) { $0.isDeduplicated = false },
         OptionUse("cacheMode", MockTransport().cached()) { $0.cacheMode = .noStore },
@@ -216,6 +221,15 @@ struct DiagnosticsTests {
         ]
         #expect(Set(keys).count == keys.count)
         #expect("\(RequestOptionKey.cacheMode)" == "cacheMode")
+    }
+
+    @Test func listenerOfTheRequestReadsItsOptions() {
+        var request = HTTPRequestData(authority: "api.example.com")
+        request[option: Urgency.self] = true
+        request.addObserver(SilentReader())
+        #expect(transport.modified(SilentReader()).diagnostics(for: request).count == 1)
+        request.addObserver(UrgencyRead())
+        #expect(transport.diagnostics(for: request) == [])
     }
 
     @Test func optionsThatNeedNoModifierAreNotReported() {
@@ -273,6 +287,18 @@ private struct OptionUse: Sendable {
         self.reader = reader
         self.set = set
     }
+}
+
+/// A listener and an interceptor that read an option.
+private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
+    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+}
+
+/// Has each default, so that none of them is ambiguous.
+private struct SilentReader: NetworkEventObserver, RequestInterceptor, NetworkingModifier {
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
 }
 
 private struct Repeated: NetworkingModifier {
