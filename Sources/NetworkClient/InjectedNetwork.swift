@@ -30,6 +30,16 @@ public struct InjectedNetwork: NetworkingComponent {
     public func principal(for request: HTTPRequestData) -> Principal? {
         NetworkClient.current.network().principal(for: request)
     }
+
+    /// The modifiers of the current client's network.
+    public var modifiers: [any NetworkingModifier] {
+        NetworkClient.current.network().modifiers
+    }
+
+    /// The options that the current client's network reads.
+    public var requestOptions: Set<RequestOptionKey> {
+        NetworkClient.current.network().requestOptions
+    }
 }
 
 extension InjectedNetwork: CustomStringConvertible {

@@ -36,4 +36,14 @@ public struct AnyNetworkingComponent: NetworkingComponent {
     public func principal(for request: HTTPRequestData) -> Principal? {
         base.principal(for: request)
     }
+
+    /// The erased component's modifiers.
+    public var modifiers: [any NetworkingModifier] {
+        base.modifiers
+    }
+
+    /// The options that the erased component reads.
+    public var requestOptions: Set<RequestOptionKey> {
+        base.requestOptions
+    }
 }

@@ -18,7 +18,7 @@
 ///
 /// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for everything that
 /// passes requests on.
-public protocol NetworkingComponent: Sendable {
+public protocol NetworkingComponent: RequestOptionReader, Sendable {
     /// Sends a request and returns once the exchange is over.
     ///
     /// When this returns, the whole body has arrived: in ``HTTPResponseData/body``, or in the request's sink.
@@ -48,6 +48,12 @@ public protocol NetworkingComponent: Sendable {
     /// - Parameter request: The request in question.
     /// - Returns: The principal, or nil when the request carries nobody's credentials.
     func principal(for request: HTTPRequestData) -> Principal?
+
+    /// The modifiers of the component, outermost first.
+    ///
+    /// The default is none, as for a transport. A component that sends through another one returns that one's modifiers, so that
+    /// ``diagnostics`` covers them.
+    var modifiers: [any NetworkingModifier] { get }
 }
 
 extension NetworkingComponent {

@@ -23,7 +23,7 @@
 ///
 /// Pass on the request that came in, changed as needed, rather than a new one: it carries the mark that says the
 /// chain has rewritten it. A request without that mark is rewritten by what lies upstream.
-public protocol NetworkingModifier: Sendable {
+public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// Sends a request upstream and returns its response, acting before, after or instead.
     ///
     /// The default sends the request as it is.
@@ -47,6 +47,26 @@ public protocol NetworkingModifier: Sendable {
     ///   - upstream: The rest of the stack, towards the transport.
     /// - Returns: The principal, or nil when the request carries nobody's credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
+
+    /// The roles of the modifier, by which the rules of other modifiers refer to it.
+    ///
+    /// The default is none.
+    var roles: Set<StackRole> { get }
+
+    /// Returns what is probably a mistake about the modifier's place in a stack.
+    ///
+    /// ``NetworkingComponent/diagnostics`` calls this. A rule refers to other modifiers by their roles. The default reports nothing.
+    ///
+    /// ```swift
+    /// func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+    ///     guard stack.isInside(.signing) else { return [] }
+    ///     return [StackDiagnostic("\(self) is inside signed, so it changes a request that is signed.", about: self)]
+    /// }
+    /// ```
+    ///
+    /// - Parameter stack: The modifiers outside and inside of this one.
+    /// - Returns: The diagnostics; empty if the place is a good one.
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic]
 }
 
 extension NetworkingModifier {
@@ -118,6 +138,14 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     func principal(for request: HTTPRequestData) -> Principal? {
         modifier.principal(for: request, upstream: upstream)
     }
+
+    @usableFromInline var modifiers: [any NetworkingModifier] {
+        presentModifiers(in: modifier) + upstream.modifiers
+    }
+
+    @usableFromInline var requestOptions: Set<RequestOptionKey> {
+        modifier.requestOptions.union(upstream.requestOptions)
+    }
 }
 
 /// A modifier that may be absent: `nil` passes everything on untouched.
@@ -145,4 +173,37 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         guard let self else { return upstream.principal(for: request) }
         return self.principal(for: request, upstream: upstream)
     }
+
+    /// The roles of the modifier, if there is one.
+    public var roles: Set<StackRole> {
+        self?.roles ?? []
+    }
+
+    /// Returns the diagnostics of the modifier, if there is one.
+    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        self?.diagnostics(in: stack) ?? []
+    }
+}
+
+extension Optional: RequestOptionReader where Wrapped: NetworkingModifier {
+    /// The options that the modifier reads, if there is one.
+    public var requestOptions: Set<RequestOptionKey> {
+        self?.requestOptions ?? []
+    }
+}
+
+/// A modifier that may be absent.
+private protocol OptionalModifier {
+    var presentModifiers: [any NetworkingModifier] { get }
+}
+
+extension Optional: OptionalModifier where Wrapped: NetworkingModifier {
+    fileprivate var presentModifiers: [any NetworkingModifier] {
+        map { Networking.presentModifiers(in: $0) } ?? []
+    }
+}
+
+/// Returns a modifier without the optionals around it, or nothing if it is absent.
+private func presentModifiers(in modifier: some NetworkingModifier) -> [any NetworkingModifier] {
+    (modifier as? any OptionalModifier)?.presentModifiers ?? [modifier]
 }

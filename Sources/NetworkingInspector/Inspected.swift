@@ -52,6 +52,8 @@ struct Inspected: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    var requestOptions: Set<RequestOptionKey> { [.route] }
+
     var description: String {
         "inspected"
     }

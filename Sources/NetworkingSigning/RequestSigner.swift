@@ -25,7 +25,9 @@ public import Networking
 /// requests keeps it in one object behind a lock: it is asked for several requests at a time.
 ///
 /// Nothing of a signer shows in a description, a dump or a mirror, unless a type of your own says otherwise.
-public protocol RequestSigner: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// Names the key or its owner, and is no secret: what was fetched with one key is not shared with another.
     var keyID: String { get }
 

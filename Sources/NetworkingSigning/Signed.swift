@@ -34,7 +34,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringConvertible {
+struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertible {
     let signer: Signer
     let scope: CredentialScope
     let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
@@ -141,6 +141,22 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, Signing, CustomStringC
             try Task.checkCancellation()
             throw error
         }
+    }
+
+    var roles: Set<StackRole> { [.signing] }
+    var requestOptions: Set<RequestOptionKey> { signer.requestOptions.union([.authenticationMethod]) }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics = scope.diagnostics(about: self, in: stack)
+        if stack.isOutside(.retry) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside retry, so all attempts have the signature of the first. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        return diagnostics
     }
 
     var description: String {

@@ -63,6 +63,9 @@ struct Telemetry: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    var roles: Set<StackRole> { [.tracing] }
+    var requestOptions: Set<RequestOptionKey> { [.route] }
+
     var description: String {
         "telemetry"
     }

@@ -37,6 +37,17 @@ struct InjectedNetworkTests {
         #expect(transport.requests.map(\.path) == ["/v1/users"])
     }
 
+    @Test func diagnosticsAreThoseOfTheCurrentClient() async {
+        var request = HTTPRequestData(path: "users")
+        request.cacheMode = .noStore
+        #expect(Self.network.modifiers.count == 1)
+        #expect(Self.network.diagnostics(for: request).map(\.option) == [.cacheMode])
+        await withNetworkClient(MockTransport().cached().deduplicated()) {
+            #expect(Self.network.diagnostics.count == 1)
+            #expect(Self.network.diagnostics(for: request).isEmpty)
+        }
+    }
+
     @Test func keepsTheLawsWithoutAModifierOfItsOwn() async throws {
         // What is sent within the scope is sent by the client, laws and all.
         try await checkLaws { upstream in

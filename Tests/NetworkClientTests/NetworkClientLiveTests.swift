@@ -16,6 +16,12 @@ struct NetworkClientLiveTests {
         #expect(names == ["cached", "deduplicated", "retry", "throttled", "timeout", "MockTransport"])
     }
 
+    @Test func liveStackHasNoDiagnostics() {
+        let client = NetworkClient.live(over: MockTransport())
+        #expect(client.network().diagnostics == [])
+        #expect(UserAPI(client, TokenStore(Session(accessToken: "token"))).network.diagnostics == [])
+    }
+
     @Test func triesAgainAndRemembers() async throws {
         let transport = MockTransport([
             .status(.serviceUnavailable),

@@ -32,6 +32,13 @@ struct InspectedTests {
 
     // MARK: What is kept of a call
 
+    @Test func readsTheRoute() {
+        var request = HTTPRequestData()
+        request.route = "/users/{id}"
+        let network = MockTransport().inspected(by: NetworkInspector())
+        #expect(network.diagnostics(for: request) == [])
+    }
+
     @Test func anExchangeHasWhatWentOutAndCameBack() async throws {
         let transport = MockTransport([
             .json(["name": "Emily"]).delayed(by: .milliseconds(250))

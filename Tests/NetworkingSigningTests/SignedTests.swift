@@ -352,20 +352,47 @@ struct SignedTests {
 
     // MARK: In a stack
 
-    @Test func adviceTellsOfOneOutsideOfRetry() {
+    @Test func diagnosticsReportOneOutsideRetry() {
         let inside = transport.signed(with: signer).retry().server(authority: "api.example.com")
-        #expect(inside.advice.isEmpty)
+        #expect(inside.diagnostics.isEmpty)
         let outside = transport.retry().signed(with: signer).server(authority: "api.example.com")
-        #expect(outside.advice.count == 1)
-        #expect(outside.advice.first?.contains("repeat the signature") == true)
+        #expect(outside.diagnostics.count == 1)
+        #expect(outside.diagnostics.first?.message.contains("the signature of the first") == true)
     }
 
-    @Test func adviceTellsOfACacheInside() {
+    @Test func diagnosticsReportACacheInside() {
         let outside = transport.signed(with: signer).cached().server(authority: "api.example.com")
-        #expect(outside.advice.isEmpty)
+        #expect(outside.diagnostics.isEmpty)
         let inside = transport.cached().signed(with: signer).server(authority: "api.example.com")
-        #expect(inside.advice.count == 1)
-        #expect(inside.advice.first?.contains("inside signed") == true)
+        #expect(inside.diagnostics.count == 1)
+        #expect(inside.diagnostics.first?.message.contains("inside signed") == true)
+        let both = transport.cached().signed(with: signer).cached().server(authority: "api.example.com")
+        #expect(both.diagnostics == [])
+    }
+
+    @Test func recommendedOrderHasNoDiagnostics() {
+        let network = transport.timeout(.seconds(10)).signed(with: signer)
+            .authenticated(with: BearerCredentials(token: "token")).throttled(max: 6)
+            .rateLimited(to: 9, per: .seconds(1))
+            .redirected().retry().deduplicated().cached().deadline(.seconds(30)).server(authority: "api.example.com")
+        #expect(network.diagnostics == [])
+        #expect(transport.signed(with: signer).modifiers.first?.roles == [StackRole.signing])
+        var request = HTTPRequestData()
+        request.authenticationMethod = .anonymous
+        #expect(transport.signed(with: signer).diagnostics(for: request) == [])
+    }
+
+    @Test func optionsOfTheSignerAreRead() {
+        struct DetailedSigner: RequestSigner {
+            let keyID = "key"
+            var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+
+            func sign(_ request: inout HTTPRequestData) async throws {}
+        }
+        var request = HTTPRequestData()
+        request.logDetail = .headers
+        #expect(transport.signed(with: DetailedSigner()).diagnostics(for: request) == [])
+        #expect(transport.signed(with: signer).diagnostics(for: request).count == 1)
     }
 
     @Test func outlinesShowTheSignerAndNoSecret() {

@@ -16,6 +16,14 @@ struct TelemetryLawsTests {
         try await checkLaws { AnyNetworkingComponent(wrap($0).traced().retry().deduplicated().cached()) }
     }
 
+    @Test func telemetryTracesAndReadsTheRoute() {
+        var request = HTTPRequestData()
+        request.route = "/users/{id}"
+        let network = MockTransport().telemetry(tracer: W3CTracer(), metrics: TestMetrics())
+        #expect(network.modifiers.first?.roles == [.tracing])
+        #expect(network.diagnostics(for: request) == [])
+    }
+
     /// A hop off the caller's actor and back costs more than the rest of a stack.
     @Test func aCallHopsNowhere() async throws {
         let network = MockTransport { _ in .ok() }.telemetry(tracer: W3CTracer(), metrics: TestMetrics())

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// request.addObserver(Printer())
 /// ```
-public protocol NetworkEventObserver: Sendable {
+public protocol NetworkEventObserver: RequestOptionReader, Sendable {
     /// Hears of an event, on whatever thread it happens. Keep it short: the request waits for it.
     ///
     /// - Parameters:

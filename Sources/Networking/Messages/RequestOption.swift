@@ -28,7 +28,13 @@ public protocol RequestOption {
 
     /// Whether a value lets someone in, so that a redirect to another origin goes without it. False by default.
     static var isCredential: Bool { get }
+
+    /// The name of the option in diagnostics. The default is the name of the type.
+    static var name: String { get }
 }
+
+/// An option that the library sets itself and that diagnostics do not report.
+package protocol LibraryRequestOption: RequestOption {}
 
 extension RequestOption {
     /// Answers that the option takes no part in comparisons.
@@ -39,6 +45,11 @@ extension RequestOption {
     /// False.
     public static var isCredential: Bool {
         false
+    }
+
+    /// The name of the type.
+    public static var name: String {
+        "\(Self.self)"
     }
 }
 

@@ -5,16 +5,20 @@ struct TypedValues: Sendable {
     private var entries: [Entry] = []
 
     private struct Entry: Sendable {
-        let key: ObjectIdentifier
+        let key: Any.Type
         let box: any ValueBox
         let identity: Identity?
         let isCredential: Bool
         let isOfOneCall: Bool
+
+        var identifier: ObjectIdentifier {
+            ObjectIdentifier(key)
+        }
     }
 
     func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
         let key = ObjectIdentifier(key)
-        guard let entry = entries.first(where: { $0.key == key }) else { return nil }
+        guard let entry = entries.first(where: { $0.identifier == key }) else { return nil }
         // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an existential)
         // would answer the same.
         return unsafeDowncast(entry.box, to: Box<Value>.self).value
@@ -35,8 +39,7 @@ struct TypedValues: Sendable {
         isCredential: Bool = false,
         isOfOneCall: Bool = false
     ) {
-        let key = ObjectIdentifier(key)
-        let index = entries.firstIndex { $0.key == key }
+        let index = entries.firstIndex { $0.identifier == ObjectIdentifier(key) }
         guard let value else {
             if let index {
                 entries.remove(at: index)
@@ -60,7 +63,7 @@ struct TypedValues: Sendable {
     /// Takes over all values of another set.
     mutating func merge(_ other: TypedValues) {
         for entry in other.entries {
-            if let index = entries.firstIndex(where: { $0.key == entry.key }) {
+            if let index = entries.firstIndex(where: { $0.identifier == entry.identifier }) {
                 entries[index] = entry
             } else {
                 entries.append(entry)
@@ -86,23 +89,35 @@ struct TypedValues: Sendable {
         entries.contains { $0.isCredential && $0.identity == nil }
     }
 
+    /// The types that are the keys of the stored values, without those whose value is `nil`.
+    var keys: [Any.Type] {
+        entries.filter { !$0.box.isNil }.map(\.key)
+    }
+
     /// What takes part in equality.
     var identities: [ObjectIdentifier: Identity] {
         var identities: [ObjectIdentifier: Identity] = [:]
         for entry in entries {
-            identities[entry.key] = entry.identity
+            identities[entry.identifier] = entry.identity
         }
         return identities
     }
 }
 
-private protocol ValueBox: AnyObject, Sendable {}
+private protocol ValueBox: AnyObject, Sendable {
+    var isNil: Bool { get }
+}
 
 private final class Box<Value: Sendable>: ValueBox {
     let value: Value
 
     init(_ value: Value) {
         self.value = value
+    }
+
+    var isNil: Bool {
+        let mirror = Mirror(reflecting: value)
+        return mirror.displayStyle == .optional && mirror.children.isEmpty
     }
 }
 

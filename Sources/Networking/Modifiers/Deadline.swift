@@ -45,7 +45,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Deadline: NetworkingModifier, CustomStringConvertible {
+struct Deadline: DeadlineProviding, CustomStringConvertible {
     let limit: Duration
     /// The kind of its error.
     var kind = NetworkingError.Kind.deadline
@@ -71,6 +71,26 @@ struct Deadline: NetworkingModifier, CustomStringConvertible {
                 reason: "The call was not over within \(limit), with all its attempts and waits."
             )
         }
+    }
+
+    var roles: Set<StackRole> { [.deadline] }
+    var requestOptions: Set<RequestOptionKey> { [.deadline] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        if stack.isInside(.retry) {
+            return [
+                StackDiagnostic("\(self) is inside retry, so it covers one attempt. Use timeout for that.", about: self)
+            ]
+        }
+        if stack.isInside(.deduplication) {
+            return [
+                StackDiagnostic(
+                    "\(self) is inside deduplicated, so it limits a shared exchange and not each caller. Put it outside.",
+                    about: self
+                )
+            ]
+        }
+        return []
     }
 
     var description: String {

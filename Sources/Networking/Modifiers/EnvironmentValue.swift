@@ -25,7 +25,7 @@ extension NetworkingComponent {
 extension NetworkingComponent {
     /// The environment as the stack's `authenticated` sees it, for what signs in through the stack and is none of its requests.
     package var environmentOfCredentials: NetworkEnvironment {
-        stackParts(of: self).prefix { !($0 is any Authenticating) }
+        modifiers.prefix { !$0.roles.contains(.authentication) }
             .reduce(.current) { environment, part in
                 (part as? EnvironmentValue).map { environment.merging($0.environment) } ?? environment
             }

@@ -40,6 +40,9 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
         }
     }
 
+    // Measurements of an app use the route.
+    var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
+
     var description: String {
         "observed(by: \(Observer.self))"
     }

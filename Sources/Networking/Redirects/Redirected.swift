@@ -35,6 +35,8 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
         return try await request.takingOverRedirects(for: principal, over: upstream) { try await upstream.send($0) }
     }
 
+    var roles: Set<StackRole> { [.redirection] }
+
     var description: String {
         "redirected(\(policy))"
     }
@@ -59,7 +61,7 @@ extension HTTPRequestData {
         request.state.insert(.hasRedirectsFollowed)
         return try await request.followingRedirects(
             for: principal,
-            under: { stackParts(of: upstream).lazy.compactMap { ($0 as? Redirected)?.policy }.first },
+            under: { upstream.modifiers.lazy.compactMap { ($0 as? Redirected)?.policy }.first },
             exchange
         )
     }

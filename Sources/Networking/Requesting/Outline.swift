@@ -38,6 +38,13 @@ extension Optional: Outlined where Wrapped: NetworkingModifier {
     }
 }
 
+extension NetworkingModifier {
+    /// The modifier's line in an outline.
+    package var outlineName: String {
+        Networking.outlineLines(of: self).joined(separator: ", ")
+    }
+}
+
 private func outlineLines(of part: some Any) -> [String] {
     switch part {
     case let part as any Outlined: part.outlineLines

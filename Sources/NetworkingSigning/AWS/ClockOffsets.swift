@@ -54,7 +54,7 @@ final class ClockOffsets: Sendable {
 }
 
 /// By what clock a request was signed; nil for one that none of these signers has signed.
-struct ClockReading: RequestOption {
+struct ClockReading: LibraryRequestOption {
     let clocks: ClockOffsets
     /// By how much it was ahead of the environment's.
     let offset: TimeInterval

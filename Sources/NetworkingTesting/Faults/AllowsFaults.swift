@@ -10,6 +10,7 @@ extension HTTPRequestData {
     }
 }
 
-private enum AllowsFaults: RequestOption {
+enum AllowsFaults: RequestOption {
     static let defaultValue = true
+    static let name = "allowsFaults"
 }

@@ -60,6 +60,8 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         return response
     }
 
+    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(AllowsFaults.self)] }
+
     var description: String {
         "faultInjected(\(injector.outlined))"
     }

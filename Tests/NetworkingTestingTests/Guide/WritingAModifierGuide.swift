@@ -98,6 +98,22 @@ struct SlowCallsNoted: NetworkingModifier {
     }
 }
 
+extension StackRole {
+    static let metering = StackRole("metering")
+}
+
+extension Metered {
+    var roles: Set<StackRole> { [.metering] }
+    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isOutside(.caching) else { return [] }
+        return [
+            StackDiagnostic("\(self) is outside cached, so it counts cached responses. Put it inside.", about: self)
+        ]
+    }
+}
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct WritingAModifierGuide {
     @Test func keepsTheLaws() async throws {
@@ -120,6 +136,18 @@ struct WritingAModifierGuide {
 
         _ = try await network.data(urgent)
         #expect(transport.requests.count == 2)
+    }
+
+    @Test func reportsAPlaceOutsideACache() {
+        let metered = Metered(plan: DataPlan(), allowance: 1_000)
+        let network = MockTransport().cached().modified(metered)
+        #expect(network.diagnostics.map(\.modifier) == ["metered(allowance: 1000)"])
+        #expect(MockTransport().modified(metered).cached().diagnostics.isEmpty)
+
+        var request = HTTPRequestData(authority: "api.example.com")
+        request.isUrgent = true
+        #expect(network.diagnostics(for: request).isEmpty)
+        #expect(MockTransport().diagnostics(for: request).map(\.option) == [RequestOptionKey(Urgency.self)])
     }
 
     @Test func rewritesWhatItSays() async throws {

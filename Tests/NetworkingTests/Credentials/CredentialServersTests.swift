@@ -55,7 +55,7 @@ struct CredentialServersTests {
             .server(baseURL: try #require(serverB))
 
         #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
-        #expect(network.advice.isEmpty)
+        #expect(network.diagnostics.isEmpty)
     }
 
     @Test func eachStoreBelongsToTheServerNextToIt() async throws {
@@ -97,7 +97,7 @@ struct CredentialServersTests {
             .server(baseURL: try #require(URL(string: "https://api.example.com/v1")))
 
         #expect(try await authorization(of: HTTPRequestData(path: "me"), over: network) == "Bearer secret")
-        #expect(network.advice.isEmpty)
+        #expect(network.diagnostics.isEmpty)
     }
 
     @Test func overridingServerKeepsItsToken() async throws {
@@ -133,13 +133,13 @@ struct CredentialServersTests {
     @Test func diagnosticsReportTheSecondServer() throws {
         let network = transport.authenticated(with: tokens).server(authority: "a.example").retry()
             .server(authority: "b.example")
-        #expect(network.advice.count == 1)
-        #expect(network.advice.first?.contains("server(authority: \"a.example\")") == true)
-        #expect(network.advice.first?.contains("server(authority: \"b.example\")") == true)
+        #expect(network.diagnostics.count == 1)
+        #expect(network.diagnostics.first?.message.contains("server(authority: \"a.example\")") == true)
+        #expect(network.diagnostics.first?.message.contains("server(authority: \"b.example\")") == true)
 
         let field = transport.server(headerField: .authorization, "Bearer secret").server(authority: "a.example")
             .server(authority: "b.example")
-        #expect(field.advice.count == 1)
-        #expect(field.advice.first?.contains("secret") == false)
+        #expect(field.diagnostics.count == 1)
+        #expect(field.diagnostics.first?.message.contains("secret") == false)
     }
 }

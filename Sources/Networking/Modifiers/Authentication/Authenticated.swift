@@ -137,9 +137,7 @@ extension NetworkingComponent {
     }
 }
 
-struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, Authenticating,
-    CustomStringConvertible
-{
+struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier, CustomStringConvertible {
     let store: TokenStore<Credentials>
     let method: AuthenticationMethod
     let scope: CredentialScope
@@ -290,6 +288,13 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         }
         request.sink?.prepare(&request)
         return try await authenticate(request, sinkUse, upstream: upstream)
+    }
+
+    var roles: Set<StackRole> { [.authentication] }
+    var requestOptions: Set<RequestOptionKey> { [.authenticationMethod] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        scope.diagnostics(about: self, in: stack)
     }
 
     var description: String {

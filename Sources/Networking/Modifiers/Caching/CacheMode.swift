@@ -46,8 +46,9 @@ public enum CacheMode: Sendable, Hashable {
 }
 
 extension HTTPRequestData {
-    private enum CacheModeOption: RequestOption {
+    fileprivate enum CacheModeOption: RequestOption {
         static let defaultValue = CacheMode.standard
+        static let name = "cacheMode"
 
         static func identity(of value: CacheMode) -> (any Hashable & Sendable)? {
             value
@@ -59,4 +60,9 @@ extension HTTPRequestData {
         get { self[option: CacheModeOption.self] }
         set { self[option: CacheModeOption.self] = newValue }
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/cacheMode``.
+    public static let cacheMode = RequestOptionKey(HTTPRequestData.CacheModeOption.self)
 }

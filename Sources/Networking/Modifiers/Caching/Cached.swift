@@ -93,6 +93,45 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    var roles: Set<StackRole> { [.caching] }
+    var requestOptions: Set<RequestOptionKey> { [.cacheMode] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        func report(_ message: String) {
+            diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
+        }
+        // A shared cache has no users, and the responses say whether it may store them.
+        if !cache.rules.isShared {
+            if isNearest(to: .authentication, in: stack) {
+                report(
+                    "is inside authenticated, so it sees credentials but not their user, and stores nothing. Put a cache outside."
+                )
+            }
+            if isNearest(to: .signing, in: stack) {
+                report("is inside signed, so it does not know whose key a response belongs to. Put a cache outside.")
+            }
+            if let field = (stack.outer + stack.inner).first(where: { $0.roles.contains(.authorizationField) }) {
+                report(
+                    "stores no response to a request with the Authorization of \(field.outlineName), because that names no user. "
+                        + "Use authenticated instead."
+                )
+            }
+        }
+        if stack.isInside(.deduplication), !stack.isOutside(.deduplication) {
+            report("is inside deduplicated, so misses for one URL are not shared. Put it outside.")
+        }
+        return diagnostics
+    }
+
+    /// Returns whether the place is inside a role, and no other cache is outside of that role.
+    ///
+    /// With another cache there, this one is for the requests that go without credentials.
+    private func isNearest(to role: StackRole, in stack: StackPlace) -> Bool {
+        guard let index = stack.outer.firstIndex(where: { $0.roles.contains(role) }) else { return false }
+        return !stack.outer[index...].contains { $0.roles.contains(.caching) }
+    }
+
     var description: String {
         "cached"
     }

@@ -52,9 +52,15 @@ extension HTTPRequestData {
         set { self[option: IsDeduplicatedOption.self] = newValue }
     }
 
-    private enum IsDeduplicatedOption: RequestOption {
+    fileprivate enum IsDeduplicatedOption: RequestOption {
+        static let name = "isDeduplicated"
         static let defaultValue = true
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/isDeduplicated``.
+    public static let isDeduplicated = RequestOptionKey(HTTPRequestData.IsDeduplicatedOption.self)
 }
 
 struct Deduplicated: NetworkingModifier, CustomStringConvertible {
@@ -139,6 +145,19 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         } catch let error where !isNew && followersRetryOnFailure && !isLast && !(error is CancellationError) {
             return try await share(request, upstream: upstream, isLast: true)
         }
+    }
+
+    var roles: Set<StackRole> { [.deduplication] }
+    var requestOptions: Set<RequestOptionKey> { [.isDeduplicated] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isInside(.retry) else { return [] }
+        return [
+            StackDiagnostic(
+                "\(self) is inside retry, so each caller of a failed shared exchange retries. Put it outside.",
+                about: self
+            )
+        ]
     }
 
     var description: String {

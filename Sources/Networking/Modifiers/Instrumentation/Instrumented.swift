@@ -60,6 +60,8 @@ struct Instrumented: NetworkingModifier, CustomStringConvertible {
         onEnd?(metrics)
     }
 
+    var requestOptions: Set<RequestOptionKey> { [.route] }
+
     var description: String {
         "instrument"
     }

@@ -20,9 +20,15 @@ extension HTTPRequestData {
         set { self[option: LogDetailOption.self] = newValue }
     }
 
-    private enum LogDetailOption: RequestOption {
+    fileprivate enum LogDetailOption: RequestOption {
+        static let name = "logDetail"
         static let defaultValue: LogDetail? = nil
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/logDetail``.
+    public static let logDetail = RequestOptionKey(HTTPRequestData.LogDetailOption.self)
 }
 
 extension LogDetail {

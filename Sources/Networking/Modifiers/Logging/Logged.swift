@@ -220,6 +220,9 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         }
     }
 
+    var roles: Set<StackRole> { [.logging] }
+    var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+
     var description: String {
         let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
         let place = destination.map { "to: \(type(of: $0)), " } ?? ""

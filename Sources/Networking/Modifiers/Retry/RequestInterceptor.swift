@@ -41,7 +41,7 @@ extension NetworkingComponent {
 /// Changes requests and decides about failures: the form that other systems give to what their users add.
 ///
 /// A ``NetworkingModifier`` can do the same and more; this one knows nothing of what lies upstream.
-public protocol RequestInterceptor: Sendable {
+public protocol RequestInterceptor: RequestOptionReader, Sendable {
     /// Changes a request before an attempt. By default it stays as it is.
     ///
     /// - Parameter request: The request, as it came to the stack's interceptors.
@@ -97,6 +97,10 @@ private struct Adapted: NetworkingModifier, CustomStringConvertible {
             request = try await interceptor.adapt(request)
         }
         return try await upstream.send(request)
+    }
+
+    var requestOptions: Set<RequestOptionKey> {
+        interceptors.reduce(into: []) { $0.formUnion($1.requestOptions) }
     }
 
     var description: String {

@@ -75,6 +75,19 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
         return try await call.finish(over: upstream, after: nil, since: start, &outcome)
     }
 
+    var roles: Set<StackRole> { [.retry] }
+    var requestOptions: Set<RequestOptionKey> { [.retryPolicy] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isInside(.retry) else { return [] }
+        return [
+            StackDiagnostic(
+                "\(self) is inside another retry, which does not retry what this one has given up. Keep one of the two.",
+                about: self
+            )
+        ]
+    }
+
     var description: String {
         "retry(\(policy), budget: \(budget))"
     }

@@ -208,7 +208,13 @@ extension HTTPRequestData {
         }
     }
 
-    private enum RetryPolicyOption: RequestOption {
+    fileprivate enum RetryPolicyOption: RequestOption {
+        static let name = "retryPolicy"
         static let defaultValue: RetryPolicy? = nil
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/retryPolicy``.
+    public static let retryPolicy = RequestOptionKey(HTTPRequestData.RetryPolicyOption.self)
 }

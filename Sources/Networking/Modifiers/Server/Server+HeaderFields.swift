@@ -67,7 +67,7 @@ extension Server {
         let field = HTTPField(name: name, value: value)
         let isValid = HTTPField.isValidValue(value)
         let isCredential = field.isCredential
-        self.init("\(label): \(name.rawName)\(overriding.setting)", setsCredential: isCredential) { request in
+        self.init("\(label): \(name.rawName)\(overriding.setting)", credential: isCredential ? name : nil) { request in
             let isThere = request.headerFields.contains(name)
             guard overriding || !isThere else { return }
             if isThere || !isValid {

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// Whether the stack's `server` modifiers apply to a request.
 public enum ServerMutations: Sendable, Hashable {
     /// They do.
@@ -54,29 +56,37 @@ extension HTTPRequestData {
 }
 
 /// Rewrites requests for a server; the whole `server` family is this modifier with one mutation or another.
-struct Server: NetworkingModifier, CustomStringConvertible {
+struct Server: ServerNaming, CustomStringConvertible {
     /// The server that it names.
     let authority: String?
-    /// Whether it sets a header field with a credential.
-    let setsCredential: Bool
+    /// The header field with a credential that it sets.
+    let credential: HTTPField.Name?
     private let settings: String
     private let mutate: @Sendable (inout HTTPRequestData) -> Void
 
     init(
         _ settings: String,
         authority: String? = nil,
-        setsCredential: Bool = false,
+        credential: HTTPField.Name? = nil,
         _ mutate: @escaping @Sendable (inout HTTPRequestData) -> Void
     ) {
         self.settings = settings
         self.authority = authority
-        self.setsCredential = setsCredential
+        self.credential = credential
         self.mutate = mutate
     }
 
     func resolve(_ request: inout HTTPRequestData) {
         guard request.serverMutations == .enabled else { return }
         mutate(&request)
+    }
+
+    var roles: Set<StackRole> {
+        credential == .authorization ? [.server, .authorizationField] : [.server]
+    }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        credential == nil ? [] : CredentialScope([]).diagnostics(about: self, in: stack)
     }
 
     var description: String {

@@ -41,7 +41,7 @@ extension NetworkingComponent {
     /// Lets as many requests through as a limiter allows, which several stacks may share.
     ///
     /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a request counts
-    /// once, at the outer place, and ``NetworkingComponent/advice`` reports it.
+    /// once, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
@@ -65,9 +65,15 @@ extension HTTPRequestData {
         set { self[option: WeightOption.self] = max(1, newValue) }
     }
 
-    private enum WeightOption: RequestOption {
+    fileprivate enum WeightOption: RequestOption {
+        static let name = "rateLimitWeight"
         static let defaultValue = 1
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/rateLimitWeight``.
+    public static let rateLimitWeight = RequestOptionKey(HTTPRequestData.WeightOption.self)
 }
 
 struct RateLimited: NetworkingModifier, CustomStringConvertible {
@@ -112,6 +118,44 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
             )
         }
         return try await upstream.send(request.holdingPermit(of: limiter.held))
+    }
+
+    var roles: Set<StackRole> { [.rateLimit] }
+    var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled, .rateLimitWeight] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        if stack.outer.contains(where: { ($0 as? Self)?.limiter === limiter }) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is inside a modifier with the same limiter, so requests pass it without another permit. Keep one "
+                        + "of the two, or give each its own limiter.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.retry) {
+            diagnostics.append(
+                StackDiagnostic("\(self) is outside retry, so it counts only the first attempt.", about: self)
+            )
+        }
+        if stack.isOutside(.caching) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside cached, so cached responses need a permit too. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.deduplication) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside deduplicated, so each caller of a shared exchange needs a permit. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        return diagnostics
     }
 
     var description: String {

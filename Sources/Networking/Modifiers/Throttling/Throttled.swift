@@ -54,7 +54,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// For the rest it is ``throttled(max:queue:maximumWait:)``. If the same slots stand in a stack twice, a request takes one slot, at
-    /// the outer place, and ``NetworkingComponent/advice`` reports it.
+    /// the outer place, and ``NetworkingComponent/diagnostics`` reports it.
     ///
     /// - Parameters:
     ///   - slots: The slots.
@@ -141,6 +141,47 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
             request: request,
             reason: "Too many requests wait for a slot already. Send fewer at a time, or allow a longer queue."
         )
+    }
+
+    var roles: Set<StackRole> { [.concurrencyLimit] }
+    var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        if stack.outer.contains(where: { ($0 as? Self)?.slots === slots }) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is inside a modifier with the same limiter, so requests pass it without another permit. Keep one "
+                        + "of the two, or give each its own limiter.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.retry) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside retry, so a request holds its permit between attempts.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.caching) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside cached, so cached responses need a permit too. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.deduplication) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside deduplicated, so each caller of a shared exchange needs a permit. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        return diagnostics
     }
 
     var description: String {

@@ -99,6 +99,43 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         return NetworkingError(.timeout, request: request, underlying: underlying, reason: reason)
     }
 
+    var roles: Set<StackRole> { [.timeout] }
+    var requestOptions: Set<RequestOptionKey> { [.timeout, .connectTimeout, .headTimeout, .idleTimeout] }
+
+    /// The roles of modifiers whose own time is not part of an attempt.
+    private static let outerRoles: Set<StackRole> = [.concurrencyLimit, .rateLimit, .authentication, .caching]
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        let inner = stack.inner.filter { !$0.roles.isDisjoint(with: Self.outerRoles) }.map(\.outlineName)
+        if stack.isOutside(.retry) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside retry, so it covers all attempts. Use deadline for that.",
+                    about: self
+                )
+            )
+        } else if !inner.isEmpty {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside \(inner.joined(separator: " and ")), so the time spent there counts as part of the "
+                        + "attempt. Put it next to the transport.",
+                    about: self
+                )
+            )
+        }
+        let deadlines = (stack.outer + stack.inner).compactMap { ($0 as? any DeadlineProviding)?.limit }
+        if let limit = limits.whole, let deadline = deadlines.min(), limit > deadline {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is longer than the deadline of \(deadline), so an attempt never reaches it.",
+                    about: self
+                )
+            )
+        }
+        return diagnostics
+    }
+
     var description: String {
         "timeout(\(limits))"
     }

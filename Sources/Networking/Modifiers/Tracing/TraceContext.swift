@@ -77,9 +77,15 @@ extension HTTPRequestData {
         set { self[option: IsTraceSampledOption.self] = newValue }
     }
 
-    private enum IsTraceSampledOption: RequestOption {
+    fileprivate enum IsTraceSampledOption: RequestOption {
+        static let name = "isTraceSampled"
         static let defaultValue: Bool? = nil
     }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/isTraceSampled``.
+    public static let isTraceSampled = RequestOptionKey(HTTPRequestData.IsTraceSampledOption.self)
 }
 
 extension NetworkEnvironment {

@@ -46,6 +46,14 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
         return try await upstream.send(traced)
     }
 
+    var roles: Set<StackRole> { [.tracing] }
+    var requestOptions: Set<RequestOptionKey> { [.isTraceSampled] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isInside(.retry) else { return [] }
+        return [StackDiagnostic("\(self) is inside retry, so each attempt is a trace of its own.", about: self)]
+    }
+
     var description: String {
         ratio == 1 ? "traced" : "traced(sampling: \(ratio))"
     }

@@ -496,12 +496,12 @@ struct CachedTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func adviceSaysWhereItBelongs() {
+    @Test func diagnosticsReportAPlaceInsideCredentialsOrSharing() {
         let transport = MockTransport()
         let credentials = BearerCredentials(token: "token")
-        #expect(transport.authenticated(with: credentials).deduplicated().cached().advice.isEmpty)
-        #expect(transport.cached(in: store).authenticated(with: credentials).advice.count == 1)
-        #expect(transport.cached(in: store).deduplicated().advice.count == 1)
+        #expect(transport.authenticated(with: credentials).deduplicated().cached().diagnostics.isEmpty)
+        #expect(transport.cached(in: store).authenticated(with: credentials).diagnostics.count == 1)
+        #expect(transport.cached(in: store).deduplicated().diagnostics.count == 1)
     }
 
     @Test func entriesCanBeRemoved() async throws {

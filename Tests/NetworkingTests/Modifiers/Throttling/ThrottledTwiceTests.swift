@@ -22,7 +22,7 @@ struct ThrottledTwiceTests {
             #expect(try await get(network).status == .ok)
             #expect((slots.inFlight, slots.waiting) == (0, 0))
         }
-        #expect(network.advice.contains { $0.contains("with the same limiter") })
+        #expect(network.diagnostics.contains { $0.message.contains("with the same limiter") })
     }
 
     @Test func sameRateLimiterCountsARequestOnce() async throws {
@@ -33,7 +33,7 @@ struct ThrottledTwiceTests {
         #expect(try await get(network).status == .ok)
         let error = await #expect(throws: NetworkingError.self) { try await get(network) }
         #expect(error?.kind == .rejected)
-        #expect(network.advice.contains { $0.contains("with the same limiter") })
+        #expect(network.diagnostics.contains { $0.message.contains("with the same limiter") })
     }
 
     @Test func requestsInAnEnvironmentWithoutLimitsNeedNoPermit() async throws {
@@ -53,7 +53,7 @@ struct ThrottledTwiceTests {
         let call = Task { try await get(network) }
         try await answer.waitForRequests(1)
         #expect((outer.inFlight, inner.inFlight) == (1, 1))
-        #expect(network.advice.isEmpty)
+        #expect(network.diagnostics.isEmpty)
         answer.answer()
         _ = try await call.value
         #expect((outer.inFlight, inner.inFlight) == (0, 0))

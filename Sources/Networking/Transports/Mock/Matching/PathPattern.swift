@@ -109,7 +109,7 @@ extension HTTPRequestData {
         set { self[option: PathParameters.self] = newValue }
     }
 
-    private enum PathParameters: RequestOption {
+    private enum PathParameters: LibraryRequestOption {
         static let defaultValue: [String: String] = [:]
     }
 }

@@ -1,0 +1,101 @@
+/// A modifier, a transport, an interceptor, a signer or a listener, which may read options of requests.
+///
+/// ``NetworkingComponent/diagnostics(for:)`` reports the options of a request that nothing in a stack reads.
+public protocol RequestOptionReader {
+    /// The request options that the type reads.
+    ///
+    /// The default is none. A component that sends through another one, or a modifier with a second component, returns the options of
+    /// that one too.
+    var requestOptions: Set<RequestOptionKey> { get }
+}
+
+extension RequestOptionReader {
+    /// No option.
+    public var requestOptions: Set<RequestOptionKey> {
+        []
+    }
+}
+
+/// The identity of a request option, with which a ``RequestOptionReader`` declares what it reads.
+///
+/// ```swift
+/// struct Metered: NetworkingModifier {
+///     var requestOptions: Set<RequestOptionKey> {
+///         [RequestOptionKey(Urgency.self), .priority]
+///     }
+/// }
+/// ```
+///
+/// The options of the library's modifiers have constants. Options that the library reads without any modifier have none.
+public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
+    private enum Identity: Sendable, Hashable {
+        case name
+        case type(ObjectIdentifier)
+    }
+
+    /// The name of the option.
+    public let name: String
+    private let identity: Identity
+
+    /// Creates the key of an option that has a type.
+    ///
+    /// - Parameter option: The type that declares the option.
+    public init(_ option: any RequestOption.Type) {
+        name = option.name
+        identity = .type(ObjectIdentifier(option))
+    }
+
+    /// Creates the key of an option that is a field of `RequestSettings`.
+    private init(_ name: String) {
+        self.name = name
+        identity = .name
+    }
+
+    /// The name of the option.
+    public var description: String {
+        name
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/timeout``.
+    public static let timeout = RequestOptionKey("timeout")
+    /// ``HTTPRequestData/connectTimeout``.
+    public static let connectTimeout = RequestOptionKey("connectTimeout")
+    /// ``HTTPRequestData/headTimeout``.
+    public static let headTimeout = RequestOptionKey("headTimeout")
+    /// ``HTTPRequestData/idleTimeout``.
+    public static let idleTimeout = RequestOptionKey("idleTimeout")
+    /// ``HTTPRequestData/deadline``.
+    public static let deadline = RequestOptionKey("deadline")
+    /// ``HTTPRequestData/priority``.
+    public static let priority = RequestOptionKey("priority")
+    /// ``HTTPRequestData/isThrottled``.
+    public static let isThrottled = RequestOptionKey("isThrottled")
+    /// ``HTTPRequestData/authenticationMethod``.
+    public static let authenticationMethod = RequestOptionKey("authenticationMethod")
+    /// ``HTTPRequestData/route``.
+    public static let route = RequestOptionKey("route")
+}
+
+extension RequestSettings {
+    /// The options that differ from their defaults, without those that the core reads itself.
+    var changedOptions: [RequestOptionKey] {
+        let fields: [(RequestOptionKey, Bool)] = [
+            (.timeout, timeout != nil),
+            (.connectTimeout, connectTimeout != nil),
+            (.headTimeout, headTimeout != nil),
+            (.idleTimeout, idleTimeout != nil),
+            (.deadline, deadline != nil),
+            (.priority, priority != .normal),
+            (.isThrottled, !isThrottled),
+            (.authenticationMethod, authenticationMethod != nil),
+            (.route, route != nil),
+        ]
+        return fields.filter(\.1).map(\.0)
+            + custom.keys.filter { !($0 is any LibraryRequestOption.Type) }
+            .compactMap { ($0 as? any RequestOption.Type).map { RequestOptionKey($0) } }
+            // Every transport follows a policy without retries.
+            .filter { isResentByTransport || $0 != .retryPolicy }
+    }
+}

@@ -1,0 +1,98 @@
+extension NetworkingComponent {
+    /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
+    ///
+    /// Any order of modifiers works, but some orders do what few apps want. Each modifier has its own rules about that, in
+    /// ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there is nothing to report:
+    ///
+    /// ```swift
+    /// #expect(network.diagnostics.isEmpty)
+    /// ```
+    ///
+    /// Diagnostics are computed on each access. Sending requests does not compute any.
+    public var diagnostics: [StackDiagnostic] {
+        let modifiers = modifiers
+        return modifiers.indices.flatMap { index in
+            modifiers[index].diagnostics(in: StackPlace(of: index, in: modifiers))
+        }
+    }
+
+    /// Returns the options of a request that nothing in the stack reads, so that setting them has no effect.
+    ///
+    /// ```swift
+    /// var request = HTTPRequestData(path: "users")
+    /// request.logDetail = .headers
+    /// print(URLSession.shared.retry().diagnostics(for: request))
+    /// // [The request sets logDetail, but no modifier of the stack reads it.]
+    /// ```
+    ///
+    /// Modifiers, transports, interceptors, signers and listeners declare the options that they read (``RequestOptionReader``). A closure
+    /// cannot, so an option that only a closure of the app reads is reported too. Options that the library reads without any modifier,
+    /// such as ``HTTPRequestData/maximumResponseBytes``, are never reported.
+    ///
+    /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the request count too.
+    /// - Returns: One diagnostic for each option. ``diagnostics`` are not among them.
+    public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
+        let settings = resolved(request).settings
+        let read = settings.observers.reduce(into: requestOptions) { $0.formUnion($1.requestOptions) }
+        return settings.changedOptions.filter { !read.contains($0) }.map { StackDiagnostic(unread: $0) }
+    }
+}
+
+/// A probable mistake in a stack or in a request.
+///
+/// Its description is ``message``.
+public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
+    /// The mistake, its consequence and often the remedy, in whole sentences.
+    public let message: String
+
+    /// The line of the modifier in ``NetworkingComponent/outline``.
+    ///
+    /// `nil` if the diagnostic is about a request.
+    public let modifier: String?
+
+    /// The option of a request that nothing reads.
+    ///
+    /// `nil` if the diagnostic is about a modifier.
+    public let option: RequestOptionKey?
+
+    /// Creates a diagnostic about a modifier.
+    ///
+    /// - Parameters:
+    ///   - message: The mistake and its consequence, in whole sentences. It names the modifier.
+    ///   - modifier: The modifier.
+    public init(_ message: String, about modifier: some NetworkingModifier) {
+        self.message = message
+        self.modifier = modifier.outlineName
+        option = nil
+    }
+
+    init(unread option: RequestOptionKey) {
+        message = "The request sets \(option), but no modifier of the stack reads it."
+        modifier = nil
+        self.option = option
+    }
+
+    /// The message.
+    public var description: String {
+        message
+    }
+}
+
+extension NetworkingModifier {
+    /// Reports nothing.
+    public func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        []
+    }
+
+    /// The modifier has no role.
+    public var roles: Set<StackRole> {
+        []
+    }
+}
+
+extension NetworkingComponent {
+    /// The component has no modifiers, as a transport.
+    public var modifiers: [any NetworkingModifier] {
+        []
+    }
+}

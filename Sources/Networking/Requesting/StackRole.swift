@@ -1,0 +1,57 @@
+/// The purpose of a modifier, by which the rules of other modifiers refer to it.
+///
+/// A rule such as "timeout belongs inside retry" names roles and no types, so it also holds for the modifiers of another package. A
+/// package makes a role of its own with a name. Roles with equal names are the same role.
+///
+/// ```swift
+/// extension StackRole {
+///     static let compression = StackRole("compression")
+/// }
+/// ```
+public struct StackRole: Sendable, Hashable, CustomStringConvertible {
+    /// The name of the role.
+    public let name: String
+
+    /// Creates a role.
+    ///
+    /// - Parameter name: The name, which is different from those of other roles.
+    public init(_ name: String) {
+        self.name = name
+    }
+
+    /// The name.
+    public var description: String {
+        name
+    }
+}
+
+extension StackRole {
+    /// Sends a failed request again.
+    public static let retry = StackRole("retry")
+    /// Adds credentials to requests when they are sent, on behalf of a principal.
+    public static let authentication = StackRole("authentication")
+    /// Signs requests when they are sent.
+    public static let signing = StackRole("signing")
+    /// Sets the `Authorization` field when it rewrites requests, without a principal.
+    public static let authorizationField = StackRole("authorization field")
+    /// Names the server of requests.
+    public static let server = StackRole("server")
+    /// Stores responses and returns stored ones.
+    public static let caching = StackRole("caching")
+    /// Sends identical concurrent requests once.
+    public static let deduplication = StackRole("deduplication")
+    /// Limits the number of concurrent requests.
+    public static let concurrencyLimit = StackRole("concurrency limit")
+    /// Limits the number of requests in an interval.
+    public static let rateLimit = StackRole("rate limit")
+    /// Limits the time of one attempt.
+    public static let timeout = StackRole("timeout")
+    /// Limits the time of a whole call.
+    public static let deadline = StackRole("deadline")
+    /// Follows redirects.
+    public static let redirection = StackRole("redirection")
+    /// Adds the fields of a trace to requests.
+    public static let tracing = StackRole("tracing")
+    /// Logs requests.
+    public static let logging = StackRole("logging")
+}

@@ -1,0 +1,339 @@
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite
+struct DiagnosticsTests {
+    private let transport = MockTransport()
+
+    @Test func recommendedOrderHasNone() {
+        let network = transport.timeout(.seconds(10)).authenticated(with: BearerCredentials(token: "token"))
+            .throttled(max: 6).rateLimited(to: 9, per: .seconds(1)).redirected().retry().deduplicated().cached()
+            .checkedStatusCode().deadline(.seconds(30)).logged().traced().numbered().instrument()
+            .server(authority: "api.example.com")
+        #expect(network.diagnostics == [])
+        #expect(transport.diagnostics.isEmpty)
+    }
+
+    /// Each stack of the guides leaves out some modifiers of the recommended order.
+    @Test func everyPartOfTheRecommendedOrderHasNone() {
+        let modifiers: [@Sendable (AnyNetworkingComponent) -> any NetworkingComponent] = [
+            { $0.timeout(.seconds(10)) },
+            { $0.authenticated(with: BearerCredentials(token: "token")) },
+            { $0.throttled(max: 6) },
+            { $0.rateLimited(to: 9, per: .seconds(1)) },
+            { $0.redirected() },
+            { $0.retry() },
+            { $0.deduplicated() },
+            { $0.cached() },
+            { $0.deadline(.seconds(30)) },
+            { $0.traced() },
+            { $0.server(authority: "api.example.com") },
+        ]
+        for selection in 0..<1 << modifiers.count {
+            var network = AnyNetworkingComponent(transport)
+            for (index, modifier) in modifiers.enumerated() where selection & 1 << index != 0 {
+                network = AnyNetworkingComponent(modifier(network))
+            }
+            #expect(network.diagnostics == [])
+        }
+    }
+
+    @Test(arguments: [
+        ("retry modifiers twice", "inside another retry", MockTransport().retry().retry() as any NetworkingComponent),
+        ("timeout", "covers all attempts", MockTransport().retry().timeout(.seconds(10))),
+        ("timeout", "never reaches it", MockTransport().timeout(.seconds(10)).deadline(.seconds(5))),
+        ("timeout", "outside throttled(max: 6), so", MockTransport().throttled(max: 6).timeout(.seconds(10))),
+        ("timeout", "outside rateLimited(", MockTransport().rateLimited(to: 1, per: .seconds(1)).timeout(.seconds(1))),
+        (
+            "timeout", "outside authenticated(with: BearerCredentials), so",
+            MockTransport().authenticated(with: BearerCredentials(token: "token")).timeout(.seconds(10))
+        ),
+        ("timeout", "outside cached, so", MockTransport().cached().timeout(.seconds(10))),
+        (
+            "timeout", "outside cached and throttled(max: 6), so",
+            MockTransport().throttled(max: 6).cached().timeout(.seconds(10))
+        ),
+        ("throttled", "between attempts", MockTransport().retry().throttled(max: 6)),
+        ("throttled", "between attempts", AnyNetworkingComponent(MockTransport().retry()).throttled(max: 6)),
+        ("throttled", "cached responses need a permit", MockTransport().cached().throttled(max: 6)),
+        ("throttled", "each caller of a shared exchange", MockTransport().deduplicated().throttled(max: 6)),
+        ("rateLimited", "only the first attempt", MockTransport().retry().rateLimited(to: 1, per: .seconds(1))),
+        (
+            "rateLimited", "cached responses need a permit",
+            MockTransport().cached().rateLimited(to: 1, per: .seconds(1))
+        ),
+        (
+            "rateLimited", "each caller of a shared exchange",
+            MockTransport().deduplicated().rateLimited(to: 1, per: .seconds(1))
+        ),
+        ("deduplicated", "each caller of a failed", MockTransport().deduplicated().retry()),
+        ("traced", "trace of its own", MockTransport().traced().retry()),
+        ("deadline", "covers one attempt", MockTransport().deadline(.seconds(5)).retry()),
+        ("deadline", "not each caller", MockTransport().deadline(.seconds(5)).deduplicated()),
+        ("cached", "are not shared", MockTransport().cached().deduplicated()),
+        (
+            "cached", "stores nothing",
+            MockTransport().cached().authenticated(with: BearerCredentials(token: "token"))
+        ),
+        (
+            "cached", "the Authorization of server(headerField: Authorization)",
+            MockTransport().cached().server(headerField: .authorization, "Bearer token")
+        ),
+        (
+            "cached", "the Authorization of server(headerField: Authorization)",
+            MockTransport().server(headerField: .authorization, "Bearer token").cached()
+        ),
+    ])
+    func probableMistakeIsReported(modifier: String, words: String, network: any NetworkingComponent) throws {
+        let diagnostic = try #require(network.diagnostics.first)
+        #expect(network.diagnostics.count == 1)
+        #expect(diagnostic.message.contains(words))
+        #expect(diagnostic.description == diagnostic.message)
+        #expect(modifier.hasPrefix(diagnostic.modifier?.prefix { $0.isLetter } ?? "none"))
+        #expect(diagnostic.option == nil)
+    }
+
+    @Test(arguments: [
+        // The cache of an app's client, and the same cache around the credentials of an API client.
+        MockTransport().cached().authenticated(with: BearerCredentials(token: "token")).cached()
+            as any NetworkingComponent,
+        // The exchanges of misses are shared further in.
+        MockTransport().deduplicated().cached().deduplicated(),
+        // A cache for all users stores what the server says is for all.
+        MockTransport().cached(in: ResponseCache(isShared: true))
+            .authenticated(with: BearerCredentials(token: "token")),
+        MockTransport().cached().server(headerField: .accept, "application/json"),
+    ])
+    func intendedOrderHasNone(network: any NetworkingComponent) {
+        #expect(network.diagnostics == [])
+    }
+
+    @Test func absentModifierIsNoPartOfTheStack() {
+        let network = transport.modified(nil as PriorityRaised?).retry().modified(PriorityRaised() as PriorityRaised?)
+        #expect(network.modifiers.count == 2)
+        #expect(network.modifiers.first is PriorityRaised)
+        #expect(network.modifiers.last?.roles == [.retry])
+        #expect((nil as PriorityRaised?).roles.isEmpty)
+        #expect((PriorityRaised() as PriorityRaised?).roles == [.rescheduling])
+        #expect((PriorityRaised() as PriorityRaised?).requestOptions == [.priority, RequestOptionKey(Urgency.self)])
+    }
+
+    @Test(arguments: [
+        (StackRole.retry, MockTransport().retry() as any NetworkingComponent),
+        (.authentication, MockTransport().authenticated(with: BearerCredentials(token: "token"))),
+        (.authorizationField, MockTransport().server(headerField: .authorization, "Bearer token")),
+        (.server, MockTransport().server(authority: "api.example.com")),
+        (.caching, MockTransport().cached()),
+        (.deduplication, MockTransport().deduplicated()),
+        (.concurrencyLimit, MockTransport().throttled(max: 6)),
+        (.rateLimit, MockTransport().rateLimited(to: 1, per: .seconds(1))),
+        (.timeout, MockTransport().timeout(.seconds(1))),
+        (.deadline, MockTransport().deadline(.seconds(1))),
+        (.redirection, MockTransport().redirected()),
+        (.tracing, MockTransport().traced()),
+        (.logging, MockTransport().logged()),
+    ])
+    func modifierHasItsRole(role: StackRole, network: any NetworkingComponent) {
+        #expect(network.modifiers.first?.roles.contains(role) == true)
+    }
+
+    // MARK: Modifiers of other packages
+
+    @Test func rulesHoldForRolesInOtherPackages() {
+        let inside = transport.deadline(.seconds(5)).modified(Repeated())
+        #expect(inside.diagnostics.map(\.message).first?.contains("inside retry") == true)
+        let limited = transport.timeout(.seconds(10)).modified(Budgeted(limit: .seconds(5)))
+        #expect(limited.diagnostics.map(\.message).first?.contains("deadline of 5.0 seconds") == true)
+        #expect(transport.timeout(.seconds(10)).modified(Budgeted(limit: .seconds(20))).diagnostics.isEmpty)
+    }
+
+    @Test func ruleOfAnotherPackageSeesTheModifiersAround() {
+        let network = transport.timeout(.seconds(1)).retry().modified(PlaceReported()).cached().logged()
+        #expect(
+            network.diagnostics.map(\.message) == [
+                "outside: caching, logging; inside: retry, timeout; caching: true, false"
+            ]
+        )
+        #expect(network.diagnostics.map(\.modifier) == ["PlaceReported"])
+    }
+
+    @Test func componentThatForwardsItsModifiersIsSeenThrough() {
+        var request = HTTPRequestData(authority: "api.example.com")
+        request.cacheMode = .noStore
+        let network = Wrapper(base: transport.cached()).timeout(.seconds(1))
+        #expect(network.diagnostics.count == 1)
+        #expect(network.diagnostics(for: request).isEmpty)
+        #expect(Wrapper(base: transport).diagnostics(for: request).count == 1)
+    }
+
+    // MARK: Options
+
+    @Test(arguments: [
+        OptionUse("timeout", MockTransport().timeout(.seconds(1))) { $0.timeout = .seconds(1) },
+        OptionUse("connectTimeout", MockTransport().timeout(.seconds(1))) { $0.connectTimeout = .seconds(1) },
+        OptionUse("headTimeout", MockTransport().timeout(.seconds(1))) { $0.headTimeout = .seconds(1) },
+        OptionUse("idleTimeout", MockTransport().timeout(.seconds(1))) { $0.idleTimeout = .seconds(1) },
+        OptionUse("deadline", MockTransport().deadline(.seconds(1))) { $0.deadline = .seconds(1) },
+        OptionUse("retryPolicy", MockTransport().retry()) { $0.retryPolicy = .exponential() },
+        OptionUse("retryPolicy", MockTransport().intercepted()) { $0.retryPolicy = .exponential() },
+        OptionUse("priority", MockTransport().throttled(max: 6)) { $0.priority = .high },
+        OptionUse("isThrottled", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.isThrottled = false },
+        OptionUse("isThrottled", MockTransport().throttled(max: 6)) { $0.isThrottled = false },
+        OptionUse("priority", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.priority = .low },
+        OptionUse("route", MockTransport().observed(by: UrgencyRead())) { $0.route = "/users/{id}" },
+        OptionUse("Urgency", MockTransport().observed(by: UrgencyRead())) { $0[option: Urgency.self] = true },
+        OptionUse("Urgency", MockTransport().intercepted(by: UrgencyRead())) { $0[option: Urgency.self] = true },
+        OptionUse("rateLimitWeight", MockTransport().rateLimited(to: 1, per: .seconds(1))) { $0.rateLimitWeight = 2 },
+        OptionUse("isDeduplicated", MockTransport().deduplicated()) { $0.isDeduplicated = false },
+        OptionUse("cacheMode", MockTransport().cached()) { $0.cacheMode = .noStore },
+        OptionUse("authenticationMethod", MockTransport().authenticated(with: BearerCredentials(token: "token"))) {
+            $0.authenticationMethod = .anonymous
+        },
+        OptionUse("route", MockTransport().instrument()) { $0.route = "/users/{id}" },
+        OptionUse("logDetail", AnyNetworkingComponent(MockTransport().logged())) { $0.logDetail = .headers },
+        OptionUse("isTraceSampled", MockTransport().traced()) { $0.isTraceSampled = true },
+        OptionUse("allowsFaults", MockTransport().faultInjected(by: FaultInjector(script: []))) {
+            $0.allowsFaults = false
+        },
+        OptionUse("Urgency", MockTransport().modified(PriorityRaised())) { $0[option: Urgency.self] = true },
+    ])
+    fileprivate func unreadOptionIsReported(use: OptionUse) throws {
+        var request = HTTPRequestData(authority: "api.example.com")
+        #expect(transport.diagnostics(for: request).isEmpty)
+        use.set(&request)
+        #expect(use.reader.diagnostics(for: request) == [])
+
+        let diagnostics = transport.numbered().diagnostics(for: request)
+        let diagnostic = try #require(diagnostics.first)
+        #expect(diagnostics.count == 1)
+        #expect(diagnostic.option?.name == use.name)
+        #expect(diagnostic.modifier == nil)
+        #expect(diagnostic.message == "The request sets \(use.name), but no modifier of the stack reads it.")
+    }
+
+    @Test func optionsOfTheLibraryHaveKeys() {
+        let keys: [RequestOptionKey] = [
+            .timeout, .connectTimeout, .headTimeout, .idleTimeout, .deadline, .retryPolicy, .priority,
+            .isThrottled, .rateLimitWeight, .isDeduplicated, .cacheMode, .authenticationMethod, .route, .logDetail,
+            .isTraceSampled,
+        ]
+        #expect(Set(keys).count == keys.count)
+        #expect("\(RequestOptionKey.cacheMode)" == "cacheMode")
+    }
+
+    @Test func listenerOfTheRequestReadsItsOptions() {
+        var request = HTTPRequestData(authority: "api.example.com")
+        request[option: Urgency.self] = true
+        request.addObserver(SilentReader())
+        #expect(transport.modified(SilentReader()).diagnostics(for: request).count == 1)
+        request.addObserver(UrgencyRead())
+        #expect(transport.diagnostics(for: request) == [])
+    }
+
+    @Test func optionsThatNeedNoModifierAreNotReported() {
+        var request = HTTPRequestData(authority: "api.example.com")
+        request.acceptedStatuses = [404]
+        request.maximumResponseBytes = 1
+        request.maximumBufferedBytes = 1
+        request.decompressionLimit = .none
+        request.redirects = .never
+        // The transports read these two.
+        request.retryPolicy = .never
+        request.isIdempotent = true
+        request.serverMutations = .disabled
+        request.allowsPlaintextCredentials = true
+        request.sink = CollectingSink()
+        request.progressHandler = { _ in }
+        #expect(transport.diagnostics(for: request) == [])
+    }
+
+    @Test func pathParametersOfAMockAreNotReported() async throws {
+        transport.on(.get, "/users/:id") { request in
+            #expect(MockTransport().diagnostics(for: request) == [])
+            return .ok()
+        }
+        try await transport.data(HTTPRequestData(authority: "api.example.com", path: "users/42"))
+    }
+
+    @Test func optionThatTheStackSetsIsReported() {
+        let network = transport.server(authenticationMethod: .bearer)
+        #expect(network.diagnostics(for: HTTPRequestData()).map(\.option) == [.authenticationMethod])
+    }
+}
+
+private enum Urgency: RequestOption {
+    static let defaultValue = false
+}
+
+extension StackRole {
+    fileprivate static let rescheduling = StackRole("rescheduling")
+}
+
+private struct PriorityRaised: NetworkingModifier {
+    var roles: Set<StackRole> { [.rescheduling] }
+    var requestOptions: Set<RequestOptionKey> { [.priority, RequestOptionKey(Urgency.self)] }
+}
+
+/// An option, a stack that reads it, and a closure that sets it.
+private struct OptionUse: Sendable {
+    let name: String
+    let reader: any NetworkingComponent
+    let set: @Sendable (inout HTTPRequestData) -> Void
+
+    init(_ name: String, _ reader: any NetworkingComponent, set: @escaping @Sendable (inout HTTPRequestData) -> Void) {
+        self.name = name
+        self.reader = reader
+        self.set = set
+    }
+}
+
+/// A listener and an interceptor that read an option.
+private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
+    var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+}
+
+/// Has each default, so that none of them is ambiguous.
+private struct SilentReader: NetworkEventObserver, RequestInterceptor, NetworkingModifier {
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+}
+
+private struct Repeated: NetworkingModifier {
+    var roles: Set<StackRole> { [.retry] }
+}
+
+private struct Budgeted: DeadlineProviding {
+    let limit: Duration
+    var roles: Set<StackRole> { [.deadline] }
+}
+
+private struct PlaceReported: NetworkingModifier, CustomStringConvertible {
+    let description = "PlaceReported"
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        func names(_ modifiers: [any NetworkingModifier]) -> String {
+            modifiers.flatMap(\.roles).map(\.name).joined(separator: ", ")
+        }
+        return [
+            StackDiagnostic(
+                "outside: \(names(stack.outer)); inside: \(names(stack.inner)); "
+                    + "caching: \(stack.isInside(.caching)), \(stack.isOutside(.caching))",
+                about: self
+            )
+        ]
+    }
+}
+
+private struct Wrapper<Base: NetworkingComponent>: NetworkingComponent {
+    let base: Base
+
+    var modifiers: [any NetworkingModifier] { base.modifiers }
+    var requestOptions: Set<RequestOptionKey> { base.requestOptions }
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await base.send(request)
+    }
+}
