@@ -103,12 +103,12 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
         // A shared cache has no users, and the responses say whether it may store them.
         if !cache.rules.isShared {
-            if isNearest(to: .authentication, in: stack) {
+            if isInside(.authentication, withoutOuterCacheIn: stack) {
                 report(
                     "is inside authenticated, so it sees credentials but not their user, and stores nothing. Put a cache outside."
                 )
             }
-            if isNearest(to: .signing, in: stack) {
+            if isInside(.signing, withoutOuterCacheIn: stack) {
                 report("is inside signed, so it does not know whose key a response belongs to. Put a cache outside.")
             }
             if let field = (stack.outer + stack.inner).first(where: { $0.roles.contains(.authorizationField) }) {
@@ -124,10 +124,10 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         return diagnostics
     }
 
-    /// Returns whether the place is inside a role, and no other cache is outside of that role.
+    /// Returns whether the place is inside a modifier with a role, and no other cache is outside that modifier.
     ///
-    /// With another cache there, this one is for the requests that go without credentials.
-    private func isNearest(to role: StackRole, in stack: StackPlace) -> Bool {
+    /// With another cache there, this one serves the requests without credentials.
+    private func isInside(_ role: StackRole, withoutOuterCacheIn stack: StackPlace) -> Bool {
         guard let index = stack.outer.firstIndex(where: { $0.roles.contains(role) }) else { return false }
         return !stack.outer[index...].contains { $0.roles.contains(.caching) }
     }
