@@ -57,8 +57,8 @@ extension FileName {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) }),
-                let low = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) })
+            guard let high = rest.popFirst().flatMap({ Hexadecimal.value(of: $0) }),
+                let low = rest.popFirst().flatMap({ Hexadecimal.value(of: $0) })
             else { return nil }
             bytes.append(high << 4 | low)
         }

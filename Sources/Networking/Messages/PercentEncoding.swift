@@ -42,8 +42,8 @@ package struct PercentEncoding: Sendable, Hashable {
                 bytes.append(byte)
             } else {
                 bytes.append(UInt8(ascii: "%"))
-                bytes.append(Self.digits[Int(byte >> 4)])
-                bytes.append(Self.digits[Int(byte & 15)])
+                bytes.append(Hexadecimal.digit(for: byte >> 4, uppercase: true))
+                bytes.append(Hexadecimal.digit(for: byte, uppercase: true))
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -57,8 +57,8 @@ package struct PercentEncoding: Sendable, Hashable {
         bytes.reserveCapacity(source.count)
         var index = 0
         while index < source.count {
-            if hasEscape(source, at: index), let upper = hexValue(source[index + 1]),
-                let lower = hexValue(source[index + 2])
+            if hasEscape(source, at: index), let upper = Hexadecimal.value(of: source[index + 1]),
+                let lower = Hexadecimal.value(of: source[index + 2])
             {
                 bytes.append(upper << 4 | lower)
                 index += 3
@@ -72,18 +72,7 @@ package struct PercentEncoding: Sendable, Hashable {
 
     private static func hasEscape(_ bytes: [UInt8], at index: Int) -> Bool {
         bytes[index] == UInt8(ascii: "%") && index + 2 < bytes.count
-            && hexValue(bytes[index + 1]) != nil && hexValue(bytes[index + 2]) != nil
-    }
-
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
-    package static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
+            && Hexadecimal.value(of: bytes[index + 1]) != nil && Hexadecimal.value(of: bytes[index + 2]) != nil
     }
 }
 

@@ -203,7 +203,7 @@ package struct JSONRedactor {
                 switch source[position + 1] {
                 case UInt8(ascii: "u"):
                     guard position + 6 <= source.count,
-                        source[(position + 2)..<(position + 6)].allSatisfy({ PercentEncoding.hexValue($0) != nil })
+                        source[(position + 2)..<(position + 6)].allSatisfy({ Hexadecimal.value(of: $0) != nil })
                     else { return nil }
                     position += 6
                 case let byte where "\"\\/bfnrt".utf8.contains(byte):
@@ -274,7 +274,7 @@ package struct JSONRedactor {
             }
             switch escaped {
             case UInt8(ascii: "u"):
-                units.append(rest.prefix(4).reduce(0) { $0 << 4 | UInt16(PercentEncoding.hexValue($1) ?? 0) })
+                units.append(rest.prefix(4).reduce(0) { $0 << 4 | UInt16(Hexadecimal.value(of: $1) ?? 0) })
                 rest = rest.dropFirst(4)
             case UInt8(ascii: "n"): units.append(10)
             case UInt8(ascii: "r"): units.append(13)
@@ -308,8 +308,8 @@ package struct JSONRedactor {
         }
         for scalar in text.unicodeScalars {
             if Redaction.isUnprintable(scalar) {
-                let digits = String(scalar.value, radix: 16)
-                output += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+                // Those that do not show are all below 2 to the power of 16.
+                output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
             } else {
                 output += UTF8.encode(scalar)!
             }

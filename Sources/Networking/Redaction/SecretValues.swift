@@ -138,12 +138,7 @@ package struct SecretValues: Sendable, Hashable {
 
     private static func hex(in text: UnsafeBufferPointer<UInt8>, at start: Int, digits: Int) -> UInt32? {
         guard start + digits <= text.count else { return nil }
-        var value: UInt32 = 0
-        for byte in text[start..<(start + digits)] {
-            guard let digit = PercentEncoding.hexValue(byte) else { return nil }
-            value = value << 4 | UInt32(digit)
-        }
-        return value
+        return Hexadecimal.number(text[start..<(start + digits)]).map { UInt32(truncatingIfNeeded: $0) }
     }
 }
 

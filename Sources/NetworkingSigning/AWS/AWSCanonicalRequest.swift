@@ -109,8 +109,8 @@ enum AWSEncoding {
             if byte == UInt8(ascii: "+"), plusIsSpace {
                 byte = UInt8(ascii: " ")
             } else if byte == UInt8(ascii: "%"), decodes, index + 1 < source.count,
-                let upper = PercentEncoding.hexValue(source[index]),
-                let lower = PercentEncoding.hexValue(source[index + 1])
+                let upper = Hexadecimal.value(of: source[index]),
+                let lower = Hexadecimal.value(of: source[index + 1])
             {
                 byte = upper << 4 | lower
                 index += 2

@@ -146,22 +146,16 @@ private struct StructuredDictionary {
             switch byte {
             case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self) != nil
             case UInt8(ascii: "%"):
-                guard let high = hexDigit(), let low = hexDigit() else { return false }
+                // Letters must be in lower case.
+                guard let high = rest.popFirst().flatMap({ Hexadecimal.lowercaseValue(of: $0) }),
+                    let low = rest.popFirst().flatMap({ Hexadecimal.lowercaseValue(of: $0) })
+                else { return false }
                 text.append(high << 4 | low)
             case 0x20...0x7e: text.append(byte)
             default: return false
             }
         }
         return false
-    }
-
-    /// A hexadecimal digit in lower case, the only one that a display string may have.
-    private mutating func hexDigit() -> UInt8? {
-        switch rest.popFirst() {
-        case .some(let byte) where Self.isDigit(byte): byte - UInt8(ascii: "0")
-        case .some(let byte) where UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte: byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 
     private mutating func bytes() -> Bool {

@@ -123,7 +123,7 @@ struct JSONParser {
             var unit: UInt16 = 0
             for _ in 0..<4 {
                 position += 1
-                guard let digit = PercentEncoding.hexValue(source[position]) else { return nil }
+                guard let digit = Hexadecimal.value(of: source[position]) else { return nil }
                 unit = unit << 4 | UInt16(digit)
             }
             return unit
