@@ -5,6 +5,7 @@ import FoundationEssentials
 import Foundation
 #endif
 import HTTPTypes
+import Networking
 
 /// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any portions.
 struct RequestParser: Sendable {
@@ -200,7 +201,9 @@ extension RequestParser {
 
     private func parseChunkSize(_ line: String) throws(MalformedRequest) -> Int {
         let digits = line.prefix { $0 != ";" && $0 != " " }
-        guard let size = Int(digits, radix: 16), size >= 0 else { throw MalformedRequest(line) }
+        guard let size = Hexadecimal.number(digits.utf8).flatMap({ Int(exactly: $0) }) else {
+            throw MalformedRequest(line)
+        }
         return size
     }
 }
