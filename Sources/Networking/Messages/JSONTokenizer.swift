@@ -214,7 +214,7 @@ package struct JSONTokenizer {
 
     private mutating func skipDigits() -> Bool {
         let start = position
-        while position < source.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(source[position]) {
+        while position < source.count, DecimalDigits.contains(source[position]) {
             position += 1
         }
         return position > start

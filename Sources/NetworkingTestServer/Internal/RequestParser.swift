@@ -189,7 +189,9 @@ extension RequestParser {
         case (nil, nil):
             return .body(request, 0)
         case (let text?, nil):
-            guard let length = Int(text), length >= 0 else { throw MalformedRequest("Content-Length: \(text)") }
+            guard let length = DecimalDigits.number(text.utf8).flatMap({ Int(exactly: $0) }) else {
+                throw MalformedRequest("Content-Length: \(text)")
+            }
             return .body(request, length)
         case (nil, let coding?) where coding.lowercased() == "chunked":
             return .chunkSize(request)

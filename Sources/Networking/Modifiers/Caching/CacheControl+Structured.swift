@@ -68,7 +68,7 @@ private struct StructuredDictionary {
 
     private mutating func key() -> String? {
         guard let first = rest.first, Self.isLowercase(first) || first == UInt8(ascii: "*") else { return nil }
-        return take { Self.isLowercase($0) || Self.isDigit($0) || "_-.*".utf8.contains($0) }
+        return take { Self.isLowercase($0) || DecimalDigits.contains($0) || "_-.*".utf8.contains($0) }
     }
 
     /// The items of an inner list, after its parenthesis.
@@ -107,7 +107,7 @@ private struct StructuredDictionary {
             return nil
         case UInt8(ascii: "*"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"):
             _ = take {
-                Self.isDigit($0) || Self.isLowercase($0 | 0x20) || "!#$%&'*+-.^_`|~:/".utf8.contains($0)
+                DecimalDigits.contains($0) || Self.isLowercase($0 | 0x20) || "!#$%&'*+-.^_`|~:/".utf8.contains($0)
             }
             return .other
         default: return nil
@@ -116,10 +116,10 @@ private struct StructuredDictionary {
 
     private mutating func number() -> Value? {
         let isNegative = take("-")
-        let whole = take { Self.isDigit($0) }
+        let whole = take { DecimalDigits.contains($0) }
         guard !whole.isEmpty, whole.utf8.count <= 15 else { return nil }
         guard take(".") else { return Int(whole).map { .integer(isNegative ? -$0 : $0) } }
-        let fraction = take { Self.isDigit($0) }
+        let fraction = take { DecimalDigits.contains($0) }
         return 1...3 ~= fraction.utf8.count && whole.utf8.count <= 12 ? .other : nil
     }
 
@@ -160,7 +160,7 @@ private struct StructuredDictionary {
 
     private mutating func bytes() -> Bool {
         rest.removeFirst()
-        _ = take { Self.isDigit($0) || Self.isLowercase($0 | 0x20) || "+/=".utf8.contains($0) }
+        _ = take { DecimalDigits.contains($0) || Self.isLowercase($0 | 0x20) || "+/=".utf8.contains($0) }
         return take(":")
     }
 
@@ -182,9 +182,5 @@ private struct StructuredDictionary {
 
     private static func isLowercase(_ byte: UInt8) -> Bool {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
     }
 }
