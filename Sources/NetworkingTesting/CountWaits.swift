@@ -2,7 +2,7 @@ import Networking
 
 /// The waits for a count to reach a number.
 ///
-/// It is a part of a state that a lock protects. Its user resumes what it returns once the lock is released.
+/// A lock protects it as part of a larger state. The caller resumes the returned waits after it has released the lock.
 struct CountWaits {
     private struct Entry {
         let id: Int

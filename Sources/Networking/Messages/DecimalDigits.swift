@@ -9,7 +9,7 @@ package enum DecimalDigits {
     ///
     /// - Parameters:
     ///   - digits: The digits, with or without zeros in front.
-    ///   - limit: What a larger number becomes, greater than zero; `nil` refuses a number of more than 63 bits.
+    ///   - limit: The result for a larger number, greater than zero; `nil` refuses a number of more than 63 bits.
     /// - Returns: The number, or `nil` if there is no digit, another character, or a number that is refused.
     package static func number(_ digits: some Collection<UInt8>, limit: Int64? = nil) -> Int64? {
         guard !digits.isEmpty else { return nil }

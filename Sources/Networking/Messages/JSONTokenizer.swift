@@ -221,7 +221,7 @@ package struct JSONTokenizer {
     }
 }
 
-/// A backslash and what it escapes in a JSON string.
+/// An escape in a JSON string: a backslash and the characters after it.
 struct JSONEscape: Equatable {
     /// The code unit that the escape stands for.
     let unit: UInt16

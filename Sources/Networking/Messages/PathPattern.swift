@@ -3,7 +3,7 @@
 /// `:name` matches one segment and names it. `*` matches any one segment, and at the end all segments that are left. All others
 /// are compared decoded, so that `%7E` equals `~`, and `%3A` and `%2A` stand for a colon and an asterisk. A trailing slash counts.
 package struct PathPattern: Sendable {
-    /// What a pattern found in a path.
+    /// The segments of a path that a pattern names.
     package struct Match: Sendable, Equatable {
         /// The decoded segments that matched a `:name`, by that name.
         package var parameters: [String: String] = [:]
@@ -30,7 +30,7 @@ package struct PathPattern: Sendable {
     /// - Parameters:
     ///   - text: A path without a query.
     ///   - matchesNothing: Whether `:name` also matches an empty segment, and `*` at the end also matches if no segment is left.
-    /// - Precondition: Each parameter has a name of its own.
+    /// - Precondition: The parameters have different names.
     package init(_ text: String, matchesNothing: Bool = false) {
         self.text = text
         self.matchesNothing = matchesNothing
@@ -76,7 +76,7 @@ package struct PathPattern: Sendable {
     /// - Parameters:
     ///   - path: The path as it is sent, without a query.
     ///   - segments: The segments of the path, decoded; not evaluated if the path as a whole decides.
-    /// - Returns: What the pattern found, or `nil` if the path does not match.
+    /// - Returns: The match, or `nil` if the path does not match.
     package func match(_ path: String, segments: @autoclosure () -> [String]) -> Match? {
         if isLiteral {
             if path == text { return Match() }

@@ -137,12 +137,12 @@ extension PercentEncoding {
 
     private static let targetCharacters = alphanumerics + "-._~!$&'()*+,;=:@/?"
 
-    /// Encodes what may not stand in a path or query; the escapes that are there stay as they are.
+    /// Encodes the characters that a path or a query must not have, and keeps escapes.
     static func encodeTarget(_ text: String) -> String {
         target.encode(text, keepsEscapes: true)
     }
 
-    /// What a query item may hold as it is.
+    /// The characters that need no encoding in a query item.
     ///
     /// `&`, `=`, `+` and `#` are not among it, since some server would read each of them as something else.
     static let queryItem = PercentEncoding(allowing: alphanumerics + "-._~!$'()*,;:@/?")

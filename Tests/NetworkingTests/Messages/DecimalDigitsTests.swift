@@ -29,14 +29,11 @@ import Testing
     }
 
     @Test func randomTextIsReadAsTheStandardLibraryReadsIt() {
-        let alphabet = Array("00123456789999+-x \u{661}".unicodeScalars)
         withSeed { random in
             for round in 0..<4000 {
-                let count = Int.random(in: 0..<24, using: &random)
-                // Every other text is made of digits only.
-                let last = round.isMultiple(of: 2) ? 13 : alphabet.count - 1
-                let scalars = (0..<count).map { _ in alphabet[Int.random(in: 0...last, using: &random)] }
-                let text = String(String.UnicodeScalarView(scalars))
+                let digits = "00123456789999"
+                let alphabet = round.isMultiple(of: 2) ? digits : digits + "+-x \u{661}"
+                let text = random.text(of: alphabet, maximumCount: 24)
                 let isPlain = text.utf8.allSatisfy { "0123456789".utf8.contains($0) }
                 #expect(DecimalDigits.number(text.utf8) == (isPlain ? Int64(text) : nil), "\(text)")
                 let limited = isPlain && !text.isEmpty ? min(Int64(text) ?? .max, 1 << 31) : nil

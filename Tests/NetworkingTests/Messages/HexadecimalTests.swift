@@ -70,12 +70,9 @@ import Testing
     }
 
     @Test func randomTextHasBytesOnlyIfItIsPairsOfDigits() {
-        let alphabet = Array("0189afAFgG%+- é\u{0}".unicodeScalars)
         withSeed { random in
             for _ in 0..<2000 {
-                let count = Int.random(in: 0..<8, using: &random)
-                let scalars = (0..<count).map { _ in alphabet[Int.random(in: alphabet.indices, using: &random)] }
-                let text = String(String.UnicodeScalarView(scalars))
+                let text = random.text(of: "0189afAFgG%+- é\u{0}", maximumCount: 8)
                 let isPlain = text.utf8.allSatisfy { "0123456789abcdefABCDEF".utf8.contains($0) }
                 #expect((Hexadecimal.bytes(text) != nil) == (isPlain && text.utf8.count.isMultiple(of: 2)), "\(text)")
                 #expect((Hexadecimal.number(text.utf8) != nil) == (isPlain && !text.isEmpty), "\(text)")

@@ -101,13 +101,7 @@ import Testing
         let alphabet = Array(#"{}[]",:\u12eE+-.0 tfn"#.utf8) + [0x00, 0x1F, 0x80, 0xC3, 0xFF]
         withSeed { random in
             for round in 0..<4000 {
-                let count = Int.random(in: 0..<30, using: &random)
-                let source = (0..<count)
-                    .map { _ -> UInt8 in
-                        round.isMultiple(of: 2)
-                            ? alphabet[Int.random(in: alphabet.indices, using: &random)]
-                            : UInt8.random(in: .min ... .max, using: &random)
-                    }
+                let source = random.bytes(of: round.isMultiple(of: 2) ? alphabet : nil, maximumCount: 30)
                 let fault = JSONTokenizer.fault(in: source)
                 #expect((0...source.count).contains(fault ?? 0), "\(source)")
                 let isText = String(validating: source, as: UTF8.self) != nil

@@ -19,13 +19,10 @@ import Testing
     }
 
     @Test func randomTextHasNoBlanksAtItsEnds() {
-        let alphabet = Array("  \t\ta\u{301}\u{E9}\n".unicodeScalars)
         withSeed { random in
             for _ in 0..<2000 {
-                let count = Int.random(in: 0..<8, using: &random)
-                let scalars = (0..<count).map { _ in alphabet[Int.random(in: alphabet.indices, using: &random)] }
-                let text = String(String.UnicodeScalarView(scalars))
-                let start = scalars.drop { $0 == " " || $0 == "\t" }
+                let text = random.text(of: "  \t\ta\u{301}\u{E9}\n", maximumCount: 8)
+                let start = text.unicodeScalars.drop { $0 == " " || $0 == "\t" }
                 let expected = start.reversed().drop { $0 == " " || $0 == "\t" }.reversed()
                 #expect(text.trimmed.unicodeScalars.elementsEqual(expected), "\(text.debugDescription)")
             }

@@ -42,8 +42,7 @@ import Testing
     @Test func everyByteSurvivesARoundTrip() {
         withSeed { random in
             for _ in 0..<500 {
-                let count = Int.random(in: 0..<40, using: &random)
-                let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+                let bytes = random.bytes(maximumCount: 40)
                 let encoded = PercentEncoding.unreserved.encode(bytes)
                 #expect(encoded.utf8.allSatisfy { PercentEncoding.unreserved.allows($0) || $0 == UInt8(ascii: "%") })
                 #expect(PercentEncoding.bytes(decoding: encoded) == bytes)
@@ -57,12 +56,9 @@ import Testing
     }
 
     @Test func garbageIsDecodedWithoutATrap() {
-        let alphabet = Array("%%%%0aF+g \u{E9}".unicodeScalars)
         withSeed { random in
             for _ in 0..<2000 {
-                let count = Int.random(in: 0..<10, using: &random)
-                let scalars = (0..<count).map { _ in alphabet[Int.random(in: alphabet.indices, using: &random)] }
-                let text = String(String.UnicodeScalarView(scalars))
+                let text = random.text(of: "%%%%0aF+g \u{E9}", maximumCount: 10)
                 let lenient = PercentEncoding.bytes(decoding: text)
                 #expect(lenient.count <= text.utf8.count)
                 if let strict = PercentEncoding.bytes(strictlyDecoding: text) {
