@@ -173,6 +173,7 @@ let package = Package(
         .target(
             name: "NetworkingTestServer",
             dependencies: [
+                "Networking",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["TestServer"])),
             ]

@@ -108,12 +108,6 @@ struct ReceivedBody {
     }
 }
 
-extension String {
-    fileprivate var trimmed: String {
-        lowercased().split { $0 == " " || $0 == "\t" }.joined(separator: " ")
-    }
-}
-
 /// Undoes one content coding with NIO's handler for channels.
 ///
 /// The handler keeps the state of the stream. The channel around it is a new one for each portion, because such a channel may
@@ -127,7 +121,7 @@ private final class Decoder {
     /// Creates a decoder; nil for a coding that is none of these.
     init?(_ coding: String) {
         let name =
-            switch coding.trimmed {
+            switch coding.trimmed.lowercased() {
             case "gzip", "x-gzip": "gzip"
             case "deflate": "deflate"
             default: ""

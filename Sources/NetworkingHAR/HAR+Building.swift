@@ -144,7 +144,7 @@ extension HAR.Cookie {
         guard let first = pieces.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
         self.init(name: name, value: value)
         for piece in pieces.dropFirst() {
-            let (name, value) = Self.pair(piece) ?? (String(Substring(piece)).trimmed, "")
+            let (name, value) = Self.pair(piece) ?? (String(Substring(piece.trimmed)), "")
             switch name.lowercased() {
             case "path": path = value
             case "domain": domain = value
@@ -167,15 +167,8 @@ extension HAR.Cookie {
     private static func pair(_ piece: Substring.UTF8View.SubSequence) -> (String, String)? {
         guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         return (
-            String(Substring(piece[..<equals])).trimmed, String(Substring(piece[equals...].dropFirst())).trimmed
+            String(Substring(piece[..<equals].trimmed)), String(Substring(piece[equals...].dropFirst().trimmed))
         )
-    }
-}
-
-extension String {
-    /// Without the white space of HTTP around it.
-    fileprivate var trimmed: String {
-        String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
     }
 }
 

@@ -5,6 +5,7 @@ private import FoundationEssentials
 private import Foundation
 #endif
 public import HTTPTypes
+import Networking
 
 extension RecordedRequest {
     /// The body as text, in UTF-8; bytes that are none are replaced.
@@ -41,7 +42,7 @@ extension RecordedRequest {
     ///   - text: The body, nil for any.
     /// - Returns: The request, for further checks.
     /// - Throws: A ``TestServerError`` that lists everything that differs; the values of secret fields are not shown.
-    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
     @discardableResult
     public func expect(
         _ method: HTTPRequest.Method? = nil,
@@ -51,7 +52,7 @@ extension RecordedRequest {
     ) throws(TestServerError) -> RecordedRequest {
         var differences: [String] = []
         if let method, method != self.method { differences.append("the method is not \(method)") }
-        if let path, PathPattern(path).parameters(in: self.path) == nil {
+        if let path, PathPattern(route: path).parameters(in: self.path) == nil {
             differences.append("the path is not \(path)")
         }
         for field in headerFields where !self.headerFields[values: field.name].contains(field.value) {

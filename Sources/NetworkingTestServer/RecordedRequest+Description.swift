@@ -1,5 +1,6 @@
 #if TestServer
 import HTTPTypes
+import Networking
 
 extension RecordedRequest: CustomStringConvertible {
     /// The method, the target, and what arrived on which connection, in one line: `POST /users?page=2, 14 bytes (connection 1, request 3)`.
@@ -59,7 +60,7 @@ extension String {
                 guard let name = item.split(separator: "=", maxSplits: 1).first, name.count < item.count else {
                     return String(item)
                 }
-                return name.withoutPercentEncoding.soundsSecret ? "\(name)=<redacted>" : String(item)
+                return PercentEncoding.decode(name).soundsSecret ? "\(name)=<redacted>" : String(item)
             }
             .joined(separator: "&")
     }

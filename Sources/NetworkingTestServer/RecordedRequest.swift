@@ -5,6 +5,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 public import HTTPTypes
+import Networking
 
 /// Holds one request as it arrived at a ``TestServer``.
 public struct RecordedRequest: Sendable, Hashable {
@@ -78,8 +79,8 @@ public struct RecordedRequest: Sendable, Hashable {
             .map { item in
                 let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 return URLQueryItem(
-                    name: parts[0].withoutPercentEncoding,
-                    value: parts.count == 2 ? parts[1].withoutPercentEncoding : nil
+                    name: PercentEncoding.decode(parts[0]),
+                    value: parts.count == 2 ? PercentEncoding.decode(parts[1]) : nil
                 )
             }
     }

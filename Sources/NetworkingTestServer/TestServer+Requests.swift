@@ -1,5 +1,6 @@
 #if TestServer
 public import HTTPTypes
+import Networking
 
 extension TestServer {
     /// The requests that have arrived, in order of arrival.
@@ -15,9 +16,9 @@ extension TestServer {
     ///   - method: The method.
     ///   - path: A pattern as in ``route(_:_:times:handler:)``.
     /// - Returns: The requests that match.
-    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
     public func requests(for method: HTTPRequest.Method, path: String) -> [RecordedRequest] {
-        let path = PathPattern(path)
+        let path = PathPattern(route: path)
         return requests.filter { $0.method == method && path.parameters(in: $0.path) != nil }
     }
 
@@ -74,13 +75,13 @@ extension TestServer {
     /// - Returns: The first request that matches.
     /// - Throws: `CancellationError` when the task is cancelled, and a ``TestServerError`` that lists what arrived when the patience is
     ///   over or the server stops.
-    /// - Precondition: `path` starts with `/`, and `*` is its last segment if it has one.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
     public func takeRequest(
         _ method: HTTPRequest.Method? = nil,
         _ path: String? = nil,
         within patience: Duration? = nil
     ) async throws -> RecordedRequest {
-        let filter = RequestFilter(method: method, path: path.map { PathPattern($0) })
+        let filter = RequestFilter(method: method, path: path.map { PathPattern(route: $0) })
         guard let patience else { return try await take(filter) }
         let taken = try await withThrowingTaskGroup(of: RecordedRequest?.self) { group -> RecordedRequest? in
             group.addTask { try await self.take(filter) }

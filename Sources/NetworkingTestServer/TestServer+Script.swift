@@ -1,5 +1,6 @@
 #if TestServer
 public import HTTPTypes
+import Networking
 
 extension TestServer {
     /// Produces the answer to one request.
@@ -47,7 +48,7 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
     @discardableResult
     public func route(
         _ method: HTTPRequest.Method,
@@ -67,7 +68,7 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
     @discardableResult
     public func route(_ path: String, times: Int = .max, handler: @escaping Handler) -> ScriptedRoute {
         add(nil, path, times: times, .handler(handler))
@@ -89,7 +90,7 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - responses: The responses, first to be sent first.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, `times` is greater than zero, and there is a response.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, `times` is greater than zero, and there is a response.
     @discardableResult
     public func route(
         _ method: HTTPRequest.Method,
@@ -122,7 +123,7 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
     @discardableResult
     public func routeAtHead(
         _ method: HTTPRequest.Method,
@@ -154,7 +155,7 @@ extension TestServer {
         _ script: Route.Script
     ) -> ScriptedRoute {
         precondition(times > 0, "times must be greater than zero (is \(times))")
-        let pattern = PathPattern(path)
+        let pattern = PathPattern(route: path)
         let id = switchboard.withScript { scripts in
             scripts.add { id in
                 Route(

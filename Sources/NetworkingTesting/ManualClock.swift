@@ -106,8 +106,8 @@ public final class ManualClock: Clock {
     /// - Throws: `CancellationError` when the caller is cancelled.
     public func waitForSleepers(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
-        let id = state.withLock { $0.watch(for: count, wait) }
-        try await wait.value { self.state.withLock { $0.removeWatcher(id) } }
+        let id = state.withLock { $0.waits.add(wait, until: count, current: $0.sleepers.count) }
+        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
     }
 
     /// Moves time on, and ends the waits that are over by then, earliest first.
@@ -211,18 +211,12 @@ extension ManualClock {
             let wake: @Sendable () -> Void
         }
 
-        struct Watcher {
-            let id: UInt64
-            let count: Int
-            let wait: Suspension<Void>
-        }
-
         var now = Duration.zero
         /// How many run with time moving by itself.
         var runs = 0
         /// Earliest first; equal deadlines in the order in which they came.
         var sleepers: [Sleeper] = []
-        private var watchers: [Watcher] = []
+        var waits = CountWaits()
         private var lastID: UInt64 = 0
 
         mutating func add(
@@ -236,28 +230,11 @@ extension ManualClock {
             guard deadline > now else { return (lastID, [wake]) }
             let index = sleepers.firstIndex { $0.deadline > deadline } ?? sleepers.count
             sleepers.insert(Sleeper(id: lastID, deadline: deadline, isAlarm: isAlarm, wake: wake), at: index)
-            let served = watchers.filter { $0.count <= sleepers.count }
-            watchers.removeAll { $0.count <= sleepers.count }
-            return (lastID, served.map { watcher in { watcher.wait.resume() } })
+            return (lastID, waits.takeReached(sleepers.count).map { wait in { wait.resume() } })
         }
 
         mutating func remove(_ id: UInt64) {
             sleepers.removeAll { $0.id == id }
-        }
-
-        mutating func watch(for count: Int, _ wait: Suspension<Void>) -> UInt64 {
-            lastID += 1
-            if sleepers.count >= count {
-                // Nobody waits for it yet, so this resumes nothing under the lock.
-                wait.resume()
-            } else {
-                watchers.append(Watcher(id: lastID, count: count, wait: wait))
-            }
-            return lastID
-        }
-
-        mutating func removeWatcher(_ id: UInt64) {
-            watchers.removeAll { $0.id == id }
         }
 
         mutating func advance(to moment: Duration) -> Effects {

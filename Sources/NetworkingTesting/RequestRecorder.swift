@@ -101,8 +101,8 @@ public final class RequestRecorder: Sendable {
     /// - Throws: `CancellationError` when the caller is cancelled.
     public func waitForRequests(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
-        let id = state.withLock { $0.watch(for: count, wait) }
-        try await wait.value { self.state.withLock { $0.removeWatcher(id) } }
+        let id = state.withLock { $0.waits.add(wait, until: count, current: $0.requests.count) }
+        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
     }
 
     fileprivate func begin(_ request: HTTPRequestData) {
@@ -119,42 +119,18 @@ public final class RequestRecorder: Sendable {
     }
 
     private struct State {
-        struct Watcher {
-            let id: Int
-            let count: Int
-            let wait: Suspension<Void>
-        }
-
         var requests: [HTTPRequestData] = []
         var results: [Result<HTTPResponseData, any Error>] = []
         var active = 0
         var peakActive = 0
-        private var watchers: [Watcher] = []
-        private var lastID = 0
+        var waits = CountWaits()
 
         /// Notes a request, and answers whom to wake.
         mutating func begin(_ request: HTTPRequestData) -> [Suspension<Void>] {
             requests.append(request)
             active += 1
             peakActive = max(peakActive, active)
-            let served = watchers.filter { $0.count <= requests.count }
-            watchers.removeAll { $0.count <= requests.count }
-            return served.map(\.wait)
-        }
-
-        mutating func watch(for count: Int, _ wait: Suspension<Void>) -> Int {
-            lastID += 1
-            if requests.count >= count {
-                // Nobody waits for it yet, so this resumes nothing under the lock.
-                wait.resume()
-            } else {
-                watchers.append(Watcher(id: lastID, count: count, wait: wait))
-            }
-            return lastID
-        }
-
-        mutating func removeWatcher(_ id: Int) {
-            watchers.removeAll { $0.id == id }
+            return waits.takeReached(requests.count)
         }
     }
 }

@@ -100,16 +100,7 @@ struct Cookie: Sendable, Hashable {
     /// Splits at the first equals sign; all of it is the name if there is none.
     private static func pair(_ part: Substring.UTF8View) -> (name: String, value: String) {
         let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
-        return (trimmed(part[..<equals]), trimmed(part[equals...].dropFirst()))
-    }
-
-    private static func trimmed(_ text: Substring.UTF8View) -> String {
-        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        var text = text.drop(while: isSpace)
-        while let last = text.last, isSpace(last) {
-            text = text.dropLast()
-        }
-        return String(Substring(text))
+        return (String(Substring(part[..<equals].trimmed)), String(Substring(part[equals...].dropFirst().trimmed)))
     }
 
     // MARK: Storing
@@ -209,9 +200,9 @@ extension Cookie {
         private static func end(ofAge text: String, from now: Date) -> Date? {
             let isNegative = text.utf8.first == UInt8(ascii: "-")
             let digits = text.utf8.dropFirst(isNegative ? 1 : 0)
-            guard !digits.isEmpty, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-            let age = isNegative ? 0 : min(Int64(Substring(digits)) ?? .max, Int64(Cookie.maximumAge))
-            return age > 0 ? now.addingTimeInterval(TimeInterval(age)) : Date(timeIntervalSince1970: 0)
+            guard let age = DecimalDigits.number(digits, limit: Int64(Cookie.maximumAge)) else { return nil }
+            guard age > 0, !isNegative else { return Date(timeIntervalSince1970: 0) }
+            return now.addingTimeInterval(TimeInterval(age))
         }
     }
 }

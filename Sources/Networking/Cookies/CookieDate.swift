@@ -42,17 +42,13 @@ extension Date {
     }
 
     private static func whole(_ field: Substring.UTF8View) -> Int? {
-        field.allSatisfy(isDigit) ? Int(Substring(field)) : nil
+        DecimalDigits.number(field).map { Int($0) }
     }
 
     /// Parses the digits at the start of a token; `nil` if their number is out of bounds.
     private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
-        let head = token.prefix(while: isDigit)
-        return digits.contains(head.count) ? Int(Substring(head)) : nil
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        0x30...0x39 ~= byte
+        let head = token.prefix(while: DecimalDigits.contains)
+        return digits.contains(head.count) ? whole(head) : nil
     }
 
     private static func month(_ token: Substring.UTF8View) -> Int? {

@@ -30,12 +30,10 @@ public struct Checksum: Sendable {
 
     /// Creates a checksum from hexadecimal digits, which may come from anywhere: wrong ones fail the download before it begins.
     init(hex: String, byteCount: Int, of name: String, _ makeFunction: @escaping @Sendable () -> any ChecksumFunction) {
-        let digits = hex.utf8.compactMap { PercentEncoding.hexValue($0) }
-        let isWhole = digits.count == hex.utf8.count && digits.count == byteCount * 2
-        expected =
-            isWhole ? Data(stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }) : Data()
+        let bytes = Hexadecimal.bytes(hex).flatMap { $0.count == byteCount ? $0 : nil }
+        expected = Data(bytes ?? [])
         flaw =
-            isWhole
+            bytes != nil
             ? nil
             : "The checksum of \(name) has \(byteCount * 2) hexadecimal digits, and this has other characters or another length."
         self.makeFunction = makeFunction

@@ -41,27 +41,11 @@ extension FileName {
     /// A value with its charset and language before it: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let bytes = unescaped(parts[2]) else { return nil }
+        guard parts.count == 3, let bytes = PercentEncoding.bytes(strictlyDecoding: parts[2]) else { return nil }
         switch parts[0].lowercased() {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         default: return nil
         }
-    }
-
-    private static func unescaped(_ text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) }),
-                let low = rest.popFirst().flatMap({ PercentEncoding.hexValue($0) })
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
     }
 }

@@ -50,9 +50,7 @@ struct Authority {
     }
 
     var port: Int? {
-        // Digits alone: Int reads signs too.
-        guard let portText, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return UInt16(portText).map { Int($0) }
+        portText.flatMap { DecimalDigits.number($0.utf8) }.flatMap { UInt16(exactly: $0) }.map { Int($0) }
     }
 
     /// Whether the host is a name or an address, by the bytes it consists of; brackets are for IPv6 addresses.

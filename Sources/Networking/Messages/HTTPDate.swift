@@ -70,8 +70,7 @@ extension Date {
 
     /// A number of nothing but digits, and few enough of them.
     private static func number(_ text: Substring) -> Int? {
-        guard 1...4 ~= text.utf8.count, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-        return Int(text)
+        text.utf8.count <= 4 ? DecimalDigits.number(text.utf8).map { Int($0) } : nil
     }
 
     private static func padded(_ number: Int, _ width: Int) -> String {

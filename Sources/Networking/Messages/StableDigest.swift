@@ -23,11 +23,6 @@ struct StableDigest {
         for text in texts {
             digest.add(text)
         }
-        return [digest.numbers.0, digest.numbers.1]
-            .map { number in
-                let digits = String(number, radix: 16)
-                return String(repeating: "0", count: 16 - digits.count) + digits
-            }
-            .joined()
+        return digest.numbers.0.hexadecimal + digest.numbers.1.hexadecimal
     }
 }

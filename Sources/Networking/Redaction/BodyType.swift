@@ -99,7 +99,7 @@ struct BodyType {
             guard let end = rest.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }) else {
                 return nil
             }
-            let found = String(trimmed(rest[..<end])).lowercased()
+            let found = String(Substring(rest[..<end].trimmed)).lowercased()
             rest = rest[end...]
             guard rest.first == UInt8(ascii: "=") else { continue }
             let value = takeValue(&rest)
@@ -113,7 +113,7 @@ struct BodyType {
         guard rest.first == UInt8(ascii: "\"") else {
             let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
             defer { rest = rest[end...] }
-            return String(trimmed(rest[..<end]))
+            return String(Substring(rest[..<end].trimmed))
         }
         rest = rest.dropFirst()
         var value: [UInt8] = []
@@ -121,12 +121,6 @@ struct BodyType {
             value.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
         }
         return String(decoding: value, as: UTF8.self)
-    }
-
-    private static func trimmed(_ text: Substring.UTF8View) -> Substring {
-        var text = text.drop(while: isBlank)
-        while let last = text.last, isBlank(last) { text.removeLast() }
-        return Substring(text)
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

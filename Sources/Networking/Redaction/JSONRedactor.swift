@@ -1,8 +1,6 @@
 /// Writes a JSON document down again with some of its fields hidden: token by token, so that the order of fields, fields that
 /// occur twice and every digit of a number stay.
-///
-/// It keeps its place in an array and not on the call stack, so that no depth of nesting can overflow that.
-package struct JSONRedactor {
+struct JSONRedactor {
     /// How the document is written.
     enum Layout {
         /// Without any space.
@@ -11,32 +9,23 @@ package struct JSONRedactor {
         case pretty
     }
 
-    private let source: [UInt8]
+    private var tokens: JSONTokenizer
     private let layout: Layout
     private let isHidden: (String) -> Bool
 
-    private var position = 0
     private var output: [UInt8] = []
-    /// What encloses the position, outermost first.
-    private var containers: [Container] = []
-    /// How many containers enclose the value that is not written; nil while all is.
+    /// How many containers enclose the value that is not written; `nil` while all is.
     private var silentDepth: Int?
+    /// Whether the last token started a container.
+    private var isAfterStart = false
     /// Whether a field was hidden.
     private(set) var hasHidden = false
-
-    private enum Container {
-        case object, array
-    }
-
-    private enum Expectation {
-        case value, valueOrEnd, name, nameOrEnd, separatorOrEnd, nothing
-    }
 
     /// More of them would make a small document a large text.
     private static let deepestIndentation = 16
 
     private init(_ source: [UInt8], layout: Layout, isHidden: @escaping (String) -> Bool) {
-        self.source = source
+        tokens = JSONTokenizer(source)
         self.layout = layout
         self.isHidden = isHidden
     }
@@ -63,228 +52,49 @@ package struct JSONRedactor {
         }
     }
 
-    /// The place of the first byte that makes a text no JSON document; nil for one.
-    package static func fault(in source: [UInt8]) -> Int? {
-        var redactor = JSONRedactor(source, layout: .compact) { _ in false }
-        return redactor.run() ? nil : min(redactor.position, source.count)
-    }
-
-    // MARK: The document
-
+    /// Writes the document; `false` if it is malformed.
     private mutating func run() -> Bool {
-        output.reserveCapacity(source.count)
-        if source.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
-        var expectation = Expectation.value
-        while true {
-            skipSpace()
-            guard position < source.count else { return expectation == .nothing }
-            let byte = source[position]
-            switch expectation {
-            case .nothing:
-                return false
-            case .nameOrEnd where byte == UInt8(ascii: "}"), .valueOrEnd where byte == UInt8(ascii: "]"):
-                position += 1
-                containers.removeLast()
-                write(byte)
-                expectation = afterValue()
-            case .separatorOrEnd:
-                guard let next = separatorOrEnd(byte) else { return false }
-                expectation = next
-            case .name, .nameOrEnd:
-                if expectation == .nameOrEnd { breakLine() }
-                guard name() else { return false }
-                expectation = .value
-            case .value, .valueOrEnd:
-                if expectation == .valueOrEnd { breakLine() }
-                guard let next = value(byte) else { return false }
-                expectation = next
-            }
-        }
-    }
-
-    /// A comma, or the end of what encloses it.
-    private mutating func separatorOrEnd(_ byte: UInt8) -> Expectation? {
-        guard let container = containers.last else { return nil }
-        position += 1
-        switch (byte, container) {
-        case (UInt8(ascii: ","), .object):
-            write(byte)
-            breakLine()
-            return .name
-        case (UInt8(ascii: ","), .array):
-            write(byte)
-            breakLine()
-            return .value
-        case (UInt8(ascii: "}"), .object), (UInt8(ascii: "]"), .array):
-            containers.removeLast()
-            breakLine()
-            write(byte)
-            return afterValue()
-        default:
-            // It is this byte that is the fault.
-            position -= 1
-            return nil
-        }
-    }
-
-    /// A name and its colon.
-    private mutating func name() -> Bool {
-        guard let range = string() else { return false }
-        writeString(range)
-        skipSpace()
-        guard position < source.count, source[position] == UInt8(ascii: ":") else { return false }
-        position += 1
-        write(UInt8(ascii: ":"))
-        if layout == .pretty { write(UInt8(ascii: " ")) }
-        if silentDepth == nil, isHidden(decoded(range)) {
-            hasHidden = true
-            output += "\"\(Redaction.placeholder)\"".utf8
-            silentDepth = containers.count
-        }
-        return true
-    }
-
-    /// A value, or the beginning of one that has others in it.
-    private mutating func value(_ byte: UInt8) -> Expectation? {
-        switch byte {
-        case UInt8(ascii: "{"):
-            position += 1
-            write(byte)
-            containers.append(.object)
-            return .nameOrEnd
-        case UInt8(ascii: "["):
-            position += 1
-            write(byte)
-            containers.append(.array)
-            return .valueOrEnd
-        case UInt8(ascii: "\""):
-            guard let range = string() else { return nil }
-            writeString(range)
-        case UInt8(ascii: "t"):
-            guard word("true") else { return nil }
-        case UInt8(ascii: "f"):
-            guard word("false") else { return nil }
-        case UInt8(ascii: "n"):
-            guard word("null") else { return nil }
-        default:
-            guard number() else { return nil }
-        }
-        return afterValue()
-    }
-
-    private mutating func afterValue() -> Expectation {
-        if silentDepth == containers.count { silentDepth = nil }
-        return containers.isEmpty ? .nothing : .separatorOrEnd
-    }
-
-    // MARK: Tokens
-
-    private mutating func skipSpace() {
-        while position < source.count {
-            switch source[position] {
-            case 0x20, 0x0A, 0x0D, 0x09: position += 1
-            default: return
-            }
-        }
-    }
-
-    /// Passes a string, and answers where it stands, with its quotation marks.
-    private mutating func string() -> Range<Int>? {
-        guard source[position] == UInt8(ascii: "\"") else { return nil }
-        let start = position
-        position += 1
-        while position < source.count {
-            switch source[position] {
-            case UInt8(ascii: "\""):
-                position += 1
-                return start..<position
-            case UInt8(ascii: "\\"):
-                guard position + 1 < source.count else { return nil }
-                switch source[position + 1] {
-                case UInt8(ascii: "u"):
-                    guard position + 6 <= source.count,
-                        source[(position + 2)..<(position + 6)].allSatisfy({ PercentEncoding.hexValue($0) != nil })
-                    else { return nil }
-                    position += 6
-                case let byte where "\"\\/bfnrt".utf8.contains(byte):
-                    position += 2
-                default:
-                    return nil
-                }
-            case ..<32:
-                return nil
-            default:
-                position += 1
-            }
-        }
-        return nil
-    }
-
-    private mutating func word(_ word: StaticString) -> Bool {
-        let count = word.utf8CodeUnitCount
-        let bytes = UnsafeBufferPointer(start: word.utf8Start, count: count)
-        guard source[position...].starts(with: bytes) else { return false }
-        if silentDepth == nil { output += bytes }
-        position += count
-        return true
-    }
-
-    /// RFC 8259 section 6.
-    private mutating func number() -> Bool {
-        let start = position
-        skip(UInt8(ascii: "-"))
-        if !skip(UInt8(ascii: "0")), !skipDigits() { return false }
-        if skip(UInt8(ascii: ".")), !skipDigits() { return false }
-        if skip(UInt8(ascii: "e")) || skip(UInt8(ascii: "E")) {
-            if !skip(UInt8(ascii: "+")) { skip(UInt8(ascii: "-")) }
-            guard skipDigits() else { return false }
-        }
-        if silentDepth == nil { output += source[start..<position] }
-        return true
-    }
-
-    @discardableResult
-    private mutating func skip(_ byte: UInt8) -> Bool {
-        guard position < source.count, source[position] == byte else { return false }
-        position += 1
-        return true
-    }
-
-    private mutating func skipDigits() -> Bool {
-        let start = position
-        while position < source.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(source[position]) {
-            position += 1
-        }
-        return position > start
-    }
-
-    /// What a string says; what is no text in it is never hidden by name, and makes the document unfit besides.
-    private func decoded(_ range: Range<Int>) -> String {
-        let bytes = source[(range.lowerBound + 1)..<(range.upperBound - 1)]
-        guard bytes.contains(UInt8(ascii: "\\")) else { return String(decoding: bytes, as: UTF8.self) }
-        var units: [UInt16] = []
-        var rest = bytes
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() else {
-                // As far as the next escape, since a character may have several bytes.
-                let end = rest.firstIndex(of: UInt8(ascii: "\\")) ?? rest.endIndex
-                units += String(decoding: source[(rest.startIndex - 1)..<end], as: UTF8.self).utf16
-                rest = rest[end...]
+        output.reserveCapacity(tokens.source.count)
+        while let token = tokens.next() {
+            let isFirst = isAfterStart
+            isAfterStart = false
+            switch token {
+            case .documentEnd: return true
+            case .comma:
+                write(UInt8(ascii: ","))
+                breakLine(depth: tokens.depth)
                 continue
+            case .start: if isFirst { breakLine(depth: tokens.depth - 1) }
+            case .end: if !isFirst { breakLine(depth: tokens.depth) }
+            case .name, .string, .number, .boolean, .null: if isFirst { breakLine(depth: tokens.depth) }
             }
-            switch escaped {
-            case UInt8(ascii: "u"):
-                units.append(rest.prefix(4).reduce(0) { $0 << 4 | UInt16(PercentEncoding.hexValue($1) ?? 0) })
-                rest = rest.dropFirst(4)
-            case UInt8(ascii: "n"): units.append(10)
-            case UInt8(ascii: "r"): units.append(13)
-            case UInt8(ascii: "t"): units.append(9)
-            case UInt8(ascii: "b"): units.append(8)
-            case UInt8(ascii: "f"): units.append(12)
-            default: units.append(UInt16(escaped))
-            }
+            write(token)
         }
-        return String(decoding: units, as: UTF16.self)
+        return false
+    }
+
+    private mutating func write(_ token: JSONTokenizer.Token) {
+        switch token {
+        case .comma, .documentEnd: return
+        case .start(let container):
+            write(UInt8(ascii: container == .object ? "{" : "["))
+            isAfterStart = true
+            return
+        case .name(let range):
+            writeName(range)
+            return
+        case .end(let container): write(UInt8(ascii: container == .object ? "}" : "]"))
+        case .string(let range): writeString(range)
+        case .number(let range): write(tokens.source[range])
+        case .boolean(let value): write((value ? "true" : "false").utf8)
+        case .null: write("null".utf8)
+        }
+        endValue()
+    }
+
+    /// Starts to write again after a hidden value.
+    private mutating func endValue() {
+        if silentDepth == tokens.depth { silentDepth = nil }
     }
 
     // MARK: Writing
@@ -293,10 +103,26 @@ package struct JSONRedactor {
         if silentDepth == nil { output.append(byte) }
     }
 
+    private mutating func write(_ bytes: some Collection<UInt8>) {
+        if silentDepth == nil { output += bytes }
+    }
+
+    /// Writes a name with its colon, and the placeholder if the field is hidden.
+    private mutating func writeName(_ range: Range<Int>) {
+        writeString(range)
+        write(UInt8(ascii: ":"))
+        if layout == .pretty { write(UInt8(ascii: " ")) }
+        // A name that is not UTF-8 is not shown whether it is hidden or not, nor is the rest of its document.
+        guard silentDepth == nil, isHidden(tokens.text(of: range)) else { return }
+        hasHidden = true
+        output += "\"\(Redaction.placeholder)\"".utf8
+        silentDepth = tokens.depth
+    }
+
     /// Copies a string, and escapes what is in it and does not show.
     private mutating func writeString(_ range: Range<Int>) {
         guard silentDepth == nil else { return }
-        let bytes = source[range]
+        let bytes = tokens.source[range]
         guard bytes.contains(where: { Redaction.mayBeginUnprintable($0) }) else {
             output += bytes
             return
@@ -308,17 +134,17 @@ package struct JSONRedactor {
         }
         for scalar in text.unicodeScalars {
             if Redaction.isUnprintable(scalar) {
-                let digits = String(scalar.value, radix: 16)
-                output += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+                // Those that do not show are all below 2 to the power of 16.
+                output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
             } else {
                 output += UTF8.encode(scalar)!
             }
         }
     }
 
-    private mutating func breakLine() {
-        guard layout == .pretty, silentDepth == nil, containers.count <= Self.deepestIndentation else { return }
+    private mutating func breakLine(depth: Int) {
+        guard layout == .pretty, silentDepth == nil, depth <= Self.deepestIndentation else { return }
         output.append(UInt8(ascii: "\n"))
-        output += repeatElement(UInt8(ascii: " "), count: 2 * containers.count)
+        output += repeatElement(UInt8(ascii: " "), count: 2 * depth)
     }
 }

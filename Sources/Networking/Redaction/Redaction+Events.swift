@@ -157,7 +157,7 @@ extension Redaction {
         case .json, .text, .bytes:
             let first = bytes.first { $0 > 32 }
             let mayBeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
-            return mayBeJSON && JSONRedactor.fault(in: bytes) != nil ? nil : body
+            return mayBeJSON && JSONTokenizer.fault(in: bytes) != nil ? nil : body
         case .form, .multipart:
             return body
         }

@@ -106,44 +106,34 @@ package struct SecretValues: Sendable, Hashable {
         guard text[start] == UInt8(ascii: "%") else { return nil }
         var index = start + 1
         while index + 3 < text.count, text[index] == UInt8(ascii: "2"), text[index + 1] == UInt8(ascii: "5"),
-            hex(in: text, at: index + 2, digits: 2) != nil
+            byte(in: text, at: index + 2) != nil
         {
             index += 2
         }
-        guard let byte = hex(in: text, at: index, digits: 2) else { return nil }
-        return (UInt8(byte), index + 2 - start)
+        return byte(in: text, at: index).map { ($0, index + 2 - start) }
     }
 
     /// The bytes of the character that a backslash begins.
     private static func jsonEscaped(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> ([UInt8], Int)? {
         guard text[start] == UInt8(ascii: "\\"), start + 1 < text.count else { return nil }
-        switch text[start + 1] {
-        case UInt8(ascii: "n"): return ([10], 2)
-        case UInt8(ascii: "r"): return ([13], 2)
-        case UInt8(ascii: "t"): return ([9], 2)
-        case UInt8(ascii: "b"): return ([8], 2)
-        case UInt8(ascii: "f"): return ([12], 2)
-        case UInt8(ascii: "u"):
-            guard let unit = hex(in: text, at: start + 2, digits: 4) else { return nil }
-            if let scalar = Unicode.Scalar(unit) { return (Array(String(scalar).utf8), 6) }
-            guard unit < 0xDC00, start + 7 < text.count, text[start + 6] == UInt8(ascii: "\\"),
-                text[start + 7] == UInt8(ascii: "u"), let low = hex(in: text, at: start + 8, digits: 4),
-                (0xDC00...0xDFFF).contains(low),
-                let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
-            else { return nil }
-            return (Array(String(scalar).utf8), 12)
-        case let byte: return ([byte], 2)
+        guard let escape = JSONEscape(in: text, at: start) else {
+            // Other formats put a backslash before other characters too.
+            return text[start + 1] == UInt8(ascii: "u") ? nil : ([text[start + 1]], 2)
         }
+        if let scalar = Unicode.Scalar(escape.unit) { return (Array(String(scalar).utf8), escape.byteCount) }
+        guard UTF16.isLeadSurrogate(escape.unit), let low = JSONEscape(in: text, at: start + escape.byteCount),
+            UTF16.isTrailSurrogate(low.unit)
+        else { return nil }
+        let pair = String(decoding: [escape.unit, low.unit], as: UTF16.self)
+        return (Array(pair.utf8), escape.byteCount + low.byteCount)
     }
 
-    private static func hex(in text: UnsafeBufferPointer<UInt8>, at start: Int, digits: Int) -> UInt32? {
-        guard start + digits <= text.count else { return nil }
-        var value: UInt32 = 0
-        for byte in text[start..<(start + digits)] {
-            guard let digit = PercentEncoding.hexValue(byte) else { return nil }
-            value = value << 4 | UInt32(digit)
-        }
-        return value
+    /// The byte that two hexadecimal digits stand for.
+    private static func byte(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> UInt8? {
+        guard start + 2 <= text.count, let high = Hexadecimal.value(of: text[start]),
+            let low = Hexadecimal.value(of: text[start + 1])
+        else { return nil }
+        return high << 4 | low
     }
 }
 

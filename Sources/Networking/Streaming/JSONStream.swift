@@ -237,7 +237,7 @@ struct JSONSplitter: StreamDecoder {
                 document.append(byte)
                 depth = max(0, depth - 1)
                 if depth == 0 { return true }
-            case 0x20, 0x09, 0x0A, 0x0D, Self.recordSeparator:
+            case _ where JSONTokenizer.isSpace(byte) || byte == Self.recordSeparator:
                 if depth == 0 { return true }
                 document.append(byte)
             default:

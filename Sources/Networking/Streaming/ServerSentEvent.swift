@@ -172,9 +172,8 @@ public struct ServerSentEventParser: Sendable {
                 nextID = id
             }
         case (5, UInt8(ascii: "r")) where line.starts(with: "retry".utf8):
-            if !value.isEmpty, value.allSatisfy({ 0x30...0x39 ~= $0 }) {
-                // More than any wait, and more than a number holds, are alike.
-                let milliseconds = value.reduce(Int64(0)) { min($0 * 10 + Int64($1 - 0x30), 1 << 50) }
+            // The limit is longer than any wait.
+            if let milliseconds = DecimalDigits.number(value, limit: 1 << 50) {
                 reconnectionTime = .milliseconds(milliseconds)
             }
         default:

@@ -1,4 +1,6 @@
 #if LoopbackRedirect
+import Networking
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -54,18 +56,8 @@ struct LoopbackAddress {
     func url(of target: String) -> URL? {
         var text = "http://\(host)"
         if let port { text += ":\(port)" }
-        for byte in target.utf8 {
-            if Self.plain.contains(byte) {
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
+        text += PercentEncoding.escapedTarget.encode(target)
         return URL(string: text, encodingInvalidCharacters: false)
     }
-
-    private static let plain = Set(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?%".utf8
-    )
 }
 #endif

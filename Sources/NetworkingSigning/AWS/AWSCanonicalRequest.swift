@@ -57,7 +57,9 @@ struct AWSCanonicalRequest {
 
     static func path(_ path: String, isNormalized: Bool, isEncodedTwice: Bool) -> String {
         // S3 reads an encoded slash as a slash.
-        let encoded = AWSEncoding.encode(path, keepsSlashes: true, decodes: !isEncodedTwice)
+        let encoded = PercentEncoding.awsPath.encode(
+            isEncodedTwice ? Array(path.utf8) : PercentEncoding.bytes(decoding: path)
+        )
         guard isNormalized else { return encoded }
         var segments: [Substring] = []
         for segment in encoded.split(separator: "/") where segment != "." {
@@ -74,7 +76,9 @@ struct AWSCanonicalRequest {
         query.split(separator: "&")
             .map { piece in
                 let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                let item = parts.map { AWSEncoding.encode($0, decodes: true, plusIsSpace: true) }
+                let item = parts.map {
+                    PercentEncoding.unreserved.encode(PercentEncoding.bytes(decoding: $0, plusIsSpace: true))
+                }
                 return (name: item[0], value: item.count > 1 ? item[1] : "")
             }
             .sorted { ($0.name, $0.value) < ($1.name, $1.value) }
@@ -83,48 +87,11 @@ struct AWSCanonicalRequest {
     }
 }
 
-/// Percent-encoding as AWS Signature Version 4 has it: all but RFC 3986's unreserved characters.
-enum AWSEncoding {
-    /// Encodes bytes.
-    ///
-    /// - Parameters:
-    ///   - text: What to encode.
-    ///   - keepsSlashes: Whether a slash stays.
-    ///   - decodes: Whether an escape stands for its byte, whatever that is, rather than for itself.
-    ///   - plusIsSpace: Whether a plus sign stands for a space, as in forms.
-    /// - Returns: The text, in ASCII.
-    static func encode(
-        _ text: some StringProtocol,
-        keepsSlashes: Bool = false,
-        decodes: Bool = false,
-        plusIsSpace: Bool = false
-    ) -> String {
-        let source = Array(text.utf8)
-        var encoded: [UInt8] = []
-        encoded.reserveCapacity(source.count)
-        var index = 0
-        while index < source.count {
-            var byte = source[index]
-            index += 1
-            if byte == UInt8(ascii: "+"), plusIsSpace {
-                byte = UInt8(ascii: " ")
-            } else if byte == UInt8(ascii: "%"), decodes, index + 1 < source.count,
-                let upper = PercentEncoding.hexValue(source[index]),
-                let lower = PercentEncoding.hexValue(source[index + 1])
-            {
-                byte = upper << 4 | lower
-                index += 2
-            }
-            if PercentEncoding.unreserved.allows(byte) || keepsSlashes && byte == UInt8(ascii: "/") {
-                encoded.append(byte)
-            } else {
-                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: encoded, as: UTF8.self)
-    }
-
-    private static let digits = Array("0123456789ABCDEF".utf8)
+extension PercentEncoding {
+    /// The encoding of a path in AWS Signature Version 4.
+    fileprivate static let awsPath = PercentEncoding(
+        allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+    )
 }
 
 extension HTTPRequestData {

@@ -286,7 +286,7 @@ extension HTTPRequestData {
         }
         query[name] = nil
         let others = query.encoded.map { $0.isEmpty ? "" : "\($0)&" } ?? ""
-        path = "\(path ?? "/")?\(others)\(name)=\(AWSEncoding.encode(value))"
+        path = "\(path ?? "/")?\(others)\(name)=\(PercentEncoding.unreserved.encode(value))"
     }
 }
 #endif

@@ -21,8 +21,7 @@ struct DigestAnswer: Sendable {
         nonce = challenge.nonce
         target = request.requestTarget
         self.quality = quality
-        let digits = String(session.count, radix: 16)
-        count = String(repeating: "0", count: 8 - digits.count) + digits
+        count = session.count.hexadecimal
         // The key of a session is made once; any other request has a nonce of its own.
         clientNonce = algorithm.isSession ? session.clientNonce : .digestNonce()
     }

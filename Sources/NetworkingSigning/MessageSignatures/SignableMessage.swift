@@ -191,7 +191,9 @@ extension HTTPRequestData {
 extension Substring {
     /// A part of a query item, decoded as a form is, and percent-encoded in the one way that both sides know.
     fileprivate var reencoded: String {
-        PercentEncoding.formItem.encode(PercentEncoding.decode(replacing("+", with: " ")))
+        PercentEncoding.formItem.encode(
+            String(decoding: PercentEncoding.bytes(decoding: self, plusIsSpace: true), as: UTF8.self)
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 #if TestServer
 import HTTPTypes
+import Networking
 
 /// Holds what has arrived at a server.
 struct Record: Sendable {

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Foundation
 #endif
 import HTTPTypes
+import Networking
 
 /// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any portions.
 struct RequestParser: Sendable {
@@ -188,7 +189,9 @@ extension RequestParser {
         case (nil, nil):
             return .body(request, 0)
         case (let text?, nil):
-            guard let length = Int(text), length >= 0 else { throw MalformedRequest("Content-Length: \(text)") }
+            guard let length = DecimalDigits.number(text.utf8).flatMap({ Int(exactly: $0) }) else {
+                throw MalformedRequest("Content-Length: \(text)")
+            }
             return .body(request, length)
         case (nil, let coding?) where coding.lowercased() == "chunked":
             return .chunkSize(request)
@@ -200,7 +203,9 @@ extension RequestParser {
 
     private func parseChunkSize(_ line: String) throws(MalformedRequest) -> Int {
         let digits = line.prefix { $0 != ";" && $0 != " " }
-        guard let size = Int(digits, radix: 16), size >= 0 else { throw MalformedRequest(line) }
+        guard let size = Hexadecimal.number(digits.utf8).flatMap({ Int(exactly: $0) }) else {
+            throw MalformedRequest(line)
+        }
         return size
     }
 }

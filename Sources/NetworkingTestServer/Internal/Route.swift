@@ -1,5 +1,6 @@
 #if TestServer
 import HTTPTypes
+import Networking
 
 /// Holds what one `route` call scripted.
 struct Route: Sendable {

@@ -1,5 +1,6 @@
 #if TestServer
 import HTTPTypes
+import Networking
 
 /// Holds what a test has scripted, and decides who answers.
 struct Script: Sendable {

@@ -124,8 +124,8 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     /// - Throws: `CancellationError` when the caller is cancelled.
     public func waitForCalls(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
-        let id = state.withLock { $0.watch(for: count, wait) }
-        try await wait.value { self.state.withLock { $0.watchers[id] = nil } }
+        let id = state.withLock { $0.waits.add(wait, until: count, current: $0.calls.count) }
+        try await wait.value { self.state.withLock { $0.waits.remove(id) } }
     }
 
     /// Gives the next credentials.
@@ -150,8 +150,8 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     ) async throws -> Credentials {
         let (hold, isDeaf, id, served) = state.withLock { $0.begin(call) }
         defer { state.withLock { $0.active -= 1 } }
-        for watcher in served {
-            watcher.resume()
+        for wait in served {
+            wait.resume()
         }
         if let hold, isDeaf {
             // A task of its own, since nobody's cancellation reaches that; it ends when it is let go.
@@ -163,17 +163,12 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     }
 
     private struct State {
-        struct Watcher {
-            let count: Int
-            let wait: Suspension<Void>
-        }
-
         var calls: [Call] = []
         var active = 0
         var isHolding = false
         var isDeaf = false
         var held: [Int: Suspension<Void>] = [:]
-        var watchers: [Int: Watcher] = [:]
+        var waits = CountWaits()
         private var lastID = 0
 
         /// Notes a call, and answers what it waits for and whom to wake.
@@ -184,22 +179,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
             if isHolding {
                 held[lastID] = Suspension()
             }
-            let served = watchers.filter { $0.value.count <= calls.count }
-            for id in served.keys {
-                watchers[id] = nil
-            }
-            return (held[lastID], isDeaf, lastID, served.values.map(\.wait))
-        }
-
-        mutating func watch(for count: Int, _ wait: Suspension<Void>) -> Int {
-            lastID += 1
-            if calls.count >= count {
-                // Nobody waits for it yet, so this resumes nothing under the lock.
-                wait.resume()
-            } else {
-                watchers[lastID] = Watcher(count: count, wait: wait)
-            }
-            return lastID
+            return (held[lastID], isDeaf, lastID, waits.takeReached(calls.count))
         }
     }
 

@@ -94,7 +94,7 @@ struct CassetteFile {
             return "The cassette \(name) is empty. \(wayOut)"
         }
         let source = Array(json)
-        guard let place = JSONRedactor.fault(in: source) else {
+        guard let place = JSONTokenizer.fault(in: source) else {
             return
                 "\(name) is no cassette: an object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
         }

@@ -645,8 +645,6 @@ extension Principal {
     /// Whose credentials they are, by the user's id or by one that stands for this sign-in.
     fileprivate static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
         if let principal = credentials?.principal { return principal }
-        let digits = Array("0123456789abcdef")
-        let bytes = NetworkEnvironment.current.secureRandom.bytes(16)
-        return Principal(id: String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))
+        return Principal(id: NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal)
     }
 }

@@ -68,7 +68,7 @@ private struct StructuredDictionary {
 
     private mutating func key() -> String? {
         guard let first = rest.first, Self.isLowercase(first) || first == UInt8(ascii: "*") else { return nil }
-        return take { Self.isLowercase($0) || Self.isDigit($0) || "_-.*".utf8.contains($0) }
+        return take { Self.isLowercase($0) || DecimalDigits.contains($0) || "_-.*".utf8.contains($0) }
     }
 
     /// The items of an inner list, after its parenthesis.
@@ -107,7 +107,7 @@ private struct StructuredDictionary {
             return nil
         case UInt8(ascii: "*"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"):
             _ = take {
-                Self.isDigit($0) || Self.isLowercase($0 | 0x20) || "!#$%&'*+-.^_`|~:/".utf8.contains($0)
+                DecimalDigits.contains($0) || Self.isLowercase($0 | 0x20) || "!#$%&'*+-.^_`|~:/".utf8.contains($0)
             }
             return .other
         default: return nil
@@ -116,10 +116,10 @@ private struct StructuredDictionary {
 
     private mutating func number() -> Value? {
         let isNegative = take("-")
-        let whole = take { Self.isDigit($0) }
+        let whole = take { DecimalDigits.contains($0) }
         guard !whole.isEmpty, whole.utf8.count <= 15 else { return nil }
         guard take(".") else { return Int(whole).map { .integer(isNegative ? -$0 : $0) } }
-        let fraction = take { Self.isDigit($0) }
+        let fraction = take { DecimalDigits.contains($0) }
         return 1...3 ~= fraction.utf8.count && whole.utf8.count <= 12 ? .other : nil
     }
 
@@ -146,7 +146,10 @@ private struct StructuredDictionary {
             switch byte {
             case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self) != nil
             case UInt8(ascii: "%"):
-                guard let high = hexDigit(), let low = hexDigit() else { return false }
+                // Letters must be in lower case.
+                guard let high = rest.popFirst().flatMap({ Hexadecimal.lowercaseValue(of: $0) }),
+                    let low = rest.popFirst().flatMap({ Hexadecimal.lowercaseValue(of: $0) })
+                else { return false }
                 text.append(high << 4 | low)
             case 0x20...0x7e: text.append(byte)
             default: return false
@@ -155,18 +158,9 @@ private struct StructuredDictionary {
         return false
     }
 
-    /// A hexadecimal digit in lower case, the only one that a display string may have.
-    private mutating func hexDigit() -> UInt8? {
-        switch rest.popFirst() {
-        case .some(let byte) where Self.isDigit(byte): byte - UInt8(ascii: "0")
-        case .some(let byte) where UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte: byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
-
     private mutating func bytes() -> Bool {
         rest.removeFirst()
-        _ = take { Self.isDigit($0) || Self.isLowercase($0 | 0x20) || "+/=".utf8.contains($0) }
+        _ = take { DecimalDigits.contains($0) || Self.isLowercase($0 | 0x20) || "+/=".utf8.contains($0) }
         return take(":")
     }
 
@@ -188,9 +182,5 @@ private struct StructuredDictionary {
 
     private static func isLowercase(_ byte: UInt8) -> Bool {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
     }
 }

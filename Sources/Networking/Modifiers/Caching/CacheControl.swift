@@ -102,8 +102,7 @@ struct CacheControl: Sendable, Hashable {
 
     /// A number of seconds; more than 2^31 is that (section 1.2.2).
     static func deltaSeconds(_ text: some StringProtocol) -> Double? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-        return text.utf8.reduce(0) { min($0 * 10 + Double($1 - 0x30), 2_147_483_648) }
+        DecimalDigits.number(text.utf8, limit: 1 << 31).map { Double($0) }
     }
 
     /// Parts at commas, but for those in quotes.
@@ -141,15 +140,5 @@ struct CacheControl: Sendable, Hashable {
             argument = argument.dropFirst().dropLast()
         }
         return (name.lowercased(), String(argument))
-    }
-}
-
-extension StringProtocol {
-    /// Without blanks at its ends.
-    var trimmed: Substring {
-        var rest = Substring(self)
-        while let first = rest.utf8.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }
-        while let last = rest.utf8.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }
-        return rest
     }
 }

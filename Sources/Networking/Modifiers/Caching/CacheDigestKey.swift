@@ -48,15 +48,8 @@ public struct CacheDigestKey: Sendable, Hashable {
 
     /// Returns the digest of bytes, as 32 hexadecimal digits.
     package func digest(of bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
         let hash = SipHash.hash(bytes, key: (low, high))
-        return String(
-            decoding: [hash.0, hash.1]
-                .flatMap { word in
-                    (0..<16).map { digits[Int(word.byteSwapped >> (60 - $0 * 4) & 15)] }
-                },
-            as: UTF8.self
-        )
+        return hash.0.byteSwapped.hexadecimal + hash.1.byteSwapped.hexadecimal
     }
 }
 

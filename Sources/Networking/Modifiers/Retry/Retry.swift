@@ -436,11 +436,6 @@ extension NetworkingError {
 extension String {
     /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
     static func idempotencyKey(from random: SecureRandomSource) -> String {
-        let digits = random.bytes(16)
-            .map { byte in
-                let digits = String(byte, radix: 16)
-                return digits.count == 1 ? "0\(digits)" : digits
-            }
-        return "\"\(digits.joined())\""
+        "\"\(random.bytes(16).hexadecimal)\""
     }
 }

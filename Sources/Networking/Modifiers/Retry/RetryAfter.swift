@@ -16,20 +16,13 @@ extension HTTPResponse {
     /// - Returns: How long.
     func retryAfter(now: Date) -> Duration? {
         guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
-        let digits = value.hasPrefix("-") ? value.dropFirst() : value[...]
-        if !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
-            guard digits.count == value.count else { return .zero }
-            // More than fits is for ever, and so is a million years.
-            return .seconds(min(Int64(digits) ?? .max, 1 << 45))
+        let digits = value.hasPrefix("-") ? value.dropFirst() : value
+        // The limit is a million years.
+        if let seconds = DecimalDigits.number(digits.utf8, limit: 1 << 45) {
+            return digits.count == value.count ? .seconds(seconds) : .zero
         }
         guard let date = Date(httpDate: value, now: now) else { return nil }
         let reference = headerFields[.date].flatMap { Date(httpDate: $0.trimmed, now: now) } ?? now
         return .seconds(max(0, date.timeIntervalSince(reference).rounded(.up)))
-    }
-}
-
-extension String {
-    fileprivate var trimmed: String {
-        String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
     }
 }

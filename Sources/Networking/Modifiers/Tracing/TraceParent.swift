@@ -102,7 +102,7 @@ extension TraceParent: LosslessStringConvertible {
 
     /// The value as a `traceparent` field of version 00 has it.
     public var description: String {
-        "00-\(traceID)-\(parentID)-\(UInt64(flags.rawValue).hex(digits: 2))"
+        "00-\(traceID)-\(parentID)-\(flags.rawValue.hexadecimal)"
     }
 }
 
@@ -120,7 +120,7 @@ extension TraceParent.TraceID: LosslessStringConvertible {
 
     /// The 32 digits.
     public var description: String {
-        high.hex(digits: 16) + low.hex(digits: 16)
+        high.hexadecimal + low.hexadecimal
     }
 
     /// Draws an id at random.
@@ -146,7 +146,7 @@ extension TraceParent.ParentID: LosslessStringConvertible {
 
     /// The 16 digits.
     public var description: String {
-        bytes.hex(digits: 16)
+        bytes.hexadecimal
     }
 
     /// Draws an id at random.
@@ -162,25 +162,12 @@ extension UInt8 {
 extension UInt64 {
     /// Reads hexadecimal digits in lower case, the only ones that the specification allows.
     fileprivate init?(hex digits: some Collection<UInt8>) {
-        var value: UInt64 = 0
-        for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt64(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt64(digit - UInt8(ascii: "a") + 10)
-            default: return nil
-            }
-        }
+        guard let value = Hexadecimal.number(digits, lowercaseOnly: true) else { return nil }
         self = value
     }
 
     /// Reads bytes, the most significant first.
     fileprivate init(bytes: some Collection<UInt8>) {
         self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
-    /// So many hexadecimal digits in lower case.
-    fileprivate func hex(digits: Int) -> String {
-        let text = String(self, radix: 16)
-        return String(repeating: "0", count: digits - text.utf8.count) + text
     }
 }

@@ -144,14 +144,3 @@ extension UInt8 {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= self || UInt8(ascii: "0")...UInt8(ascii: "9") ~= self
     }
 }
-
-extension Substring.UTF8View {
-    /// Without the spaces and tabs around it.
-    fileprivate var trimmed: Substring.UTF8View {
-        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        guard let start = firstIndex(where: { !isBlank($0) }), let end = lastIndex(where: { !isBlank($0) }) else {
-            return self[endIndex...]
-        }
-        return self[start...end]
-    }
-}

@@ -45,7 +45,7 @@ extension MockTransport {
             directory.isFileURL,
             "directory must be a file's URL (has the scheme \(directory.scheme ?? "none"))"
         )
-        let prefix = PathPattern.segments(of: path).filter { !$0.isEmpty }.map { PercentEncoding.decode($0) }
+        let prefix = PathPattern.segments(of: path).filter { !$0.isEmpty }
         board.update { $0.directories.append(MockDirectory(path: directory.path, prefix: prefix)) }
     }
 }
@@ -68,7 +68,7 @@ struct MockDirectory: Sendable {
 
     /// The names that the file may have, with the directories that it is in.
     private func names(for request: HTTPRequestData) -> [String] {
-        var segments = PathPattern.segments(of: request.path ?? "/").map { PercentEncoding.decode($0) }
+        var segments = PathPattern.segments(of: request.path ?? "/")
         if segments.last == "" { segments.removeLast() }
         guard segments.starts(with: prefix), segments.allSatisfy(Self.isName) else { return [] }
         let name = segments.dropFirst(prefix.count).joined(separator: "/")

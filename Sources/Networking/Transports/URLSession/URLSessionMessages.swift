@@ -120,7 +120,7 @@ struct ReceivedHead {
 
     /// Returns a number of digits alone (RFC 9110 section 8.6); `Int64` would also read a sign.
     private static func number(_ text: some StringProtocol) -> Int64? {
-        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
+        DecimalDigits.number(text.utf8)
     }
 
     /// Whether URLSession undoes these codings, all of them: more than one are listed in the order they were applied.

@@ -115,7 +115,7 @@ extension RequestMatcher {
         let bytes = Array(text.utf8)
         if let document = JSONDocument(Data(bytes)) { return json(document, comparison) }
         // A trap would take all other tests along, for a comma.
-        let place = JSONRedactor.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
+        let place = JSONTokenizer.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
         let reason = "What the stub expects is no JSON\(place): correct its text."
         return RequestMatcher("a text that is no JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })
     }

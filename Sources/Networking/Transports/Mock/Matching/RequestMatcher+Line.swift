@@ -47,7 +47,7 @@ extension RequestMatcher {
     /// - Precondition: Each parameter has a name of its own.
     public static func path(_ path: String) -> RequestMatcher {
         let (path, query) = HTTPRequestData.split(path)
-        let pattern = PathPattern(path)
+        let pattern = PathPattern(stub: path)
         let matcher = RequestMatcher(
             pattern.text,
             test: { pattern.matches(&$0) },
@@ -173,7 +173,10 @@ extension RequestMatcher {
                 shown == expected
                 ? "The URL differs in what is not shown of it." : "The URL is \(shown), not \(expected)."
             misses.append(
-                RequestMiss(what, weight: 1 + 2 * PathPattern(other.path ?? "/").distance(to: request.path ?? "/"))
+                RequestMiss(
+                    what,
+                    weight: 1 + 2 * PathPattern(stub: other.path ?? "/").distance(to: request.path ?? "/")
+                )
             )
         }
         let names = Set(request.headerFields.map(\.name)).union(other.headerFields.map(\.name))

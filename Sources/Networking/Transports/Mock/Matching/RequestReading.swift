@@ -21,7 +21,7 @@ struct RequestReading {
     lazy var path: String = request.path ?? "/"
 
     /// The parts of the path between its slashes, decoded.
-    lazy var segments: [String] = PathPattern.segments(of: path).map { PercentEncoding.decode($0) }
+    lazy var segments: [String] = PathPattern.segments(of: path)
 
     lazy var method: String = request.method.rawValue
 
