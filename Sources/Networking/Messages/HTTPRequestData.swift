@@ -77,7 +77,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// Who measures the call that it is part of.
     ///
     /// No option, since setting it must not copy those.
-    var recorder: CallRecorder?
+    package var recorder: (any CallRecording)?
     /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
 
@@ -323,7 +323,7 @@ extension HTTPRequestData {
             request.settings.stackObservers = []
         }
         // The stack that traced it still does.
-        request.traceAnew()
+        box?.value.trace?.traceAnew(&request)
         return request
     }
 
@@ -340,9 +340,8 @@ extension HTTPRequestData {
         if box?.value.offeredSchemes.isEmpty == false {
             request.settings.offeredSchemes = []
         }
-        if isTraced {
-            request.settings.traceRatio = nil
-            request.settings.traceID = nil
+        if box?.value.trace != nil {
+            request.settings.trace = nil
         }
         return request
     }

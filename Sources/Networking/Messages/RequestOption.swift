@@ -36,6 +36,9 @@ public protocol RequestOption {
 /// An option that the library sets itself and that diagnostics do not report.
 package protocol LibraryRequestOption: RequestOption {}
 
+/// An option of a modifier that every transport follows, too, when it says that the request must not be sent again.
+package protocol ResendingOption: RequestOption {}
+
 extension RequestOption {
     /// Answers that the option takes no part in comparisons.
     public static func identity(of value: Value) -> (any Hashable & Sendable)? {

@@ -94,8 +94,8 @@ extension RequestSettings {
         ]
         return fields.filter(\.1).map(\.0)
             + custom.keys.filter { !($0 is any LibraryRequestOption.Type) }
-            .compactMap { ($0 as? any RequestOption.Type).map { RequestOptionKey($0) } }
             // Every transport follows a policy without retries.
-            .filter { isResentByTransport || $0 != .retryPolicy }
+            .filter { isResentByTransport || !($0 is any ResendingOption.Type) }
+            .compactMap { ($0 as? any RequestOption.Type).map { RequestOptionKey($0) } }
     }
 }

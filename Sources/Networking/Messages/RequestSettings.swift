@@ -36,11 +36,8 @@ struct RequestSettings: Sendable {
     var withheldCredentials: [String] = []
     /// The fields that listeners named for the exchange with which it went out.
     var attemptFields: HTTPFields = [:]
-    /// Which part of the traces that begin is sampled, where something in the stack gives exchanges their trace; it leaves the
-    /// request with the stack.
-    var traceRatio: Double?
-    /// The id of that trace, for log lines.
-    var traceID: TraceParent.TraceID?
+    /// The trace that something in the stack gives to its exchanges; it leaves the request with the stack.
+    var trace: (any RequestTrace)?
     /// The query items, in lower case, whose values are secrets whatever they are called.
     var secretQueryItems: Set<String> = []
     /// The texts that are secret wherever they stand.
@@ -119,6 +116,23 @@ extension HTTPRequestData {
         set {
             settings.maximumResponseBytes = max(0, newValue)
         }
+    }
+
+    /// The most bytes of a body that may wait for their reader where a server cannot be held back.
+    ///
+    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1 MiB waits
+    /// in a private file. Less than zero is zero.
+    public var maximumBufferedBytes: Int64 {
+        get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }
+        set { settings.maximumBufferedBytes = max(0, newValue) }
+    }
+
+/// Whether `throttled` and `rateLimited` apply to this request.
+    ///
+    /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
+    public var isThrottled: Bool {
+        get { box?.value.isThrottled ?? true }
+        set { settings.isThrottled = newValue }
     }
 
     /// The template of its path, such as `/users/{id}`, which names it in measurements and traces; nil for none.

@@ -70,17 +70,6 @@ extension NetworkingComponent {
     }
 }
 
-extension HTTPRequestData {
-    /// The most bytes of a body that may wait for their reader where a server cannot be held back.
-    ///
-    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1 MiB waits
-    /// in a private file. Less than zero is zero.
-    public var maximumBufferedBytes: Int64 {
-        get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }
-        set { settings.maximumBufferedBytes = max(0, newValue) }
-    }
-}
-
 /// The body of a response in portions as they come, and its head.
 public struct ResponseStream: AsyncSequence, Sendable {
     /// A portion of bytes; never empty.

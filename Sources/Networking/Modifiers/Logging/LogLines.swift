@@ -159,20 +159,9 @@ extension HTTPRequestData {
         if let number {
             metadata["request-number"] = .stringConvertible(number)
         }
-        if let traceID = box?.value.traceID {
+        if let traceID = trace?.id {
             metadata["trace-id"] = .stringConvertible(traceID)
         }
         return metadata
-    }
-}
-
-extension Duration {
-    /// In milliseconds, with one decimal.
-    package var milliseconds: String {
-        let (seconds, attoseconds) = components
-        // Beyond that, nobody reads milliseconds, and they may not fit.
-        guard seconds.magnitude < 1_000_000_000 else { return "\(seconds) s" }
-        let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
-        return "\(tenths / 10).\(tenths % 10) ms"
     }
 }

@@ -208,7 +208,7 @@ extension HTTPRequestData {
         }
     }
 
-    fileprivate enum RetryPolicyOption: RequestOption {
+    fileprivate enum RetryPolicyOption: ResendingOption {
         static let name = "retryPolicy"
         static let defaultValue: RetryPolicy? = nil
     }

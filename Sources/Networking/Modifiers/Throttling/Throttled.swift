@@ -70,16 +70,6 @@ extension NetworkingComponent {
     }
 }
 
-extension HTTPRequestData {
-    /// Whether `throttled` and `rateLimited` apply to this request.
-    ///
-    /// They do by default, unless ``NetworkEnvironment/isThrottled`` is `false`.
-    public var isThrottled: Bool {
-        get { box?.value.isThrottled ?? true }
-        set { settings.isThrottled = newValue }
-    }
-}
-
 struct Throttled: NetworkingModifier, CustomStringConvertible {
     let slots: Slots
     let maximumWait: Duration?

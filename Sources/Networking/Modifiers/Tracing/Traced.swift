@@ -62,7 +62,7 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
 extension HTTPRequestData {
     /// Whether something in the stack gives its exchanges their trace.
     package var isTraced: Bool {
-        box?.value.traceRatio != nil
+        trace != nil
     }
 
     /// Notes that something gives its exchanges their trace, so that what stands further in need not.
@@ -71,8 +71,7 @@ extension HTTPRequestData {
     ///   - id: The trace's id, for log lines; nil where it is not known.
     ///   - ratio: Which part of the traces that begin is sampled.
     package mutating func markAsTraced(_ id: TraceParent.TraceID?, sampling ratio: Double = 1) {
-        settings.traceRatio = ratio
-        settings.traceID = id
+        mark(asTracedBy: TraceMark(traceID: id, ratio: ratio))
     }
 
     /// Has a listener give its exchanges their trace.
@@ -80,17 +79,25 @@ extension HTTPRequestData {
         trace(by: ExchangeTrace(for: self, sampling: ratio), sampling: ratio)
     }
 
-    /// Gives it a trace of its own where it had one, for what is done in the background on its account.
-    mutating func traceAnew() {
-        guard let ratio = box?.value.traceRatio else { return }
-        trace(by: ExchangeTrace(anew: self, sampling: ratio), sampling: ratio)
-    }
-
-    private mutating func trace(by trace: ExchangeTrace, sampling ratio: Double) {
+    fileprivate mutating func trace(by trace: ExchangeTrace, sampling ratio: Double) {
         // They would be part of what a cache looks at.
         traceContext = nil
         markAsTraced(trace.context.parent.traceID, sampling: ratio)
         addObserver(trace)
+    }
+}
+
+private struct TraceMark: RequestTrace {
+    let traceID: TraceParent.TraceID?
+    /// Which part of the traces that begin is sampled.
+    let ratio: Double
+
+    var id: (any CustomStringConvertible & Sendable)? {
+        traceID
+    }
+
+    func traceAnew(_ request: inout HTTPRequestData) {
+        request.trace(by: ExchangeTrace(anew: request, sampling: ratio), sampling: ratio)
     }
 }
 
