@@ -50,18 +50,97 @@ let package = Package(
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
     targets: [
+        // What an app imports: the modules below as one.
         .target(
             name: "Networking",
             dependencies: [
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+                "NetworkingAuthentication",
+                "NetworkingBackgroundTransfers",
+                "NetworkingCaching",
+                "NetworkingCore",
+                "NetworkingMocking",
+                "NetworkingObservability",
+                "NetworkingResilience",
+                "NetworkingTransfers",
+                "NetworkingURLSession",
                 .target(
                     name: "NetworkingPrivacy",
                     condition: .when(platforms: [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS])
                 ),
+            ]
+        ),
+        // What everything else needs. It knows no feature; each feature knows it and, but for background transfers, nothing else.
+        .target(
+            name: "NetworkingCore",
+            dependencies: [
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .target(
+            name: "NetworkingAuthentication",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .target(
+            name: "NetworkingBackgroundTransfers",
+            dependencies: [
+                "NetworkingCore",
+                "NetworkingTransfers",
+                "NetworkingURLSession",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingCaching",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingMocking",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingObservability",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .target(
+            name: "NetworkingResilience",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingTransfers",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+            ]
+        ),
+        .target(
+            name: "NetworkingURLSession",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .target(name: "NetworkClient", dependencies: ["Networking"]),
@@ -209,7 +288,16 @@ let package = Package(
             name: "NetworkingTests",
             dependencies: [
                 "Networking",
+                "NetworkingAuthentication",
+                "NetworkingBackgroundTransfers",
+                "NetworkingCaching",
+                "NetworkingCore",
+                "NetworkingMocking",
+                "NetworkingObservability",
+                "NetworkingResilience",
                 "NetworkingTesting",
+                "NetworkingTransfers",
+                "NetworkingURLSession",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,3 +1,10 @@
-// Methods, header field names and statuses are part of every request and response here, so `import Networking` brings
-// them along: an app need not depend on swift-http-types to write `.accept`.
-@_exported public import HTTPTypes
+// `import Networking` is enough for an app: it brings every part of the library that needs no product of its own.
+@_exported public import NetworkingAuthentication
+@_exported public import NetworkingBackgroundTransfers
+@_exported public import NetworkingCaching
+@_exported public import NetworkingCore
+@_exported public import NetworkingMocking
+@_exported public import NetworkingObservability
+@_exported public import NetworkingResilience
+@_exported public import NetworkingTransfers
+@_exported public import NetworkingURLSession

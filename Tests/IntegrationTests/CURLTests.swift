@@ -6,7 +6,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 
 extension Loopback {
     /// The exported command, run by a shell and a real curl.

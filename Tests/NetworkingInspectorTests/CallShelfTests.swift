@@ -1,10 +1,10 @@
 import HTTPTypes
+import Networking
 import NetworkingHAR
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
 @testable import NetworkingInspector
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

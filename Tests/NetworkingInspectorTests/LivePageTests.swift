@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 @testable import NetworkingInspector
 
 /// Who gets what, without a socket.

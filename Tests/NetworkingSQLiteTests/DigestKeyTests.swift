@@ -6,7 +6,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 @testable import NetworkingSQLite
 
 /// The key for digests of credentials belongs to the file.

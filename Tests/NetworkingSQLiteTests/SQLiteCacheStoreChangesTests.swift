@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 @testable import NetworkingSQLite
 
 /// Removals by one user of the file, and fetches that are under way in another.

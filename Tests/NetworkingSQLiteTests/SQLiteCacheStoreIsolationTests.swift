@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 @testable import NetworkingSQLite
 
 #if canImport(Glibc)

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@testable import Networking
+import Networking
 
 /// Secrets in every place where one can stand, through the whole stack at the highest level: none comes out anywhere.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@testable import Networking
+import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct SpanTests {

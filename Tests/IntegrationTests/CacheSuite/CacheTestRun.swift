@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 /// Why a test does not pass.
 enum CacheTestFailure: Error {

@@ -5,7 +5,7 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
 @testable import NetworkingSigning
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

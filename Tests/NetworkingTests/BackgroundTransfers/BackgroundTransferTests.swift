@@ -10,7 +10,8 @@ import Testing
 import FoundationNetworking
 #endif
 
-@testable import Networking
+import Networking
+@testable import NetworkingBackgroundTransfers
 
 private let home = URL(filePath: "/home/app")
 

@@ -1,8 +1,10 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
+@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency))
 struct CookieDateTests {

@@ -1,8 +1,9 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingURLSession
 
 /// The rules of RFC 6265bis, as tables.
 @Suite(.tags(.concurrency))

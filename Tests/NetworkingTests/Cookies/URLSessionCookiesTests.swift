@@ -7,7 +7,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 /// How an exchange uses the storage of its session, where URLSession itself compares nothing but hosts.
 @Suite(.tags(.concurrency))

@@ -1,7 +1,6 @@
 import HTTPTypes
+import Networking
 import Testing
-
-@testable import Networking
 
 @Suite
 struct ConnectionOwnerTests {

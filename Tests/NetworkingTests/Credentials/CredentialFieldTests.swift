@@ -1,10 +1,9 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// One list of names decides for logs, redirects, plain http, the stack's server and caches, so each place is tried with each name.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

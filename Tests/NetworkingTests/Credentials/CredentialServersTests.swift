@@ -1,10 +1,9 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// Stacks that name several servers: each credential goes to the server next to the part that adds it.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

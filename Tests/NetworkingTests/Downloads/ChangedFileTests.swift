@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
-
-@testable import Networking
 
 /// What becomes of a part when the server has another file.
 @Suite(.timeLimit(.minutes(2)))

@@ -1,11 +1,10 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// The threads on which a download reads and writes files.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

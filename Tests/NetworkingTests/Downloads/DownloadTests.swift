@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
 
 /// Downloads to a file, with a server that keeps to the rules and connections that break.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))

@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
+import Networking
 import Testing
 
-@testable import Networking
+@testable import NetworkingTransfers
 
 /// Names that servers suggest, and what is left of them.
 @Suite struct FileNameTests {

@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingTransfers
 
 /// Servers that do other than they say, files that change, and a disk on which something is wrong.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))

@@ -1,9 +1,8 @@
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct HandoffTests {

@@ -1,8 +1,7 @@
 import Foundation
+import Networking
 import NetworkingTesting
 import Testing
-
-@testable import Networking
 
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkClockTests {

@@ -1,8 +1,7 @@
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OwnedTaskTests {

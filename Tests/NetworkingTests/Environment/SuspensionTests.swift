@@ -1,8 +1,7 @@
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// Every order of waiting, resuming and cancelling.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

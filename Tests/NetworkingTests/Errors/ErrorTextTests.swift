@@ -1,9 +1,11 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
 
-@testable import Networking
+@testable import NetworkingBackgroundTransfers
+@testable import NetworkingTransfers
 
 /// What an app shows its user of errors that are no ``NetworkingError``, by `localizedDescription`.
 @Suite(.timeLimit(.minutes(5)))

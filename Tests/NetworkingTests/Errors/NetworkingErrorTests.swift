@@ -1,9 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
 
-@testable import Networking
+@testable import NetworkingBackgroundTransfers
+@testable import NetworkingCore
+@testable import NetworkingTransfers
 
 @Suite
 struct NetworkingErrorTests {

@@ -1,7 +1,8 @@
+// The type is internal, and what it tells apart decides where credentials go.
+import Networking
 import Testing
 
-// The type is internal, and what it tells apart decides where credentials go.
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite
 struct AuthorityTests {

@@ -1,8 +1,9 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite(.tags(.memory), .timeLimit(.minutes(5))) struct JSONTokenizerTests {
     /// The tokens up to the end or the first fault, and whether the end was reached.

@@ -1,7 +1,6 @@
+import Networking
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.memory)) struct OptionalWhitespaceTests {
     @Test(arguments: [

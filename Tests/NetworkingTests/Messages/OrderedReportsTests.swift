@@ -1,10 +1,11 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// Reports of progress as their handler gets them.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

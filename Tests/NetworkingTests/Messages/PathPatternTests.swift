@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite(.tags(.memory)) struct PathPatternTests {
     private func match(_ pattern: String, _ path: String, matchesNothing: Bool = false) -> PathPattern.Match? {

@@ -1,8 +1,7 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.memory)) struct PercentEncodingTests {
     @Test(arguments: [

@@ -1,11 +1,13 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
+@testable import NetworkingTransfers
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ProgressTrackerTests {

@@ -1,7 +1,6 @@
+import Networking
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.memory)) struct SipHashTests {
     /// Results of OpenSSL for the key and the inputs of the reference implementation: 0, 1, 2 and so on.

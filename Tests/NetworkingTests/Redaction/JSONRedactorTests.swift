@@ -1,8 +1,9 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite(.tags(.memory))
 struct JSONRedactorTests {

@@ -1,8 +1,9 @@
 import HTTPTypes
+// Which names a redaction hides is asked by logs only, one by one; the rules are internal.
+import Networking
 import Testing
 
-// Which names a redaction hides is asked by logs only, one by one; the rules are internal.
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite
 struct NameRulesTests {

@@ -1,8 +1,7 @@
 import Foundation
-import Testing
-
 // Bodies are written for logs only, which is internal.
-@testable import Networking
+import Networking
+import Testing
 
 @Suite
 struct RedactionBodyTests {

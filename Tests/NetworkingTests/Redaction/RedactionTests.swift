@@ -1,9 +1,10 @@
 import Foundation
 import HTTPTypes
+// What a redaction writes is internal: it shows in descriptions and logs, which are tested where they are made.
+import Networking
 import Testing
 
-// What a redaction writes is internal: it shows in descriptions and logs, which are tested where they are made.
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite
 struct RedactionTests {

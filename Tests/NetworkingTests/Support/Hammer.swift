@@ -1,7 +1,6 @@
 import Foundation
+import Networking
 import Synchronization
-
-@testable import Networking
 
 /// The random choices of a test that runs many tasks at once.
 ///

@@ -2,7 +2,8 @@
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency))
 struct JoinedCookiesTests {

@@ -1,9 +1,8 @@
 import Foundation
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct OpenStreamsTests {

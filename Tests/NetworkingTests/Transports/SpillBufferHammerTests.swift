@@ -1,11 +1,12 @@
 import Dispatch
 import Foundation
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingURLSession
 
 /// A buffer whose writer, reader, disk and end race.
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(2)))

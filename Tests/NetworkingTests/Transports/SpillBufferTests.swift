@@ -1,10 +1,12 @@
 import Dispatch
 import Foundation
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
+@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
 struct SpillBufferTests {

@@ -7,7 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 /// Tasks that are created, started, cancelled and released while their callers are cancelled at any moment.
 ///

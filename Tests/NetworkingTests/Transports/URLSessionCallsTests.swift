@@ -6,7 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 /// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is suspended.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

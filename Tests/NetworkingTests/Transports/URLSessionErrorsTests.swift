@@ -8,7 +8,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@testable import Networking
+import Networking
 
 @Suite(.tags(.concurrency))
 struct URLSessionErrorsTests {

@@ -4,7 +4,8 @@ import FoundationNetworking
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency))
 struct URLSessionPlatformTests {

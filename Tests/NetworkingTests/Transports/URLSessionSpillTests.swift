@@ -5,7 +5,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

@@ -8,7 +8,8 @@ import Testing
 import FoundationNetworking
 #endif
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 /// That a session's own cache and its stored credentials have no part in an exchange.
 @Suite(.tags(.concurrency))

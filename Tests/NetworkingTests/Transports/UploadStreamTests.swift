@@ -5,7 +5,8 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@testable import Networking
+import Networking
+@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct UploadStreamTests {

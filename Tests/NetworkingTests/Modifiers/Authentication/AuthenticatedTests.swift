@@ -1,11 +1,10 @@
 import Foundation
 import HTTPTypes
 import Logging
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct AuthenticatedTests {

@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// Servers of tokens that are cut off, down or busy, which must not read as a user who is signed out.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingAuthentication
 
 /// Refreshes that take long, come often, or share limiters with the requests that wait for them.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,10 +1,11 @@
 import Foundation
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingAuthentication
 
 /// The order of operations on the Keychain, tried on a scripted one, since Linux has none.
 @Suite(.tags(.concurrency))

@@ -1,10 +1,9 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// Responses of logins with values that no server should send.
 ///

@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
-
-@testable import Networking
 
 /// Sessions that are decoded from the responses of logins, and from storage.
 @Suite(.timeLimit(.minutes(5)))

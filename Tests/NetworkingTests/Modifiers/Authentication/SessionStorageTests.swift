@@ -1,9 +1,8 @@
 import Foundation
+import Networking
 import NetworkingTesting
 import Synchronization
 import Testing
-
-@testable import Networking
 
 struct SessionStorageTests {
     private func session(_ user: String?, _ token: String = "access") -> Session {

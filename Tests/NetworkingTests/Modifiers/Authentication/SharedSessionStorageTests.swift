@@ -1,10 +1,9 @@
 import Foundation
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// Stores of several processes that share the files of their sessions.
 ///

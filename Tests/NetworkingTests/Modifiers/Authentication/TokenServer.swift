@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
-
-@testable import Networking
 
 /// A server whose access tokens run out and whose refresh tokens can be spent once, and the delegate that renews them there.
 final class TokenServer: Sendable {

@@ -1,8 +1,9 @@
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
 
 @Suite(.tags(.concurrency, .memory)) struct CacheDigestKeyTests {
     @Test func keepsItsBytes() throws {

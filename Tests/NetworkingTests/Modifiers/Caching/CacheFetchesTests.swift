@@ -1,7 +1,8 @@
+import Networking
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 @Suite(.tags(.concurrency))
 struct CacheFetchesTests {

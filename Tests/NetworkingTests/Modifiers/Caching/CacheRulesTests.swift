@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 /// The rules as tables: a request, what is stored, a mode and a time give a decision, without any I/O.
 @Suite(.tags(.memory)) struct CacheRulesTests {

@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
-
-@testable import Networking
 
 /// What a response says of how the cache handled its request.
 @Suite(.timeLimit(.minutes(5)))

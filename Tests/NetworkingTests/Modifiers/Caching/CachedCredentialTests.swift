@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 /// No user gets a response that was fetched with another user's credentials, and no credential is kept.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

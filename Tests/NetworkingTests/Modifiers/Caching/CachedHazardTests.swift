@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 /// What would put the wrong response into somebody's hands.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

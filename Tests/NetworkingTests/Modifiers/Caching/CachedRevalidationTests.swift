@@ -1,9 +1,8 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// What a cache does in the background, on account of a caller that has its response.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

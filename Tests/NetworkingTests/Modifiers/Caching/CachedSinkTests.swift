@@ -1,10 +1,9 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
-
-@testable import Networking
 
 /// Bodies that go to a sink, and through the cache on their way.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,11 +1,10 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Networking
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CachedTests {

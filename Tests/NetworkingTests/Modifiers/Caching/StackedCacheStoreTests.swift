@@ -1,11 +1,12 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct StackedCacheStoreTests {

@@ -1,10 +1,12 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCore
+@testable import NetworkingResilience
 
 /// The deadlines of callers that share an exchange.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

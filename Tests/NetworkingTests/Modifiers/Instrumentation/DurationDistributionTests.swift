@@ -1,6 +1,5 @@
+import Networking
 import Testing
-
-@testable import Networking
 
 struct DurationDistributionTests {
     @Test func nothingIsZero() {

@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Testing
-
-@testable import Networking
 
 @Suite struct CURLCommandTests {
     private func request(_ method: HTTPRequest.Method = .get, _ url: String) throws -> HTTPRequestData {

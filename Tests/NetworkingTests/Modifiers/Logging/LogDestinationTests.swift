@@ -1,11 +1,12 @@
 import HTTPTypes
 import Logging
+// How a record becomes a message of Apple's unified log is internal, and can be tested everywhere.
+import Networking
 import NetworkingTesting
 import Synchronization
 import Testing
 
-// How a record becomes a message of Apple's unified log is internal, and can be tested everywhere.
-@testable import Networking
+@testable import NetworkingObservability
 
 @Suite(.timeLimit(.minutes(5)))
 struct LogDestinationTests {

@@ -1,8 +1,9 @@
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 @Suite(.tags(.concurrency))
 struct RetryBudgetTests {

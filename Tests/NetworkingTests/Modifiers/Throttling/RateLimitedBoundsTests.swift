@@ -1,10 +1,11 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// How long requests wait for a rate limit, and what the limiter keeps.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

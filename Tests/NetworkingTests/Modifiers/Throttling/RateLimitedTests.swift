@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RateLimitedTests {

@@ -1,8 +1,9 @@
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten and come back.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))

@@ -1,9 +1,10 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// The places of callers in the queues of limiters.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,9 +1,10 @@
 import HTTPTypes
+import Networking
 import NetworkingTesting
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingResilience
 
 /// Stacks in which one limiter stands twice.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))

@@ -1,12 +1,13 @@
 import Foundation
 import HTTPTypes
 import Logging
+import Networking
 import NetworkingTesting
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Networking
+@testable import NetworkingCaching
 
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct TracedTests {

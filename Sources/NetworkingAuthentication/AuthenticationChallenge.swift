@@ -1,0 +1,194 @@
+import HTTPTypes
+public import NetworkingCore
+
+/// What a server says about how to be let in (RFC 9110 section 11.3).
+///
+/// ```swift
+/// if response.status == .unauthorized, let challenge = response.challenges.first {
+///     print(challenge.scheme, challenge["realm"] ?? "")
+/// }
+/// ```
+public struct AuthenticationChallenge: Sendable, Hashable {
+    /// The scheme, as the server wrote it; compare it without regard to case.
+    public let scheme: String
+    /// The token that follows the scheme, where there is one in place of parameters.
+    public let token: String?
+    /// The parameters, by their names in lower case; the first counts where one occurs twice.
+    public let parameters: [String: String]
+
+    /// The value of a parameter.
+    ///
+    /// - Parameter name: The name of the parameter, in any case.
+    public subscript(name: String) -> String? {
+        parameters[name.lowercased()]
+    }
+
+    /// Reads the challenges of a field, as far as they can be read.
+    ///
+    /// What is malformed is left out, up to the next challenge.
+    ///
+    /// - Parameter value: The value of a WWW-Authenticate or Proxy-Authenticate field.
+    /// - Returns: The challenges, in order.
+    public static func challenges(in value: String) -> [AuthenticationChallenge] {
+        var reader = ChallengeReader(value)
+        return reader.readAll()
+    }
+
+    package func isOf(scheme other: String) -> Bool {
+        scheme.lowercased() == other.lowercased()
+    }
+
+    package var strength: Int {
+        Self.strength(of: scheme)
+    }
+
+    /// How much a scheme protects, compared with others; those that nobody here knows protect least.
+    static func strength(of scheme: String) -> Int {
+        let schemes = ["basic", "digest", "scram-sha-1", "scram-sha-256", "bearer", "dpop", "negotiate", "mutual"]
+        return schemes.firstIndex(of: scheme.lowercased()).map { $0 + 1 } ?? 0
+    }
+}
+
+extension HTTPResponseData {
+    /// What the server wants, with a status of 401, in the order of its WWW-Authenticate fields.
+    public var challenges: [AuthenticationChallenge] {
+        headerFields[values: .wwwAuthenticate].flatMap { AuthenticationChallenge.challenges(in: $0) }
+    }
+}
+
+/// Reads a list in which commas part both challenges and their parameters (RFC 9110 section 11.6.1).
+///
+/// What tells the two apart is the equals sign behind the first word.
+private struct ChallengeReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: String) {
+        bytes = Array(text.utf8)
+    }
+
+    mutating func readAll() -> [AuthenticationChallenge] {
+        var challenges: [AuthenticationChallenge] = []
+        while position < bytes.count {
+            skip { $0 == .comma || $0.isBlank }
+            let start = position
+            if let challenge = readChallenge() {
+                challenges.append(challenge)
+            } else {
+                // Whatever it is, it ends before the next comma.
+                position = max(position, start)
+                skip { $0 != .comma }
+            }
+        }
+        return challenges
+    }
+
+    private mutating func readChallenge() -> AuthenticationChallenge? {
+        guard let scheme = readToken() else { return nil }
+        guard position == bytes.count || bytes[position].isBlank || bytes[position] == .comma else { return nil }
+        skip { $0.isBlank }
+        // A parameter that lost its scheme.
+        if position < bytes.count, bytes[position] == .equals { return nil }
+        if let token = readToken68() {
+            return AuthenticationChallenge(scheme: scheme, token: token, parameters: [:])
+        }
+        var parameters: [String: String] = [:]
+        while true {
+            let beginning = position
+            skip { $0 == .comma || $0.isBlank }
+            guard let (name, value) = readParameter() else {
+                position = beginning
+                break
+            }
+            if parameters[name] == nil {
+                parameters[name] = value
+            }
+        }
+        return AuthenticationChallenge(scheme: scheme, token: nil, parameters: parameters)
+    }
+
+    /// A word of letters, digits and a few marks, up to the next comma; nil, without a step, when there is none.
+    private mutating func readToken68() -> String? {
+        let start = position
+        var end = start
+        while end < bytes.count, bytes[end].isToken68 { end += 1 }
+        guard end > start else { return nil }
+        while end < bytes.count, bytes[end] == .equals { end += 1 }
+        var next = end
+        while next < bytes.count, bytes[next].isBlank { next += 1 }
+        guard next == bytes.count || bytes[next] == .comma else { return nil }
+        position = next
+        return String(decoding: bytes[start..<end], as: UTF8.self)
+    }
+
+    private mutating func readParameter() -> (name: String, value: String)? {
+        guard let name = readToken() else { return nil }
+        skip { $0.isBlank }
+        guard position < bytes.count, bytes[position] == .equals else { return nil }
+        position += 1
+        skip { $0.isBlank }
+        guard let value = position < bytes.count && bytes[position] == .quote ? readQuoted() : readToken() else {
+            return nil
+        }
+        return (name.lowercased(), value)
+    }
+
+    private mutating func readToken() -> String? {
+        let start = position
+        skip { $0.isToken }
+        return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
+    }
+
+    private mutating func readQuoted() -> String? {
+        var value: [UInt8] = []
+        var next = position + 1
+        while next < bytes.count {
+            switch bytes[next] {
+            case .quote:
+                position = next + 1
+                return String(decoding: value, as: UTF8.self)
+            case .backslash where next + 1 < bytes.count:
+                value.append(bytes[next + 1])
+                next += 2
+            default:
+                value.append(bytes[next])
+                next += 1
+            }
+        }
+        return nil
+    }
+
+    private mutating func skip(while condition: (UInt8) -> Bool) {
+        while position < bytes.count, condition(bytes[position]) { position += 1 }
+    }
+}
+
+extension UInt8 {
+    fileprivate static let comma = UInt8(ascii: ",")
+    fileprivate static let equals = UInt8(ascii: "=")
+    fileprivate static let quote = UInt8(ascii: "\"")
+    fileprivate static let backslash = UInt8(ascii: "\\")
+
+    fileprivate var isBlank: Bool {
+        self == UInt8(ascii: " ") || self == UInt8(ascii: "\t")
+    }
+
+    private var isAlphanumeric: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    /// RFC 9110 section 5.6.2.
+    fileprivate var isToken: Bool {
+        isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
+    }
+
+    /// RFC 9110 section 11.2, without the equals signs at its end.
+    fileprivate var isToken68: Bool {
+        isAlphanumeric || "-._~+/".utf8.contains(self)
+    }
+}

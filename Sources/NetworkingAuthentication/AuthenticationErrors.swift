@@ -1,0 +1,143 @@
+package import HTTPTypes
+import NetworkingCore
+
+/// The failure of a refresh, of which each waiting request makes an error of its own.
+enum RefreshFailure: Error {
+    /// The delegate threw an error.
+    case delegate(any Error)
+    /// The delegate did not return in time.
+    case timeout(Duration)
+    /// Another process held the lock of the stored session for as long as a refresh may take.
+    case lockTimeout(Duration)
+
+    /// Whether the failure was clear without asking a server.
+    var isForeseen: Bool {
+        guard case .delegate(let error) = self else { return false }
+        return error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
+    }
+
+    var underlying: (any Error)? {
+        guard case .delegate(let error) = self else { return nil }
+        return error
+    }
+
+    /// The kind of the errors of requests that needed the refresh.
+    ///
+    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that: a server of tokens that
+    /// cannot be reached, is down or sends no proper response has ended no session.
+    fileprivate var kind: NetworkingError.Kind {
+        switch self {
+        case .timeout, .lockTimeout: .timeout
+        case .delegate(is DecodingError): .decoding
+        case .delegate(let error): (error as? any ReasonedError)?.kindOfRefusedRequests ?? .unauthorized
+        }
+    }
+
+    /// What failed, and why, in sentences without secrets.
+    fileprivate var explanation: String {
+        switch self {
+        case .timeout(let limit):
+            return "The refresh took longer than \(limit). Try again, or allow the store more time."
+        case .lockTimeout(let limit):
+            return
+                "Another process, or another store, has held the lock of the stored session for \(limit). Try again, or end that "
+                + "process if it hangs."
+        case .delegate(let error as any ReasonedError):
+            return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
+        case .delegate(let error):
+            return
+                "The delegate threw \(type(of: error)), which is the underlying error. Sign in again if it does not pass."
+        }
+    }
+}
+
+extension HTTPRequestData {
+    /// Waits for a refresh, and says of this request why it failed.
+    func waitForCredentials(
+        explaining response: HTTPResponseData?,
+        _ wait: nonisolated(nonsending) () async throws -> Void
+    ) async throws {
+        do {
+            try await waiting(.credentials, on: NetworkEnvironment.current.clock, wait)
+        } catch let failure as RefreshFailure {
+            throw refreshFailed(failure, after: response)
+        }
+    }
+
+    var hasNoCredentials: NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: self,
+            reason: "Nobody is signed in, so the request was not sent. Sign in by setting the store's credentials, "
+                + "or set the request's authenticationMethod to .anonymous."
+        )
+    }
+
+    var isOfAnotherUser: NetworkingError {
+        NetworkingError(
+            .unauthorized,
+            request: self,
+            reason: "Somebody else has signed in while the request waited for credentials, so it was not sent. "
+                + "Send it again if it is theirs too."
+        )
+    }
+
+    /// The error for a request that needs a refresh which the limit does not allow yet.
+    func refreshRefused(
+        _ refusal: RefreshTally.Refusal,
+        _ limit: RefreshLimit,
+        after response: HTTPResponseData?
+    ) -> NetworkingError {
+        if let failure = refusal.failure {
+            return refreshFailed(failure, after: response, retryAfter: refusal.delay)
+        }
+        return NetworkingError(
+            .unauthorized,
+            request: self,
+            response: response,
+            reason:
+                "The credentials were refreshed \(limit.count) times within \(limit.interval), and the server accepted no request "
+                + "with them. Check what the delegate returns, and the clocks.",
+            retryAfter: refusal.delay
+        )
+    }
+
+    /// The error for a request that needed a refresh which has failed.
+    private func refreshFailed(
+        _ failure: RefreshFailure,
+        after response: HTTPResponseData?,
+        retryAfter: Duration? = nil
+    ) -> NetworkingError {
+        if failure.underlying is SignedOut { return hasNoCredentials }
+        let (kind, cause) = (failure.kind, failure.underlying as? NetworkingError)
+        let consequence =
+            response == nil
+            ? "The refresh of the credentials failed, so the request was not sent"
+            : "The server refused the credentials, and their refresh failed"
+        let further = retryAfter.map { " The next refresh may start in \($0)." } ?? ""
+        var error = NetworkingError(
+            kind,
+            request: self,
+            // A response of 401 would make a failure of the network read as a refusal. The response of a server of tokens that is down
+            // says when to try again.
+            response: kind == .unauthorized ? response : kind == .status ? cause?.response : nil,
+            underlying: failure.underlying,
+            reason: "\(consequence): \(failure.explanation)\(further)",
+            retryAfter: retryAfter ?? cause?.retryAfter
+        )
+        error.isRefreshFailure = kind != .unauthorized
+        return error
+    }
+}
+
+extension HTTPResponse.Status {
+    /// Whether it tells of trouble that may pass: too many requests, or a server that is down.
+    package var isOutage: Bool {
+        code == 429 || code >= 500
+    }
+
+    /// Whether a server that sends it has accepted the credentials of the request.
+    package var showsAcceptance: Bool {
+        self != .unauthorized && !isOutage
+    }
+}

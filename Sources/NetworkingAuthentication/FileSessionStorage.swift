@@ -1,0 +1,215 @@
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Keeps sessions in files that only this user of the machine may read, one for each user of the app.
+///
+/// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two. One that
+/// cannot be read as a session is set aside under another name, and reported once.
+///
+/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock: an advisory lock of the
+/// system (`flock`) on a file beside that of the session, which ends with the process. On a file system without such locks there is none.
+///
+/// The files are not encrypted; on Apple's platforms the Keychain is the better place.
+public struct FileSessionStorage: SharedSessionStorage {
+    /// The directory of the files.
+    public let directory: URL
+
+    /// Creates a storage.
+    ///
+    /// - Parameter directory: The directory of the files, which is made when there is something to keep.
+    public init(directory: URL) {
+        self.directory = directory
+    }
+
+    /// The session of a user.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Returns: The session; nil when there is none.
+    /// - Throws: ``SessionStorageError``.
+    public func session(for userID: String) throws -> Session? {
+        let file = try file(for: userID)
+        let data: Data
+        do {
+            data = try PrivateFile.read(file.path, upTo: Self.sizeLimit)
+        } catch {
+            if error.isAbsence { return nil }
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+        // One of another user is none of this one's, however the file came to its name.
+        if let session = try? JSONDecoder().decode(Session.self, from: data), session.userID ?? "" == userID {
+            return session
+        }
+        let aside = directory.appending(path: "\(file.lastPathComponent).damaged-\(UUID().uuidString)")
+        do {
+            try PrivateFile.move(file.path, to: aside.path)
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+        throw SessionStorageError.damaged(movedTo: aside)
+    }
+
+    /// Keeps a session.
+    ///
+    /// - Parameter session: The session.
+    /// - Throws: ``SessionStorageError``.
+    public func save(_ session: Session) throws {
+        let file = try file(for: session.userID ?? "")
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let data = try encoder.encode(session)
+        do {
+            try PrivateFile.makeDirectory(directory.path)
+            try PrivateFile.replace(file.path, with: data)
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+    }
+
+    /// Forgets a session.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Throws: ``SessionStorageError``.
+    public func removeSession(for userID: String) throws {
+        let file = try file(for: userID)
+        do {
+            try PrivateFile.remove(file.path)
+            // What a crash or a damage has left of it.
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+            where name.hasPrefix("\(file.lastPathComponent).") {
+                let path = directory.appending(path: name).path
+                if path == lockPath(of: file) {
+                    // Another process may hold it, and would no longer keep others out.
+                    _ = try? LockFile.take(path)?.release()
+                } else {
+                    try PrivateFile.remove(path)
+                }
+            }
+        } catch {
+            throw SessionStorageError.unusable(reason: error.reason)
+        }
+    }
+
+    /// The users who have sessions, in order.
+    ///
+    /// - Returns: Their ids.
+    public func userIDs() throws -> [String] {
+        guard FileManager.default.fileExists(atPath: directory.path) else { return [] }
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory.path)
+                .compactMap { Self.userID(of: $0) }
+                .sorted()
+        } catch {
+            throw SessionStorageError.unusable(reason: "The directory \(directory.path) could not be read.")
+        }
+    }
+
+    /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
+    ///
+    /// It tries every 20 milliseconds of the environment's clock, and blocks no thread meanwhile.
+    ///
+    /// - Parameter userID: The id of the user.
+    /// - Returns: The lock.
+    /// - Throws: `CancellationError` as soon as the caller is cancelled, and ``SessionStorageError`` if the file of the lock cannot be
+    ///   created.
+    public func lockSession(for userID: String) async throws -> SessionLock {
+        let path = lockPath(of: try file(for: userID))
+        let directory = directory.path
+        let clock = NetworkEnvironment.current.clock
+        while true {
+            try Task.checkCancellation()
+            let lock: LockFile?
+            do {
+                lock = try await DiskQueue.run { () throws(FileFault) in
+                    try PrivateFile.makeDirectory(directory)
+                    return try LockFile.take(path)
+                }
+            } catch {
+                throw SessionStorageError.unusable(reason: "The session could not be locked. \(error.reason)")
+            }
+            if let lock { return SessionLock { lock.release() } }
+            try await clock.sleep(for: Self.lockInterval)
+        }
+    }
+
+    // MARK: Names of files
+
+    // A session is a few kilobytes; what is larger is none.
+    private static let sizeLimit = 1 << 20
+    // Short beside the round trip of a refresh.
+    private static let lockInterval = Duration.milliseconds(20)
+    private static let prefix = "session-"
+    private static let suffix = ".json"
+
+    private func file(for userID: String) throws -> URL {
+        let name = Self.prefix + PercentEncoding.fileName.encode(userID) + Self.suffix
+        guard name.utf8.count <= 255 - 48 else {
+            throw SessionStorageError.unusable(reason: "The id of the user is too long for the name of a file.")
+        }
+        return directory.appending(path: name)
+    }
+
+    private func lockPath(of file: URL) -> String {
+        "\(file.path).lock"
+    }
+
+    private static func userID(of name: String) -> String? {
+        guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
+        return PercentEncoding.decode(name.dropFirst(prefix.count).dropLast(suffix.count))
+    }
+}
+
+/// A file whose only use is its lock, and which is removed with that.
+private struct LockFile: Sendable {
+    private let file: OpenFile
+    private let path: String
+
+    /// Takes the lock of a file; `nil` if another holder has it.
+    static func take(_ path: String) throws(FileFault) -> LockFile? {
+        // A holder that releases the lock removes the file, so the one that was opened may be gone when it is locked.
+        for _ in 0..<100 {
+            let file = try OpenFile(continuing: path)
+            guard try file.lock() else { return nil }
+            if file.isUnderItsName { return LockFile(file: file, path: path) }
+        }
+        return nil
+    }
+
+    func release() {
+        // Removed while it is locked, so that no other holder loses its file.
+        if file.isUnderItsName {
+            file.removeName()
+        }
+        file.unlock()
+    }
+}
+
+/// Why a session could not be read or kept.
+public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible {
+    /// The file is not a session; it was moved, and there is none now.
+    case damaged(movedTo: URL)
+    /// The file, the directory or the keychain cannot be used.
+    case unusable(reason: String)
+
+    /// What happened and what to do about it, without secrets.
+    public var description: String {
+        switch self {
+        case .damaged(let file):
+            "A stored session could not be read and was set aside as \(file.path). Sign in again, and remove that file."
+        case .unusable(let reason):
+            reason
+        }
+    }
+
+    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
+    public var errorDescription: String? {
+        switch self {
+        case .damaged: "The saved sign-in could not be read. Sign in again."
+        case .unusable: "The sign-in could not be read or saved."
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import NetworkingCore
+
+/// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts: five times within 30 seconds by default.
+///
+/// Without a limit, a server that refuses the credentials that it has just issued would be asked for new ones for ever. Only refreshes in
+/// vain count: those that failed, and those whose credentials no request was accepted with. A request is accepted if its response has any
+/// status except 401, 429 and 5xx. So tokens may be valid for a second and be refreshed each second.
+///
+/// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next refresh may start.
+public struct RefreshLimit: Sendable, Hashable {
+    /// The number of refreshes within the interval.
+    public let count: Int
+    /// The interval.
+    public let interval: Duration
+
+    /// Creates a limit.
+    ///
+    /// - Parameters:
+    ///   - count: The number of refreshes within the interval; at least one.
+    ///   - interval: The interval.
+    public init(_ count: Int, per interval: Duration) {
+        self.count = max(1, count)
+        self.interval = interval
+    }
+
+    /// Five within 30 seconds.
+    public static let standard = RefreshLimit(5, per: .seconds(30))
+}
+
+/// The refreshes that count towards a limit, oldest first.
+struct RefreshTally: Sendable {
+    private struct Refresh {
+        let start: Duration
+        /// The generation of the credentials that it started from.
+        let generation: UInt64
+        var failure: RefreshFailure?
+    }
+
+    private var refreshes: [Refresh] = []
+
+    /// A refresh that the limit does not allow yet.
+    struct Refusal: Sendable {
+        /// The time until a refresh may start.
+        let delay: Duration
+        /// The failure of the last refresh; `nil` if that brought credentials.
+        let failure: RefreshFailure?
+    }
+
+    /// Whether no refresh counts.
+    var isEmpty: Bool {
+        refreshes.isEmpty
+    }
+
+    /// Returns why another refresh must not start; `nil` if it may.
+    mutating func refusal(under limit: RefreshLimit, at now: Duration) -> Refusal? {
+        refreshes.removeAll { now - $0.start >= limit.interval || $0.start > now }
+        guard refreshes.count >= limit.count, let first = refreshes.first else { return nil }
+        return Refusal(delay: first.start + limit.interval - now, failure: refreshes.last?.failure)
+    }
+
+    mutating func begin(from generation: UInt64, at now: Duration) {
+        refreshes.append(Refresh(start: now, generation: generation))
+    }
+
+    /// Notes that the last refresh has failed.
+    ///
+    /// One that failed without asking a server does not count.
+    mutating func end(with failure: RefreshFailure) {
+        guard let last = refreshes.popLast(), !failure.isForeseen else { return }
+        refreshes.append(Refresh(start: last.start, generation: last.generation, failure: failure))
+    }
+
+    /// Removes the refreshes that led to credentials of a generation.
+    mutating func removeAll(upTo generation: UInt64) {
+        refreshes.removeAll { $0.generation < generation }
+    }
+}

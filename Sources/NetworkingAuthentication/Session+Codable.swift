@@ -1,0 +1,118 @@
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Session: Codable {
+    /// Decodes a stored session, or the response of a server that the user has signed in at.
+    ///
+    /// ```swift
+    /// let session = try await network.request(login, as: Session.self)
+    /// tokens.set(session)
+    /// ```
+    ///
+    /// | Property | Keys of the response |
+    /// |---|---|
+    /// | ``accessToken`` | `accessToken`, `access_token` |
+    /// | ``refreshToken`` | `refreshToken`, `refresh_token` |
+    /// | ``userID`` | `userID`, `userId`, `user_id`, `id`; a string or a whole number |
+    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now as a number or a string |
+    /// | ``scope`` | `scope` |
+    /// | ``idToken`` | `idToken`, `id_token` |
+    ///
+    /// If the response has no key for the expiration date and the access token is a JSON Web Token, the date is that of the token.
+    /// "Now" is the time of the current ``NetworkEnvironment``. An `id` or a lifetime of another type is ignored.
+    ///
+    /// A session that was encoded by this type decodes to an equal one. One that an earlier version encoded without an expiration date
+    /// gets the date of its JSON Web Token.
+    ///
+    /// - Parameter decoder: The decoder.
+    /// - Throws: `DecodingError` if there is no access token, or if a value has the wrong type.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        guard let accessToken = try values.first(of: .accessToken, .accessTokenInSnakeCase) else {
+            let context = DecodingError.Context(
+                codingPath: values.codingPath,
+                debugDescription: "A session needs an access token."
+            )
+            throw DecodingError.keyNotFound(CodingKeys.accessToken, context)
+        }
+        let expirationDate = try values.decodeExpirationDate()
+        self.init(
+            userID: try values.decodeUserID(),
+            accessToken: accessToken,
+            refreshToken: try values.first(of: .refreshToken, .refreshTokenInSnakeCase),
+            expirationDate: expirationDate,
+            scope: try values.decodeIfPresent(String.self, forKey: .scope),
+            idToken: try values.first(of: .idToken, .idTokenInSnakeCase)
+        )
+        // An encoded session without a date says so with null, and then its token is not read.
+        if expirationDate == nil, values.contains(.expirationDate) {
+            self.expirationDate = nil
+        }
+    }
+
+    /// Encodes the session with its tokens.
+    ///
+    /// - Parameter encoder: The encoder.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encodeIfPresent(userID, forKey: .userID)
+        try values.encode(accessToken, forKey: .accessToken)
+        try values.encodeIfPresent(refreshToken, forKey: .refreshToken)
+        // Also null, which tells a session without a date from a response whose token is to be read.
+        try values.encode(expirationDate, forKey: .expirationDate)
+        try values.encodeIfPresent(scope, forKey: .scope)
+        try values.encodeIfPresent(idToken, forKey: .idToken)
+    }
+
+    /// The keys of an encoded session, and those that servers use.
+    ///
+    /// A decoder that converts from snake case asks for the keys in camel case.
+    fileprivate enum CodingKeys: String, CodingKey {
+        case userID, accessToken, refreshToken, expirationDate, scope, idToken
+        case userId, id
+        case userIDInSnakeCase = "user_id"
+        case accessTokenInSnakeCase = "access_token"
+        case refreshTokenInSnakeCase = "refresh_token"
+        case idTokenInSnakeCase = "id_token"
+        case lifetime = "expiresIn"
+        case lifetimeInSnakeCase = "expires_in"
+    }
+}
+
+extension KeyedDecodingContainer<Session.CodingKeys> {
+    /// Returns the string of the first of the keys that has one.
+    fileprivate func first(of keys: Key...) throws -> String? {
+        for key in keys {
+            if let text = try decodeIfPresent(String.self, forKey: key) { return text }
+        }
+        return nil
+    }
+
+    fileprivate func decodeUserID() throws -> String? {
+        for key in [Key.userID, .userId, .userIDInSnakeCase, .id] {
+            if let text = try? decode(String.self, forKey: key) { return text }
+            if let number = try? decode(Int64.self, forKey: key) { return String(number) }
+            if let number = try? decode(UInt64.self, forKey: key) { return String(number) }
+        }
+        // Under the key of an encoded session, nothing else is a user's id. `id` may belong to something else.
+        return try decodeIfPresent(String.self, forKey: .userID)
+    }
+
+    fileprivate func decodeExpirationDate() throws -> Date? {
+        if let date = try decodeIfPresent(Date.self, forKey: .expirationDate) { return date }
+        for key in [Key.lifetime, .lifetimeInSnakeCase] {
+            let number = try? decode(Double.self, forKey: key)
+            let seconds = number ?? (try? decode(String.self, forKey: key)).flatMap { Double($0) }
+            // A lifetime that no token has says nothing about this one.
+            guard let seconds, seconds >= 0, seconds < 1e10 else { continue }
+            return NetworkEnvironment.current.clock.date.addingTimeInterval(seconds)
+        }
+        return nil
+    }
+}

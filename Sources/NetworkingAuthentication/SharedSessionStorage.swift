@@ -1,0 +1,128 @@
+import NetworkingCore
+import Synchronization
+
+/// A storage of sessions that several processes use at the same time.
+///
+/// A server that replaces refresh tokens accepts each of them once, so two processes must not refresh one session. A ``TokenStore`` locks
+/// the session, reads it again, and refreshes it only if no other process has. ``FileSessionStorage`` is such a storage.
+///
+/// A storage of an app's own takes the lock that its processes have in common:
+///
+/// ```swift
+/// extension DatabaseSessionStorage: SharedSessionStorage {
+///     func lockSession(for userID: String) async throws -> SessionLock {
+///         let lock = try await database.advisoryLock(named: "session-\(userID)")
+///         return SessionLock { lock.release() }
+///     }
+/// }
+/// ```
+public protocol SharedSessionStorage: SessionStorage {
+    /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
+    ///
+    /// The system has to release the lock if the process ends. The lock is for refreshes: ``SessionStorage/save(_:)``,
+    /// ``SessionStorage/removeSession(for:)`` and ``SessionStorage/session(for:)`` do not wait for it.
+    ///
+    /// The wait needs no time limit of its own, because the store cancels it.
+    ///
+    /// - Parameter userID: The id of the user; an empty one for a session without.
+    /// - Returns: The lock.
+    /// - Throws: `CancellationError` as soon as the caller is cancelled, and another error if there can be no lock.
+    func lockSession(for userID: String) async throws -> SessionLock
+}
+
+/// The exclusive right to refresh a stored session.
+///
+/// It ends with ``release()``, or when the last reference to it is gone.
+public final class SessionLock: Sendable {
+    private let end: Mutex<(@Sendable () -> Void)?>
+
+    /// Creates a lock that has been taken.
+    ///
+    /// - Parameter release: Releases it. It is called once.
+    public init(release: @escaping @Sendable () -> Void) {
+        end = Mutex(release)
+    }
+
+    deinit {
+        release()
+    }
+
+    /// Releases the lock; does nothing if it was released.
+    public func release() {
+        let end = end.withLock { end in
+            defer { end = nil }
+            return end
+        }
+        end?()
+    }
+}
+
+/// The operations of a refresh on a storage that other processes use, too.
+struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
+    /// A change that another process has made to the stored credentials.
+    enum Change {
+        /// No other process has changed the stored credentials.
+        case none
+        /// Another process has stored other credentials.
+        case renewed(Credentials)
+        /// Another process has removed the credentials.
+        case removed
+    }
+
+    let lock: @Sendable (Credentials) async throws -> SessionLock
+    /// Reads the storage, and returns what other processes have changed since this one last saved or took over credentials.
+    let change: @Sendable (Credentials) async throws -> Change
+    /// Takes note of a change that another process has made, and that the store has taken over.
+    let takeOver: @Sendable (CredentialChange<Credentials>) -> Void
+}
+
+extension SharedCredentials where Credentials == Session {
+    init(_ storage: any SharedSessionStorage, _ known: KnownTokens) {
+        lock = { try await storage.lockSession(for: $0.userID ?? "") }
+        change = { session in
+            let userID = session.userID ?? ""
+            let stored = try await DiskQueue.run { Result { try storage.session(for: userID) } }.get()
+            return known.change(to: stored, from: session)
+        }
+        takeOver = { known.note($0) }
+    }
+}
+
+/// The tokens that a store last saved or took over from its storage, to tell whether another process has changed them.
+///
+/// A comparison with the session of the store would not do, because that is newer than the stored one if it could not be saved.
+final class KnownTokens: Sendable {
+    private struct Tokens: Equatable {
+        let access: String
+        let refresh: String?
+
+        init(_ session: Session) {
+            (access, refresh) = (session.accessToken, session.refreshToken)
+        }
+    }
+
+    private let state = Mutex<Tokens?>(nil)
+
+    /// Takes note of the session that is stored now.
+    func note(_ session: Session?) {
+        let tokens = session.map(Tokens.init)
+        state.withLock { $0 = tokens }
+    }
+
+    func note(_ change: CredentialChange<Session>) {
+        switch change {
+        case .set(let session), .refreshed(let session): note(session)
+        case .removed: note(nil)
+        }
+    }
+
+    /// Returns what other processes have done to the session of the store.
+    ///
+    /// A session that is newer is not noted: until the store takes it over, each refresh has to start from it.
+    fileprivate func change(to stored: Session?, from session: Session) -> SharedCredentials<Session>.Change {
+        let former = state.withLock { $0 }
+        guard let stored else { return former == nil ? .none : .removed }
+        let found = Tokens(stored)
+        return found == former || found == Tokens(session) ? .none : .renewed(stored)
+    }
+}

@@ -1,0 +1,259 @@
+#if URLSession
+import Foundation
+import NetworkingCore
+import NetworkingTransfers
+import NetworkingURLSession
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+import HTTPTypes
+
+/// What has to be known of a transfer in the background when it ends, often in another process than the one that began it.
+///
+/// It travels as the description of its task, which the system keeps in the clear. So it holds neither header fields nor values
+/// of a query.
+struct BackgroundTransferRecord: Sendable, Hashable {
+    /// What the app calls the transfer.
+    var id: String
+    /// Where a download goes; nil for an upload.
+    var destination: DownloadDestination?
+    var acceptedStatuses = StatusSet.successful
+    /// The names of the query items whose values are secrets, for errors.
+    var secretQueryItems: Set<String> = []
+    /// Whether there was a secret in the request of which only the request knew, so that errors name neither path nor query.
+    var hidesTarget = false
+
+    /// Why a description is none of these.
+    struct Unreadable: Error, Hashable {
+        let reason: String
+    }
+}
+
+// MARK: - As text
+
+extension BackgroundTransferRecord {
+    private static let version = 1
+
+    /// Reads the description of a task, with paths that begin at the app's home.
+    init(_ text: String?, home: URL) throws(Unreadable) {
+        guard let text else {
+            throw Unreadable(reason: "The transfer has no record. Something else has begun it in this session.")
+        }
+        let (data, decoder) = (Data(text.utf8), JSONDecoder())
+        guard let version = try? decoder.decode(Version.self, from: data).version else {
+            throw Unreadable(
+                reason: "The record of the transfer is damaged, or something else has begun it in this session."
+            )
+        }
+        guard version == Self.version else {
+            throw Unreadable(
+                reason: "The record of the transfer has version \(version), and this library reads \(Self.version)."
+            )
+        }
+        guard let stored = try? decoder.decode(Stored.self, from: data) else {
+            throw Unreadable(reason: "The record of the transfer is damaged.")
+        }
+        id = stored.id
+        destination = stored.destination?.destination(home: home)
+        acceptedStatuses = StatusSet(merging: stored.acceptedStatuses)
+        secretQueryItems = Set(stored.secretQueryItems)
+        hidesTarget = stored.hidesTarget
+    }
+
+    /// The description for a task.
+    func text(home: URL) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let stored = Stored(
+            version: Self.version,
+            id: id,
+            destination: destination.map { Stored.Destination($0, home: home) },
+            acceptedStatuses: acceptedStatuses.ranges,
+            secretQueryItems: secretQueryItems.sorted(),
+            hidesTarget: hidesTarget
+        )
+        return String(decoding: try encoder.encode(stored), as: UTF8.self)
+    }
+
+    private struct Version: Decodable {
+        let version: Int
+    }
+
+    private struct Stored: Codable {
+        let version: Int
+        let id: String
+        let destination: Destination?
+        let acceptedStatuses: [ClosedRange<Int>]
+        let secretQueryItems: [String]
+        let hidesTarget: Bool
+
+        struct Destination: Codable {
+            let isDirectory: Bool
+            /// With a tilde for the app's home, which is somewhere else after an update of the app.
+            let path: String
+            let existingFile: ExistingFile
+
+            enum ExistingFile: String, Codable {
+                case fail
+                case replace
+                case number
+            }
+
+            init(_ destination: DownloadDestination, home: URL) {
+                isDirectory = destination.place == .directory
+                existingFile =
+                    switch destination.existingFile {
+                    case .fail: .fail
+                    case .replace: .replace
+                    case .number: .number
+                    }
+                let (path, home) = (destination.url.path, home.path)
+                self.path = home.count > 1 && path.hasPrefix("\(home)/") ? "~" + path.dropFirst(home.count) : path
+            }
+
+            func destination(home: URL) -> DownloadDestination {
+                let policy: ExistingFilePolicy =
+                    switch existingFile {
+                    case .fail: .fail
+                    case .replace: .replace
+                    case .number: .number
+                    }
+                let url = URL(filePath: path.hasPrefix("~/") ? home.path + path.dropFirst(1) : path)
+                return isDirectory ? .directory(url, ifExists: policy) : .file(url, ifExists: policy)
+            }
+        }
+    }
+}
+
+// MARK: - With what the system needs to go on
+
+/// What a download goes on from: the system's data, and the record, which those do not hold.
+struct BackgroundResumption {
+    var record: BackgroundTransferRecord
+    let systemData: Data
+
+    init(record: BackgroundTransferRecord, systemData: Data) {
+        self.record = record
+        self.systemData = systemData
+    }
+
+    /// Reads what was kept.
+    init(_ data: Data, home: URL) throws(BackgroundTransferRecord.Unreadable) {
+        guard let stored = try? JSONDecoder().decode(Stored.self, from: data) else {
+            throw BackgroundTransferRecord.Unreadable(
+                reason: "These are not the resume data of a transfer in the background. Begin it anew."
+            )
+        }
+        record = try BackgroundTransferRecord(stored.record, home: home)
+        systemData = stored.data
+    }
+
+    /// What is to be kept.
+    func data(home: URL) throws -> Data {
+        try JSONEncoder().encode(Stored(record: record.text(home: home), data: systemData))
+    }
+
+    private struct Stored: Codable {
+        let record: String
+        let data: Data
+    }
+}
+
+// MARK: - What goes out, and what is known of it later
+
+/// A request that is ready for the background, and what has to be known when it ends.
+struct BackgroundDeparture {
+    let request: URLRequest
+    let record: BackgroundTransferRecord
+
+    /// A download.
+    init(
+        _ request: HTTPRequestData,
+        id: String,
+        to destination: DownloadDestination,
+        over network: some NetworkingComponent
+    ) throws {
+        guard destination.url.isFileURL else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "The destination's URL does not name a file. Make it with URL(filePath:)."
+            )
+        }
+        let departing = try network.departing(request)
+        guard departing.body == nil else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: departing,
+                reason: "A download in the background sends no body. Take it off, or download while the app runs."
+            )
+        }
+        try self.init(departing, id: id, destination: destination)
+    }
+
+    /// An upload.
+    init(_ request: HTTPRequestData, id: String, sending file: URL, over network: some NetworkingComponent) throws {
+        guard request.body == nil || request.body?.fileURL != nil else { throw request.needsFile }
+        let departing = try network.departing(request.uploading(.file(file)))
+        guard let body = departing.body, body.fileURL != nil else { throw departing.needsFile }
+        do {
+            // URLSession raises an exception for a file that it cannot open.
+            _ = try body.openNow()
+        } catch let failure as RequestBody.Failure {
+            throw failure.error(of: departing)
+        }
+        try self.init(departing, id: id, destination: nil)
+    }
+
+    private init(_ departing: HTTPRequestData, id: String, destination: DownloadDestination?) throws {
+        guard departing.sink == nil else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: departing,
+                reason: "A sink cannot receive what the system transfers in the background. Take it off the request."
+            )
+        }
+        guard let request = URLRequest(departing) else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: departing,
+                reason: "Foundation finds no URL in this request."
+            )
+        }
+        self.request = request
+        record = BackgroundTransferRecord(
+            id: id,
+            destination: destination,
+            acceptedStatuses: departing.acceptedStatuses,
+            secretQueryItems: departing.settings.secretQueryItems,
+            hidesTarget: !departing.settings.secretValues.isEmpty
+        )
+    }
+}
+
+extension HTTPRequestData {
+    fileprivate var needsFile: NetworkingError {
+        NetworkingError(
+            .invalidRequest,
+            request: self,
+            reason: "The system sends nothing but files in the background. Write the body to a file, and name that."
+        )
+    }
+
+    /// The request of a task that is over, as far as it is known and may be shown.
+    ///
+    /// Without its header fields: which of them are secrets is known to nobody any more.
+    init(_ request: URLRequest?, of record: BackgroundTransferRecord?) {
+        self.init(method: HTTPRequest.Method(request?.httpMethod ?? "GET") ?? .get)
+        url = request?.url
+        guard let record, !record.hidesTarget else {
+            target = nil
+            return
+        }
+        acceptedStatuses = record.acceptedStatuses
+        if !record.secretQueryItems.isEmpty {
+            settings.secretQueryItems = record.secretQueryItems
+        }
+    }
+}
+#endif

@@ -1,0 +1,73 @@
+import NetworkingCore
+
+/// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
+///
+/// A cache keeps no credential. It keeps a digest of each, so that no user gets another user's response. The key prevents
+/// that a short password or API key is found by computing the digests of all candidates.
+///
+/// A store that keeps entries beyond the process keeps its key with them, readable by the same user only:
+///
+/// ```swift
+/// let key = CacheDigestKey()
+/// try save(key.bytes)
+/// ```
+public struct CacheDigestKey: Sendable, Hashable {
+    /// The number of bytes of a key.
+    public static let byteCount = 16
+
+    private let low: UInt64
+    private let high: UInt64
+
+    /// Creates a random key, from ``NetworkEnvironment/secureRandom``.
+    public init() {
+        // A source for tests may give fewer bytes than were asked for.
+        let bytes = NetworkEnvironment.current.secureRandom.bytes(Self.byteCount)
+        self = CacheDigestKey(bytes: bytes) ?? CacheDigestKey(bytes[...])
+    }
+
+    /// Creates the key that has these bytes; `nil` unless there are 16.
+    ///
+    /// - Parameter bytes: The bytes of a key.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.init(bytes[...])
+    }
+
+    /// The 16 bytes of the key, for a store that keeps it.
+    ///
+    /// They are secret.
+    public var bytes: [UInt8] {
+        [low, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    }
+
+    private init(_ bytes: ArraySlice<UInt8>) {
+        var words: [UInt64] = [0, 0]
+        for (index, byte) in bytes.prefix(Self.byteCount).enumerated() {
+            words[index / 8] |= UInt64(byte) << UInt64(index % 8 * 8)
+        }
+        (low, high) = (words[0], words[1])
+    }
+
+    /// Returns the digest of bytes, as 32 hexadecimal digits.
+    package func digest(of bytes: [UInt8]) -> String {
+        let hash = SipHash.hash(bytes, key: (low, high))
+        return hash.0.byteSwapped.hexadecimal + hash.1.byteSwapped.hexadecimal
+    }
+}
+
+extension CacheDigestKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name of the type, and none of the bytes.
+    public var description: String {
+        "CacheDigestKey(<redacted>)"
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String {
+        description
+    }
+
+    /// A mirror without children.
+    public var customMirror: Mirror {
+        Mirror(self, children: [:])
+    }
+}

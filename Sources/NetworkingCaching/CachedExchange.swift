@@ -1,0 +1,361 @@
+import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A GET or HEAD that goes through a cache.
+struct CachedExchange: Sendable {
+    let cache: ResponseCache
+    let key: CacheKey
+    let request: HTTPRequestData
+    /// How things stood before the store was read.
+    let glance: CacheFetches.Glance
+    /// The credentials of the request.
+    var credentials = CredentialDigests.none
+
+    private var rules: CacheRules {
+        cache.rules
+    }
+
+    // MARK: Asking
+
+    /// Asks the server, and keeps what it answers.
+    func forward(
+        _ reason: CacheStatus.Forward,
+        _ entries: [CachedEntry],
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        try await fetching(after: entries) { fetch in
+            let (sent, tee) = copying(request, withholding: nil)
+            let response = try await upstream.send(sent)
+            return await kept(response, reason, tee, entries, fetch)
+        }
+    }
+
+    /// Asks the server whether entries still hold.
+    func validate(
+        _ candidates: [CachedEntry],
+        chosen: CachedEntry?,
+        over upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        // The caller's own condition is the caller's to be told of.
+        let asksItself = !request.isConditional && request.headerFields[.range] == nil
+        let confirmed: HTTPResponseData? = try await fetching(after: candidates) { fetch in
+            let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
+            let outcome = try await upstream.outcome(of: sent)
+            let now = fetch.clock.date
+            if let chosen, let isUnreachable = outcome.failsUnreachable, tee?.canTakeAnother != false,
+                rules.mayStandIn(chosen, for: request, unreachable: isUnreachable, at: now)
+            {
+                let status = try? outcome.get().status
+                return try await answer(with: chosen, age: rules.age(of: chosen, at: now) ?? 0, .standIn, status)
+            }
+            let response = try outcome.get()
+            guard asksItself, response.status == .notModified else {
+                return await kept(response, .stale, tee, candidates, fetch)
+            }
+            // A caller who has asked for no 304 must not get one, whatever it speaks of.
+            guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
+                let entry = candidates.confirmed(by: response.http, chosen: chosen)?
+                    .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
+            else { return nil }
+            request.emit(.cacheRevalidated)
+            await update(entry, fetch)
+            return try await answer(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
+        }
+        if let confirmed { return confirmed }
+        return try await forward(.stale, candidates, over: upstream)
+    }
+
+    /// Asks the server in the background whether entries still hold.
+    func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
+        var request = request.unheard
+        // Its caller has the answer, and hears no more; it is about all of what is stored.
+        request.sink = nil
+        for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
+            request.headerFields[name] = nil
+        }
+        request.progressHandler = nil
+        let exchange = CachedExchange(
+            cache: cache,
+            key: key,
+            request: request,
+            glance: glance,
+            credentials: credentials
+        )
+        cache.revalidate(key) {
+            _ = try await exchange.validate(entries, chosen: chosen, over: upstream)
+        }
+    }
+
+    /// The request with the conditions that entries give (RFC 9111 section 4.3.1).
+    private func conditional(_ candidates: [CachedEntry], _ chosen: CachedEntry?) -> HTTPRequestData {
+        var conditional = request
+        let tags = candidates.compactMap(\.facts.tag)
+        // Beside tags the date would not count (RFC 9110 section 13.1.3), and it may be all that is known of the chosen one.
+        if !tags.isEmpty, chosen == nil || chosen?.facts.tag != nil {
+            conditional.headerFields[.ifNoneMatch] = tags.joined(separator: ", ")
+        }
+        if let modified = chosen?.response.headerFields[.lastModified] {
+            conditional.headerFields[.ifModifiedSince] = modified
+        }
+        return conditional
+    }
+
+    /// A request whose body is copied on its way to the sink, and the copy.
+    private func copying(
+        _ request: HTTPRequestData,
+        withholding chosen: CachedEntry?
+    ) -> (HTTPRequestData, CacheTee?) {
+        guard let sink = request.sink else { return (request, nil) }
+        let (rules, isConditional) = (rules, !self.request.isConditional && request.isConditional)
+        let tee = CacheTee(
+            sink,
+            limit: cache.store.entryCostLimit,
+            keeps: { [request] head in
+                request.cacheMode.writes && rules.refusal(toStore: head, of: request) == nil
+            },
+            withholds: { [request, clock = NetworkEnvironment.current.clock] head in
+                if head.status == .notModified { return isConditional }
+                guard let chosen, HTTPResponseData.unavailable.contains(head.status.code) else { return false }
+                return rules.mayStandIn(chosen, for: request, unreachable: false, at: clock.date)
+            }
+        )
+        var request = request
+        request.sink = tee
+        return (request, tee)
+    }
+
+    // MARK: Keeping
+
+    /// A fetch that is under way.
+    struct Fetch {
+        /// nil when it is outdated from its beginning.
+        let beginning: CacheFetches.Beginning?
+        /// The store's latest change when the fetch began, for a fetch whose response may be stored.
+        let change: StoreChange?
+        let clock: NetworkClock
+        let sent: Date
+    }
+
+    /// Carries out a fetch.
+    ///
+    /// - Parameters:
+    ///   - entries: The entries that were read for it. If they are no longer stored, the response is not stored either.
+    ///   - mayKeep: Whether the response may be stored.
+    ///   - body: The fetch.
+    /// - Returns: The fetch's result.
+    func fetching<Value>(
+        after entries: [CachedEntry],
+        mayKeep: Bool = true,
+        _ body: (Fetch) async throws -> Value
+    ) async rethrows -> Value {
+        let clock = NetworkEnvironment.current.clock
+        let beginning = cache.fetches.begin(key.url, since: glance)
+        defer { cache.fetches.end(key.url) }
+        let isKept = mayKeep && (request.cacheMode.writes || !entries.isEmpty)
+        let change = isKept ? await cache.latestChange(after: entries, of: key, request) : nil
+        return try await body(Fetch(beginning: beginning, change: change, clock: clock, sent: clock.date))
+    }
+
+    /// Puts a response into the cache, where it may be, and marks it.
+    func kept(
+        _ response: HTTPResponseData,
+        _ reason: CacheStatus.Forward,
+        _ tee: CacheTee?,
+        _ entries: [CachedEntry],
+        _ fetch: Fetch
+    ) async -> HTTPResponseData {
+        var response = response
+        // What was held back for the cache is the caller's after all.
+        if tee?.hasWithheld == true {
+            response.wasOfferedToSink = false
+        }
+        var record = CacheRecord.forwarded(reason, response.status)
+        if request.cacheMode.writes {
+            if let refusal = await keep(response, copy: tee?.body, entries, fetch) {
+                record.status.detail = refusal.rawValue
+                request.emit(.cacheBypassed(refusal))
+            } else {
+                record.status.isStored = true
+            }
+        }
+        response.cacheRecord = record
+        return response
+    }
+
+    /// Returns why a response is not kept; nil when it is.
+    private func keep(
+        _ response: HTTPResponseData,
+        copy: Data?,
+        _ entries: [CachedEntry],
+        _ fetch: Fetch
+    ) async -> CacheBypass? {
+        guard response.principal == nil || response.principal == key.principal else { return .principal }
+        // It is what another URL brings, and the step there may have been for once.
+        guard response.redirects.isEmpty else { return .redirected }
+        let received = fetch.clock.date
+        if request.method == .head {
+            await freshen(entries, byHead: response.http, fetch)
+            return .method
+        }
+        if response.status == .notModified {
+            guard
+                let entry = entries.confirmed(byAnswerToAnother: response.http)?
+                    .freshened(by: response.http, rules, for: nil, credentials, sent: fetch.sent, received: received)
+            else { return .status }
+            return await update(entry, fetch)
+        }
+        if let refusal = rules.refusal(toStore: response.http, of: request) { return refusal }
+        guard !hasCredentialsFromBelow(response) else { return .credentials }
+        guard !variesByCredentialsBelow(response.http) else { return .vary }
+        guard let data = response.body.data ?? copy else { return .size }
+        // What a server cannot count, it has not sent whole.
+        guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
+        let varying = rules.varying(response.http, request, credentials)
+        var entry = CachedEntry(
+            id: CacheRules.id(of: varying),
+            response: rules.stored(response.http),
+            body: data,
+            part: response.status.code == 206 ? part : nil,
+            varying: varying,
+            requestDate: fetch.sent,
+            responseDate: received
+        )
+        // Entries that were stored while this response was on its way count too.
+        let known = await cache.entries(for: key, request, credentials)
+        for old in known where rules.matches(old, request, credentials) {
+            if entry.part != nil, let combined = old.combined(with: entry) {
+                entry = combined
+            } else if entry.part != nil, old.part == nil {
+                // A part does not take the place of the whole.
+                return .status
+            }
+        }
+        return await write(entry, over: known, replacesMatching: true, fetch)
+    }
+
+    /// Whether a component below the cache has added or changed a credential without naming a principal: another user's request
+    /// would look the same here.
+    private func hasCredentialsFromBelow(_ response: HTTPResponseData) -> Bool {
+        guard key.principal == nil else { return false }
+        let sent = response.sentRequest.headerFields.filter(\.isCredential)
+        return sent != request.headerFields.filter(\.isCredential)
+    }
+
+    /// Whether the response depends on a credential that the transport may have added, such as a cookie, which the cache cannot see.
+    private func variesByCredentialsBelow(_ head: HTTPResponse) -> Bool {
+        guard key.principal == nil else { return false }
+        return CacheFacts.vary(of: head)?
+            .contains { $0.field.isCredential && !request.headerFields.contains($0.field) }
+            == true
+    }
+
+    /// What a HEAD says of what is stored (RFC 9111 section 4.3.5).
+    private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
+        guard head.status == .ok else { return }
+        for entry in entries where rules.matches(entry, request, credentials) && entry.part == nil {
+            let (old, new) = (entry.response.headerFields[.contentLength], head.headerFields[.contentLength])
+            let isSame =
+                entry.facts.tag == head.headerFields[.eTag]
+                && entry.response.headerFields[.lastModified] == head.headerFields[.lastModified]
+                && (old == nil || new == nil || old == new)
+            if isSame {
+                let received = fetch.clock.date
+                await update(
+                    entry.freshened(by: head, rules, for: nil, credentials, sent: fetch.sent, received: received),
+                    fetch
+                )
+            } else {
+                // A later request may have brought a newer one meanwhile.
+                let known = await cache.entries(for: key, request, credentials)
+                guard !known.contains(where: { $0.id == entry.id && $0.requestDate > fetch.sent }) else { continue }
+                await cache.remove(entry.id, key, request)
+            }
+        }
+    }
+
+    /// Writes an entry that was confirmed, unless what confirms it says that it may not be kept.
+    @discardableResult
+    private func update(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
+        var get = request
+        get.method = .get
+        let known = await cache.entries(for: key, request, credentials)
+        if let refusal = rules.refusal(toStore: entry.response, of: get) {
+            await cache.remove(entry.id, key, request)
+            return refusal
+        }
+        return await write(entry, over: known, replacesMatching: false, fetch)
+    }
+
+    /// Writes an entry in place of older ones.
+    ///
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - known: The entries that are stored for the URL.
+    ///   - replacesMatching: Whether it takes the place of all entries that match the request, and not of the one with its id
+    ///     alone: the server may vary by other fields than before.
+    ///   - fetch: The fetch that brought it.
+    /// - Returns: Why it is not written; `nil` if it is. A late response removes nothing, either.
+    private func write(
+        _ entry: CachedEntry,
+        over known: [CachedEntry],
+        replacesMatching: Bool,
+        _ fetch: Fetch
+    ) async -> CacheBypass? {
+        let rivals = known.filter { $0.id == entry.id || rules.matches($0, request, credentials) }
+        // A later request was faster. An entry from the future, by a clock that went back, does not count.
+        let now = fetch.clock.date
+        let isLate = rivals.contains {
+            $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
+        }
+        guard !isLate, cache.fetches.isCurrent(fetch.beginning, key.url) else { return .outdated }
+        let others = replacesMatching ? rivals.filter { $0.id != entry.id } : []
+        guard entry.cost <= cache.store.entryCostLimit else {
+            for id in [entry.id] + others.map(\.id) {
+                await cache.remove(id, key, request)
+            }
+            return .size
+        }
+        guard let change = fetch.change else { return .outdated }
+        if let refusal = await cache.write(entry, key, request, since: change) { return refusal }
+        for old in others {
+            await cache.remove(old.id, key, request)
+        }
+        // What was removed while this was written must not come back by it.
+        guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
+            await cache.remove(entry.id, key, request)
+            return .outdated
+        }
+        return nil
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// Whether the server failed because it could not be reached, and not by its answer; nil when it did not fail.
+    fileprivate var failsUnreachable: Bool? {
+        switch self {
+        case .success(let response):
+            return HTTPResponseData.unavailable.contains(response.status.code) ? false : nil
+        case .failure(let error):
+            guard let error = error as? NetworkingError else { return nil }
+            switch error.kind {
+            case .status, .tooLarge:
+                return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
+                    ? false : nil
+            // Not for a server whose certificate is wrong: the app must hear of that.
+            case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
+            default: return nil
+            }
+        }
+    }
+}
+
+extension HTTPResponseData {
+    /// The statuses for which `stale-if-error` is meant (RFC 5861 section 4).
+    static let unavailable: Set<Int> = [500, 502, 503, 504]
+}

@@ -1,0 +1,156 @@
+import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The latest change of a store when a fetch began.
+enum StoreChange: Sendable {
+    /// The store does not number its changes, since only one cache uses it.
+    case untracked
+    case number(Int64)
+}
+
+// What the store throws is not the caller's trouble: it is told, and the request goes on without it.
+extension ResponseCache {
+    func entries(
+        for key: CacheKey,
+        _ request: HTTPRequestData,
+        _ credentials: CredentialDigests,
+        _ glance: CacheFetches.Glance? = nil
+    ) async -> [CachedEntry] {
+        do {
+            if (glance ?? fetches.glance()).hasDoomed, try await !removeDoomed(key) { return [] }
+            let entries = try await store.entries(for: key)
+            // Most URLs have one entry, and it is the user's.
+            if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
+            return entries.filter { rules.isForTheSameUser($0, credentials) }
+        } catch {
+            request.emit(.cacheFailed(error))
+            return []
+        }
+    }
+
+    /// Returns the digests of a request's credentials, by which its entries are found.
+    ///
+    /// While the store cannot say its key, digests under the cache's own key match no other entry, and none is lost.
+    func credentials(of request: HTTPRequestData) async -> CredentialDigests {
+        guard CredentialDigests.areNeeded(for: request) else { return .none }
+        do {
+            return CredentialDigests(request, key: try await store.digestKey() ?? ownDigestKey)
+        } catch {
+            request.emit(.cacheFailed(error))
+            return CredentialDigests(request, key: ownDigestKey)
+        }
+    }
+
+    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the store fails.
+    func latestChange(
+        after entries: [CachedEntry],
+        of key: CacheKey,
+        _ request: HTTPRequestData
+    ) async -> StoreChange? {
+        do {
+            guard let number = try await store.changeNumber() else { return .untracked }
+            // They were read before the number was.
+            guard !entries.isEmpty else { return .number(number) }
+            let stored = try await store.entries(for: key)
+            return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
+        } catch {
+            request.emit(.cacheFailed(error))
+            return nil
+        }
+    }
+
+    /// Writes an entry, unless its URL was changed in the store after a fetch began.
+    ///
+    /// - Returns: The reason why the entry is not stored; `nil` if it is.
+    func write(
+        _ entry: CachedEntry,
+        _ key: CacheKey,
+        _ request: HTTPRequestData,
+        since change: StoreChange
+    ) async -> CacheBypass? {
+        do {
+            let evicted: Int
+            switch change {
+            case .untracked:
+                evicted = try await store.store(entry, for: key)
+            case .number(let number):
+                guard let count = try await store.store(entry, for: key, ifUnchangedSince: number) else {
+                    return .outdated
+                }
+                evicted = count
+            }
+            request.emit(.cacheStored)
+            if evicted > 0 {
+                request.emit(.cacheEvicted(count: evicted))
+            }
+            return nil
+        } catch {
+            request.emit(.cacheFailed(error))
+            return .store
+        }
+    }
+
+    func remove(_ id: CachedEntry.ID?, _ key: CacheKey, _ request: HTTPRequestData) async {
+        do {
+            try await store.remove(id, for: key)
+        } catch {
+            request.emit(.cacheFailed(error))
+        }
+    }
+
+    /// Removes what was changed, and what the response names, at the same origin (RFC 9111 section 4.4).
+    ///
+    /// - Parameters:
+    ///   - response: The response, if there is one.
+    ///   - request: The request that has changed something.
+    ///   - key: The request's key.
+    ///   - change: The store's latest change when the request was sent.
+    /// - Returns: The state of the request's URL from now on, and the store's change that is this removal; `nil` for that if another
+    ///   process has removed the URL since the request was sent.
+    @discardableResult
+    func invalidate(
+        after response: HTTPResponseData?,
+        to request: HTTPRequestData,
+        _ key: CacheKey,
+        since change: StoreChange? = nil
+    ) async -> (beginning: CacheFetches.Beginning, change: StoreChange?) {
+        var urls = [key.url]
+        // Where redirects led, the change was made there.
+        let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
+        urls += steps.compactMap { CacheKey($0, principal: nil)?.url }
+        if let response, let last = steps.last, let origin = CacheKey(last, principal: nil)?.origin {
+            for name in [HTTPField.Name.location, .contentLocation] {
+                let url = response.headerFields[name]
+                    .flatMap { URL(string: $0, relativeTo: last.url)?.absoluteURL }
+                let named = url.flatMap { CacheKey(HTTPRequestData(url: $0), principal: nil) }
+                if let named, named.origin == origin {
+                    urls.append(named.url)
+                }
+            }
+        }
+        // All at once, before anything is waited for.
+        let dooms = Set(urls).map { (url: $0, token: fetches.doom($0)) }
+        let beginning = fetches.standing(of: key.url)
+        var own = change
+        for doom in dooms {
+            do {
+                if doom.url == key.url, case .number(let number) = change {
+                    own = try await store.remove(url: doom.url, checkingSince: number).map { .number($0) }
+                } else {
+                    try await store.remove(url: doom.url)
+                }
+                fetches.spare(doom.url, doom.token)
+            } catch {
+                own = doom.url == key.url ? nil : own
+                request.emit(.cacheFailed(error))
+            }
+        }
+        return (beginning, own)
+    }
+}

@@ -1,0 +1,51 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A body that has been brought into a temporary file, which is read without its name.
+package struct SpooledBody: BodySource {
+    package let file: TemporaryFile
+    package let length: Int64?
+
+    package init(file: TemporaryFile, length: Int64?) {
+        self.file = file
+        self.length = length
+    }
+
+    package var isReplayable: Bool {
+        true
+    }
+
+    package var identity: String? {
+        nil
+    }
+
+    package func open() -> any BodyReader {
+        SpooledReader(file: file)
+    }
+
+    package func openNow() -> (any BodyReaderNow)? {
+        SpooledReader(file: file)
+    }
+}
+
+private struct SpooledReader: BodyReaderNow {
+    let file: TemporaryFile
+    private var position: Int64 = 0
+
+    init(file: TemporaryFile) {
+        self.file = file
+    }
+
+    mutating func nextNow() throws -> Data? {
+        do {
+            let data = try file.read(upTo: 128 << 10, at: position)
+            position += Int64(data.count)
+            return data.isEmpty ? nil : data
+        } catch {
+            throw RequestBody.Failure(error)
+        }
+    }
+}

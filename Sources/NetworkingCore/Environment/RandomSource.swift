@@ -1,0 +1,101 @@
+import Synchronization
+
+/// Chance for jitter and sampling, which a test can seed.
+///
+/// Not for secrets.
+///
+/// ```swift
+/// let network = transport.retry().environment(\.random, .seeded(42))
+/// ```
+///
+/// Copies of a seeded source draw from one sequence, so that a stack gives the same results in the same order of calls.
+public struct RandomSource: RandomNumberGenerator, Sendable {
+    private let generator: @Sendable () -> UInt64
+
+    /// Creates a source.
+    ///
+    /// - Parameter generator: Gives the next 64 bits; called from any thread.
+    public init(_ generator: @escaping @Sendable () -> UInt64) {
+        self.generator = generator
+    }
+
+    /// The system's generator.
+    public static let system = RandomSource {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+
+    /// A sequence that is the same for the same seed (SplitMix64).
+    ///
+    /// - Parameter seed: Where the sequence begins.
+    /// - Returns: The source.
+    public static func seeded(_ seed: UInt64) -> RandomSource {
+        let state = SeededState(seed)
+        return RandomSource { state.next() }
+    }
+
+    /// Draws the next 64 bits.
+    public func next() -> UInt64 {
+        generator()
+    }
+
+    /// Draws a fraction from zero up to one, which it does not reach.
+    package func fraction() -> Double {
+        Double(next() >> 11) * 0x1p-53
+    }
+
+    /// Draws a fraction from a half to one, to spread what many would do at the same moment.
+    package func halfToOne() -> Double {
+        0.5 + Double(next() >> 11) * 0x1p-54
+    }
+
+    private final class SeededState: Sendable {
+        private let state: Mutex<UInt64>
+
+        init(_ seed: UInt64) {
+            state = Mutex(seed)
+        }
+
+        func next() -> UInt64 {
+            var mixed = state.withLock { state in
+                state &+= 0x9E37_79B9_7F4A_7C15
+                return state
+            }
+            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ (mixed >> 31)
+        }
+    }
+}
+
+/// Chance for states, verifiers, nonces, boundaries and ids: the system's cryptographically secure generator.
+public struct SecureRandomSource: Sendable {
+    private let generator: @Sendable (Int) -> [UInt8]
+
+    /// Creates a source, for tests that need to know what it gives.
+    ///
+    /// - Parameter generator: Gives so many bytes; called from any thread.
+    public init(_ generator: @escaping @Sendable (Int) -> [UInt8]) {
+        self.generator = generator
+    }
+
+    /// The system's generator.
+    public static let system = SecureRandomSource { count in
+        var generator = SystemRandomNumberGenerator()
+        // A word at a time: each draw is a call into the kernel.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+        }
+        return bytes
+    }
+
+    /// Draws bytes.
+    ///
+    /// - Parameter count: How many.
+    /// - Returns: The bytes.
+    public func bytes(_ count: Int) -> [UInt8] {
+        generator(count)
+    }
+}

@@ -1,0 +1,82 @@
+/// The parts of an authority, by RFC 3986 section 3.2.
+///
+/// It works on bytes: a request's authority is looked at each time it is sent, and characters would cost 2 us.
+package struct Authority {
+    /// What stands before the last `@`, if there is one.
+    package let userinfo: Substring?
+    /// The host, without the brackets of an IPv6 address.
+    package let host: Substring
+    /// What follows the host, without its colon; it may be no number.
+    let portText: Substring?
+    /// Whether the host stood in brackets, as IPv6 addresses do.
+    private let isBracketed: Bool
+
+    package init(_ authority: String) {
+        var rest = authority[...]
+        if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
+            userinfo = rest[..<at]
+            rest = rest[rest.utf8.index(after: at)...]
+        } else {
+            userinfo = nil
+        }
+        // What follows the bracket is a port or nothing; otherwise the bracket is one that no host may hold.
+        if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")),
+            [nil, UInt8(ascii: ":")].contains(rest.utf8[bracket...].dropFirst().first)
+        {
+            isBracketed = true
+            host = rest[rest.utf8.index(after: rest.startIndex)..<bracket]
+            rest = rest[rest.utf8.index(after: bracket)...]
+            portText = rest.isEmpty ? nil : rest[rest.utf8.index(after: rest.startIndex)...]
+        } else if let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) {
+            isBracketed = false
+            host = rest[..<colon]
+            portText = rest[rest.utf8.index(after: colon)...]
+        } else {
+            isBracketed = false
+            host = rest
+            portText = nil
+        }
+    }
+
+    /// Whether a byte makes a name that cannot be anything else: a letter, a digit, a hyphen or a dot.
+    static func isPlainNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "."), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default:
+            false
+        }
+    }
+
+    package var port: Int? {
+        portText.flatMap { DecimalDigits.number($0.utf8) }.flatMap { UInt16(exactly: $0) }.map { Int($0) }
+    }
+
+    /// Whether the host is a name or an address, by the bytes it consists of; brackets are for IPv6 addresses.
+    var hasValidHost: Bool {
+        !host.isEmpty && isBracketed == host.utf8.contains(UInt8(ascii: ":"))
+            && host.utf8.allSatisfy { byte in
+                // Names outside ASCII reach the resolver as they are; all other ASCII has no place in a host.
+                PercentEncoding.host.allows(byte) || byte >= 128
+            }
+    }
+
+    /// The longest host, which no name of the DNS exceeds (RFC 3986 section 3.2.2).
+    static let maximumHostBytes = 255
+
+    /// Whether it names this machine: `localhost` and its subdomains (RFC 6761), 127.0.0.0/8 and `::1`.
+    var isLoopback: Bool {
+        let host = host.lowercased()
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
+        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+extension PercentEncoding {
+    /// Letters, digits, and what names, addresses, zones and escapes are written with.
+    fileprivate static let host = PercentEncoding(
+        allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:%"
+    )
+}

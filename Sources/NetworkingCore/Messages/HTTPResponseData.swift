@@ -1,0 +1,251 @@
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A response: status, header fields and body, and how it came about.
+///
+/// ```swift
+/// let response = try await network.data(request)
+/// print(response.status.code, response.headerFields[.contentType] ?? "", response.data.count)
+/// ```
+public struct HTTPResponseData: Sendable {
+    /// Status and header fields.
+    public var http: HTTPResponse
+
+    /// The body, or how much of it went to the request's sink.
+    public var body: ResponseBody
+
+    private var box: CopyOnWrite<Details>
+
+    /// Creates a response, for transports and stubs.
+    ///
+    /// - Parameters:
+    ///   - request: The request that it answers.
+    ///   - status: The status.
+    ///   - headerFields: The header fields.
+    ///   - data: The body.
+    public init(
+        request: HTTPRequestData,
+        status: HTTPResponse.Status = .ok,
+        headerFields: HTTPFields = [:],
+        data: Data = Data()
+    ) {
+        self.init(
+            request: request,
+            http: HTTPResponse(status: status, headerFields: headerFields),
+            body: .collected(data)
+        )
+    }
+
+    /// Creates a response from its parts, for transports.
+    ///
+    /// - Parameters:
+    ///   - request: The request that it answers.
+    ///   - http: Status and header fields.
+    ///   - body: The body.
+    public init(request: HTTPRequestData, http: HTTPResponse, body: ResponseBody) {
+        self.http = http
+        self.body = body
+        box = CopyOnWrite(Details(request: request.landed))
+    }
+
+    /// The status.
+    public var status: HTTPResponse.Status {
+        get { http.status }
+        set { http.status = newValue }
+    }
+
+    /// The header fields.
+    public var headerFields: HTTPFields {
+        get { http.headerFields }
+        set { http.headerFields = newValue }
+    }
+
+    /// The bytes that were collected in memory; empty when a sink took them.
+    public var data: Data {
+        get { body.data ?? Data() }
+        set { body = .collected(newValue) }
+    }
+
+    /// The request as the caller made it.
+    public package(set) var request: HTTPRequestData {
+        get { box.value.request }
+        set { box.value.request = newValue }
+    }
+
+    /// The request that went out, rewritten by the stack; after redirects, the one that brought this response.
+    public var sentRequest: HTTPRequestData {
+        get { box.value.sentRequest }
+        set { box.value.sentRequest = newValue.landed }
+    }
+
+    /// Where the response came from, after redirects.
+    public var url: URL? {
+        sentRequest.url
+    }
+
+    /// The redirects that led here, oldest first.
+    public var redirects: [Redirect] {
+        get { box.value.redirects }
+        set { box.value.redirects = newValue }
+    }
+
+    /// On whose behalf it was fetched; what stores or shares responses compares it with whom it looked up.
+    public var principal: Principal? {
+        get { box.value.principal }
+        set { box.value.principal = newValue }
+    }
+
+    /// Whether the request's sink was asked about this body.
+    package var wasOfferedToSink: Bool {
+        get { box.value.wasOfferedToSink }
+        set { box.value.wasOfferedToSink = newValue }
+    }
+
+    /// How many bytes of the request's body went out, where the transport counted them.
+    package var sentBodyLength: Int64? {
+        get { box.value.sentBodyLength }
+        set { box.value.sentBodyLength = newValue }
+    }
+
+    /// A value that a component left on the response, or its default.
+    ///
+    /// - Parameter metadata: The type that declares it.
+    public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
+        get { box.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
+        set { box.value.metadata.set(newValue, for: metadata) }
+    }
+
+    /// What is passed along rather than looked at, behind one reference.
+    private struct Details: Sendable {
+        var request: HTTPRequestData
+        var sentRequest: HTTPRequestData
+        var redirects: [Redirect] = []
+        var principal: Principal?
+        var wasOfferedToSink = false
+        var sentBodyLength: Int64?
+        var metadata = TypedValues()
+
+        init(request: HTTPRequestData) {
+            self.request = request
+            sentRequest = request
+        }
+    }
+}
+
+extension HTTPResponseData {
+    /// One step of a chain of redirects.
+    public struct Redirect: Sendable, Hashable {
+        /// The request that was answered with a redirect.
+        public let request: HTTPRequestData
+        /// The head of the answer.
+        public let response: HTTPResponse
+
+        /// Creates a step.
+        ///
+        /// - Parameters:
+        ///   - request: The request that was answered with a redirect.
+        ///   - response: The head of the answer.
+        public init(request: HTTPRequestData, response: HTTPResponse) {
+            self.request = request.landed
+            self.response = response
+        }
+    }
+}
+
+extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
+    /// The status and the request that it answers.
+    public var description: String {
+        "\(request.hidingMarkedSecrets(in: response.status.text)) \(request)"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "request": request,
+                "status": request.hidingMarkedSecrets(in: "\(response.status)"),
+                "headerFields": request.printable(response.headerFields),
+            ]
+        )
+    }
+}
+
+extension HTTPResponseData: Hashable {
+    /// Responses are equal when status, header fields and body are.
+    ///
+    /// What they answer does not count.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.http == rhs.http && lhs.body == rhs.body
+    }
+
+    /// Hashes what equality compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(http)
+        hasher.combine(body)
+    }
+}
+
+extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
+    /// Status and body length: `200 OK, 1024 bytes`.
+    public var description: String {
+        "\(sentRequest.hidingMarkedSecrets(in: status.text)), \(body.count) bytes"
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "status": sentRequest.hidingMarkedSecrets(in: "\(status)"),
+                "headerFields": sentRequest.printable(headerFields),
+                "body": "\(body)",
+                "request": request.description,
+            ]
+        )
+    }
+}
+
+/// The body of a response, after it has arrived.
+public enum ResponseBody: Sendable, Hashable {
+    /// It was collected in memory.
+    case collected(Data)
+    /// It went to the request's sink, which received this many bytes.
+    case delivered(byteCount: Int64)
+
+    /// The bytes, when they were collected.
+    public var data: Data? {
+        switch self {
+        case .collected(let data): data
+        case .delivered: nil
+        }
+    }
+
+    /// How many bytes it has.
+    public var count: Int64 {
+        switch self {
+        case .collected(let data): Int64(data.count)
+        case .delivered(let byteCount): byteCount
+        }
+    }
+}
+
+extension ResponseBody: CustomStringConvertible, CustomReflectable {
+    /// Where the bytes are and how many, never the bytes.
+    public var description: String {
+        switch self {
+        case .collected(let data): "collected, \(data.count) bytes"
+        case .delivered(let byteCount): "delivered, \(byteCount) bytes"
+        }
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["count": count])
+    }
+}

@@ -1,0 +1,129 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// The query of a request, by the names of its items.
+///
+/// ```swift
+/// request.query.greeting = "Hello World"   // ?greeting=Hello%20World
+/// request.query["page"] = "2"
+/// request.query[values: "tag"] = ["swift", "http"]
+/// request.query.greeting = nil             // removes it
+/// ```
+///
+/// Names and values are decoded when read and encoded when written. Items that are not touched keep their place and
+/// the very bytes they were given in.
+@dynamicMemberLookup
+public struct RequestQuery: Sendable, Hashable {
+    /// The pieces between the ampersands, still encoded; nil when the URL has no question mark.
+    private var pieces: [Substring]?
+
+    package init(encoded: Substring?) {
+        pieces = encoded?.split(separator: "&", omittingEmptySubsequences: false)
+    }
+
+    /// The query as it stands in the URL, without its question mark; nil when there is none.
+    public var encoded: String? {
+        pieces?.joined(separator: "&")
+    }
+
+    /// The value of the first item with this name; setting it removes the others, and nil removes all.
+    ///
+    /// An item without `=` reads as an empty value.
+    ///
+    /// - Parameter name: The name, as read, not as encoded.
+    public subscript(name: String) -> String? {
+        get { pieces?.lazy.map(Item.init).first { $0.name == name }.map { $0.value ?? "" } }
+        set { self[values: name] = newValue.map { [$0] } ?? [] }
+    }
+
+    /// The value of the first item with this name; setting it removes the others, and nil removes all.
+    ///
+    /// - Parameter name: The name of the item, as a property.
+    public subscript(dynamicMember name: String) -> String? {
+        get { self[name] }
+        set { self[name] = newValue }
+    }
+
+    /// The values of all items with this name, in order.
+    ///
+    /// New values stand where the first old one stood.
+    ///
+    /// - Parameter name: The name, as read, not as encoded.
+    public subscript(values name: String) -> [String] {
+        get { items.filter { $0.name == name }.map { $0.value ?? "" } }
+        set {
+            // An empty query is one empty piece, which would leave an ampersand before the first item.
+            var kept = pieces == [""] && !name.isEmpty ? [] : pieces ?? []
+            let first = kept.firstIndex { Item($0).name == name } ?? kept.count
+            kept.removeAll { Item($0).name == name }
+            let added = newValue.map { Item(name: name, value: $0).encoded(with: .standard) }
+            kept.insert(contentsOf: added, at: min(first, kept.count))
+            pieces = kept.isEmpty ? nil : kept
+        }
+    }
+
+    /// The items, decoded, with order, repetition and emptiness kept.
+    ///
+    /// Items that were there before keep the bytes they were given in.
+    package var items: [URLQueryItem] {
+        get {
+            (pieces ?? [])
+                .map { piece in
+                    let item = Item(piece)
+                    return URLQueryItem(name: item.name, value: item.value)
+                }
+        }
+        set {
+            let given = Dictionary((pieces ?? []).map { (Item($0), $0) }) { first, _ in first }
+            let items = newValue.map { Item(name: $0.name, value: $0.value) }
+            pieces = items.isEmpty ? nil : items.map { given[$0] ?? $0.encoded(with: .standard) }
+        }
+    }
+
+    /// Writes every item anew.
+    mutating func reencode(with encoding: QueryEncoding) {
+        pieces = pieces?.map { Item($0).encoded(with: encoding) }
+    }
+
+    private struct Item: Hashable {
+        var name: String
+        var value: String?
+
+        init(name: String, value: String?) {
+            self.name = name
+            self.value = value
+        }
+
+        init(_ piece: Substring) {
+            guard let equals = piece.firstIndex(of: "=") else {
+                self.init(name: PercentEncoding.decode(piece), value: nil)
+                return
+            }
+            self.init(
+                name: PercentEncoding.decode(piece[..<equals]),
+                value: PercentEncoding.decode(piece[piece.index(after: equals)...])
+            )
+        }
+
+        func encoded(with encoding: QueryEncoding) -> Substring {
+            let name = encoding.encode(name)
+            guard let value else { return name[...] }
+            return "\(name)=\(encoding.encode(value))"[...]
+        }
+    }
+}
+
+extension RequestQuery: CustomStringConvertible, CustomReflectable {
+    /// The query as it stands in the URL, with the values of sensitive items redacted.
+    public var description: String {
+        String(Redaction.standard.target("?\(encoded ?? "")").dropFirst())
+    }
+
+    /// What a dump shows: no secret.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["query": description])
+    }
+}

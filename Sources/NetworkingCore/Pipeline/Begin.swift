@@ -1,0 +1,92 @@
+package import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends a request that comes from a caller: what the outermost part of a stack does, once.
+    ///
+    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and hands a body to the sink that
+    /// nobody else gave it to. The parts below find the mark and only pass the request on.
+    @usableFromInline
+    package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        let underway = try departing(request)
+        var response = try await send(underway)
+        if let sink = underway.sink, !response.wasOfferedToSink {
+            try await response.deliver(to: sink, for: underway)
+        }
+        response.request = request
+        return response
+    }
+
+    /// The request as it goes on its way: rewritten by the whole chain, found valid and marked.
+    package func departing(_ request: HTTPRequestData) throws -> HTTPRequestData {
+        try Task.checkCancellation()
+        var underway = request
+        underway.removeAttemptFields()
+        if underway.isResolved {
+            underway.recognizeServer(of: self)
+        } else {
+            underway.resolve(by: self)
+        }
+        underway.sink?.prepare(&underway)
+        try underway.check()
+        underway.state.insert(.isUnderway)
+        return underway
+    }
+}
+
+extension NetworkingComponent {
+    /// What sending a request comes to, for those who decide about it; a cancellation is nothing to decide about.
+    package func outcome(of request: HTTPRequestData) async throws -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await send(request))
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension HTTPResponseData {
+    /// Hands a collected body to a sink, as a transport would have.
+    package mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
+        wasOfferedToSink = true
+        guard case .collected(let data) = body else { return }
+        switch try await sink.offer(http) {
+        case .take:
+            do {
+                if !data.isEmpty {
+                    try await sink.receive(data)
+                }
+                try await sink.finish()
+            } catch {
+                sink.fail(error)
+                throw error
+            }
+            body = .delivered(byteCount: Int64(data.count))
+        case .collect(let limit):
+            guard data.count <= limit else {
+                throw NetworkingError.tooLarge(request, head: http, limit: limit)
+            }
+        case .refuse:
+            body = .delivered(byteCount: 0)
+        }
+    }
+}
+
+extension NetworkingError {
+    /// The error for a body that is longer than it may be.
+    package static func tooLarge(_ request: HTTPRequestData, head: HTTPResponse, limit: Int64) -> NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: request,
+            response: HTTPResponseData(request: request, http: head, body: .collected(Data())),
+            reason: "The body is longer than \(limit) bytes. Raise maximumResponseBytes, or send the body to a sink."
+        )
+    }
+}

@@ -1,0 +1,22 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// The time since the system was started, sleep included: what `ContinuousClock` tells, without the arithmetic.
+package enum SystemTime {
+    package static var nanoseconds: Int64 {
+        #if canImport(Darwin)
+        Int64(clock_gettime_nsec_np(CLOCK_MONOTONIC_RAW))
+        #else
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        #endif
+    }
+}

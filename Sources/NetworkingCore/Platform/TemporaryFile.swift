@@ -1,0 +1,61 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A file of this process alone, which is removed with the last reference to it.
+///
+/// Unless it keeps its name, the file loses it as soon as it is open, so that the system removes the file with the process, however
+/// that ends.
+package final class TemporaryFile: Sendable {
+    /// The path at which the file was created.
+    package let path: String
+    private let file: OpenFile
+    private let isNamed: Bool
+
+    /// Creates an empty file in the system's directory for temporary ones.
+    ///
+    /// - Parameter keepsName: Whether the file is opened by its path, too.
+    /// - Throws: What the system says of the file.
+    package init(keepsName: Bool = false) throws(FileFault) {
+        path = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID().uuidString)").path
+        file = try OpenFile(creating: path)
+        guard !keepsName else {
+            isNamed = true
+            return
+        }
+        do {
+            try FileManager.default.removeItem(atPath: path)
+            isNamed = false
+        } catch {
+            // A file system that cannot remove the name of an open file.
+            isNamed = true
+        }
+    }
+
+    deinit {
+        remove()
+    }
+
+    /// Removes the file's name now.
+    ///
+    /// Code that has the file open may continue to read it.
+    package func remove() {
+        guard isNamed else { return }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    package func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
+        try file.write(data, at: position)
+    }
+
+    package func read(upTo count: Int, at position: Int64) throws(FileFault) -> Data {
+        try file.read(upTo: count, at: position)
+    }
+
+    /// The number of bytes in the file.
+    var size: Int64 {
+        get throws(FileFault) { try file.snapshot().size }
+    }
+}

@@ -1,0 +1,237 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+extension Redaction {
+    /// How a log shows bodies: up to so many bytes of each, on one line or on as many as make it readable.
+    package struct BodyStyle {
+        package var limit: Int
+        package var isPretty: Bool
+
+        package init(limit: Int, isPretty: Bool = false) {
+            self.limit = limit
+            self.isPretty = isPretty
+        }
+
+        /// Structured text is parsed whole or not shown: half a document could end in the middle of a secret's name.
+        var parsingLimit: Int {
+            max(limit, 1 << 20)
+        }
+    }
+
+    /// The body of a request as text for a log; of one that is not in memory, what is known of it.
+    package func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
+        if let data = body.data { return text(for: data, contentType: contentType, style: style) }
+        guard let parts = body.parts else { return Self.singleLine(hidingValues(in: body.description)) }
+        let texts = parts.prefix(Self.mostParts)
+            .map { part in
+                summary(
+                    name: part.name,
+                    fileName: part.fileName,
+                    data: part.body.data,
+                    count: part.body.length.map { "\($0) bytes" } ?? "unknown length",
+                    contentType: part.contentType,
+                    style: style
+                )
+            }
+        return Self.cut(listed(texts, of: parts.count), to: style.limit)
+    }
+
+    /// A body as text for a log: JSON and forms with hidden fields replaced, parts by their names, other text as it is,
+    /// anything else as its length; never more than a number of bytes.
+    package func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
+        if data.isEmpty { return "empty" }
+        if let mask { return "\(mask) (\(data.count) bytes)" }
+        let type = BodyType(contentType)
+        return shown(data, type, style)
+            ?? "\(data.count) bytes\(contentType.map { " of \(described($0))" } ?? "")"
+    }
+
+    /// What is shown of a body; nil for nothing but its length.
+    private func shown(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        if type.shape == .text { return plainText(data, type, style) }
+        guard type.shape != .bytes, data.count <= style.parsingLimit else { return nil }
+        let text: String? =
+            switch type.shape {
+            case .json: type.text(of: data).flatMap { json($0, isPretty: style.isPretty) }
+            case .jsonLines: type.text(of: data).map { jsonLines($0, isPretty: style.isPretty) }
+            case .form: type.text(of: data).map { Self.singleLine(pairs($0[...], hiding: hidesBodyField)) }
+            case .events: type.text(of: data).map { events($0, isPretty: style.isPretty) }
+            case .multipart: multipart(data, type, style)
+            case .text, .bytes: nil
+            }
+        return text.map { Self.cut(hidingValues(in: $0), to: style.limit, of: data.count) }
+    }
+
+    private func described(_ contentType: String) -> String {
+        Self.cut(Self.singleLine(hidingValues(in: contentType.lowercased())), to: 256)
+    }
+
+    // MARK: JSON
+
+    private func json(_ text: String, isPretty: Bool) -> String? {
+        JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isHidden: hidesBodyField)?.text
+    }
+
+    /// A document a line; a record separator may begin one (RFC 7464).
+    private func jsonLines(_ text: String, isPretty: Bool) -> String {
+        text.utf8.split { $0 == 10 || $0 == 13 || $0 == 0x1E }
+            .compactMap { line in
+                let line = String(Substring(line))
+                guard line.utf8.contains(where: { $0 != 32 && $0 != 9 }) else { return nil }
+                return json(line, isPretty: isPretty) ?? "\(line.utf8.count) bytes"
+            }
+            .joined(separator: isPretty ? "\n" : " ")
+    }
+
+    // MARK: Text
+
+    private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        if let json = unnamedJSON(data, type, style) { return json }
+        // What is left out need not be looked at, unless it is the end of something marked.
+        var bytes = data[...]
+        if secretValues.isEmpty, bytes.count > style.limit {
+            bytes = bytes.prefix(style.limit)
+            // Whole characters; what a byte belongs to is told by at most three before it.
+            for _ in 0..<3 where type.text(of: bytes) == nil {
+                bytes = bytes.dropLast()
+            }
+        }
+        guard !bytes.contains(0), let text = type.text(of: bytes) else { return nil }
+        let shown = hidingValues(in: text)
+        let line = style.isPretty ? Self.indentedLines(shown) : Self.escapedLine(shown)
+        guard bytes.count < data.count else { return Self.cut(line, to: style.limit, of: data.count) }
+        return "\(line)… (\(data.count) bytes)"
+    }
+
+    /// JSON that does not say that it is, where something in it is hidden.
+    private func unnamedJSON(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        guard data.count <= style.parsingLimit,
+            let first = data.first(where: { $0 > 32 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
+            let text = type.text(of: data),
+            let json = JSONRedactor.redact(
+                Array(text.utf8),
+                layout: style.isPretty ? .pretty : .compact,
+                isHidden: hidesBodyField
+            ), json.hasHidden
+        else { return nil }
+        return Self.cut(hidingValues(in: json.text), to: style.limit, of: data.count)
+    }
+
+    // MARK: Parts
+
+    /// More parts than that are counted.
+    private static let mostParts = 100
+
+    private func multipart(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
+            return nil
+        }
+        let texts = parts.prefix(Self.mostParts)
+            .map { part in
+                summary(
+                    name: part.name,
+                    fileName: part.fileName,
+                    data: Data(part.bytes),
+                    count: "\(part.bytes.count) bytes",
+                    contentType: part.contentType,
+                    style: style
+                )
+            }
+        return listed(texts, of: parts.count)
+    }
+
+    private func listed(_ texts: [String], of count: Int) -> String {
+        (texts + (count > texts.count ? ["… (\(count) parts)"] : [])).joined(separator: "; ")
+    }
+
+    /// A part by its name and size, and what is in it if that is no file and not hidden.
+    private func summary(
+        name: String?,
+        fileName: String?,
+        data: Data?,
+        count: String,
+        contentType: String?,
+        style: BodyStyle
+    ) -> String {
+        // Without a name nobody knows whether it is a hidden one.
+        guard let name else { return "a part: \(count)\(contentType.map { " of \(described($0))" } ?? "")" }
+        let label = Self.cut(Self.singleLine(hidingValues(in: name)), to: 256)
+        if hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
+        if let mask { return "\(label): \(mask) (\(count))" }
+        if let fileName {
+            let file = Self.cut(Self.singleLine(hidingValues(in: fileName)), to: 256)
+            return "\(label) \"\(file)\": \(count)\(contentType.map { " of \(described($0))" } ?? "")"
+        }
+        let type = BodyType(contentType ?? "text/plain")
+        // Parts that have parts may have parts, and so on: a body from outside decides how deep.
+        guard let data, type.shape != .multipart, let text = shown(data, type, style) else {
+            return "\(label): \(count)\(contentType.map { " of \(described($0))" } ?? "")"
+        }
+        return "\(label): \(text)"
+    }
+
+    // MARK: Bodies that are sent
+
+    /// A body that can still be sent: as it is where nothing in it is hidden, else with what is hidden replaced.
+    ///
+    /// Returns nil for one that cannot be read though its type is one of those that have hidden fields, since nobody knows what is in it.
+    package func body(_ data: Data, contentType: String?) -> Data? {
+        let type = BodyType(contentType)
+        let body: Data? =
+            switch type.shape {
+            case .json: type.text(of: data).flatMap { sendableJSON($0, data) }
+            case .jsonLines: sendableLines(data, type)
+            case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
+            case .multipart: hasHiddenPart(data, type) ? nil : data
+            case .events: sendableEvents(data, type)
+            // What was not said to be JSON may be.
+            case .bytes, .text: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
+            }
+        guard let body, !secretValues.isEmpty else { return body }
+        return secretValues.hidden(in: Array(body)).map { Data($0) } ?? body
+    }
+
+    private func hiddenJSON(_ text: String) -> Data? {
+        let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField)
+        return json?.hasHidden == true ? json.map { Data($0.text.utf8) } : nil
+    }
+
+    private func sendableJSON(_ text: String, _ data: Data) -> Data? {
+        guard let json = JSONRedactor.redact(Array(text.utf8), isHidden: hidesBodyField) else { return nil }
+        return json.hasHidden ? Data(json.text.utf8) : data
+    }
+
+    private func sendableLines(_ data: Data, _ type: BodyType) -> Data? {
+        guard let text = type.text(of: data) else { return nil }
+        var lines: [String] = []
+        for bytes in text.utf8.split(separator: 10, omittingEmptySubsequences: false) {
+            let line = String(Substring(bytes))
+            guard line.contains(where: { !$0.isWhitespace }) else {
+                lines.append(line)
+                continue
+            }
+            guard let json = JSONRedactor.redact(Array(bytes), isHidden: hidesBodyField) else { return nil }
+            lines.append(json.hasHidden ? json.text : line)
+        }
+        return Data(lines.joined(separator: "\n").utf8)
+    }
+
+    private func hasHiddenPart(_ data: Data, _ type: BodyType) -> Bool {
+        guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
+        else {
+            return true
+        }
+        return parts.contains { part in
+            // One without a name that can be read may have a hidden one.
+            guard let name = part.name, !hidesBodyField(name) else { return true }
+            // A document in a part has hidden fields as any other, and parts in a part are not looked into.
+            let type = part.contentType ?? "text/plain"
+            guard BodyType(type).shape != .multipart else { return true }
+            return body(Data(part.bytes), contentType: type) != Data(part.bytes)
+        }
+    }
+}

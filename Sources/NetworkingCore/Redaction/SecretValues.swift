@@ -1,0 +1,165 @@
+/// Texts that are secret wherever they stand, in whatever way they are written there.
+package struct SecretValues: Sendable, Hashable {
+    /// The longest first: one may begin with another.
+    private(set) var values: [[UInt8]] = []
+
+    package var isEmpty: Bool {
+        values.isEmpty
+    }
+
+    package init() {}
+
+    package mutating func insert(_ value: String) {
+        let value = Array(value.utf8)
+        guard !value.isEmpty, !values.contains(value) else { return }
+        values.append(value)
+        values.sort { $0.count > $1.count }
+    }
+
+    mutating func formUnion(_ other: SecretValues) {
+        guard self != other else { return }
+        values = Array(Set(values + other.values)).sorted { $0.count > $1.count }
+    }
+
+    /// A text with the placeholder for each of the values.
+    package func hidden(in text: String) -> String {
+        guard !isEmpty, let bytes = hidden(in: Array(text.utf8)) else { return text }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Bytes with the placeholder for each of the values; nil when none is in them.
+    func hidden(in bytes: [UInt8]) -> [UInt8]? {
+        // Each value can begin with its first byte, or with the character that begins an escape.
+        var canBegin = [Bool](repeating: false, count: 256)
+        for value in values {
+            canBegin[Int(value[0])] = true
+        }
+        for byte in "%\\+".utf8 {
+            canBegin[Int(byte)] = true
+        }
+        return bytes.withUnsafeBufferPointer { source in
+            var output: [UInt8] = []
+            var copied = 0
+            var index = 0
+            while index < source.count {
+                guard canBegin[Int(source[index])],
+                    let end = values.lazy.compactMap({ Self.end(of: $0, in: source, from: index) }).first
+                else {
+                    index += 1
+                    continue
+                }
+                output += source[copied..<index]
+                output += Redaction.placeholder.utf8
+                index = end
+                copied = end
+            }
+            guard copied > 0 else { return nil }
+            output += source[copied...]
+            return output
+        }
+    }
+
+    /// Where a value ends that stands at a place, if it does.
+    private static func end(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        let ends = [
+            literalEnd(of: value, in: text, from: start), encodedEnd(of: value, in: text, from: start),
+        ]
+        return ends.compactMap { $0 }.max()
+    }
+
+    private static func literalEnd(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        guard start + value.count <= text.count else { return nil }
+        for index in value.indices where text[start + index] != value[index] {
+            return nil
+        }
+        return start + value.count
+    }
+
+    /// The same where bytes are written as `%` and two digits, once or more often, as a plus sign for a space, or as
+    /// JSON escapes characters.
+    private static func encodedEnd(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        var index = start
+        var matched = 0
+        while matched < value.count {
+            guard index < text.count else { return nil }
+            let expected = value[matched]
+            if let (byte, length) = percentEncoded(in: text, at: index), byte == expected {
+                index += length
+                matched += 1
+            } else if let (bytes, length) = jsonEscaped(in: text, at: index),
+                value[matched...].starts(with: bytes)
+            {
+                index += length
+                matched += bytes.count
+            } else if text[index] == expected || text[index] == UInt8(ascii: "+") && expected == UInt8(ascii: " ") {
+                index += 1
+                matched += 1
+            } else {
+                return nil
+            }
+        }
+        return index
+    }
+
+    /// The byte that `%2F` stands for, and `%252F`, and so on.
+    private static func percentEncoded(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> (UInt8, Int)? {
+        guard text[start] == UInt8(ascii: "%") else { return nil }
+        var index = start + 1
+        while index + 3 < text.count, text[index] == UInt8(ascii: "2"), text[index + 1] == UInt8(ascii: "5"),
+            byte(in: text, at: index + 2) != nil
+        {
+            index += 2
+        }
+        return byte(in: text, at: index).map { ($0, index + 2 - start) }
+    }
+
+    /// The bytes of the character that a backslash begins.
+    private static func jsonEscaped(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> ([UInt8], Int)? {
+        guard text[start] == UInt8(ascii: "\\"), start + 1 < text.count else { return nil }
+        guard let escape = JSONEscape(in: text, at: start) else {
+            // Other formats put a backslash before other characters too.
+            return text[start + 1] == UInt8(ascii: "u") ? nil : ([text[start + 1]], 2)
+        }
+        if let scalar = Unicode.Scalar(escape.unit) { return (Array(String(scalar).utf8), escape.byteCount) }
+        guard UTF16.isLeadSurrogate(escape.unit), let low = JSONEscape(in: text, at: start + escape.byteCount),
+            UTF16.isTrailSurrogate(low.unit)
+        else { return nil }
+        let pair = String(decoding: [escape.unit, low.unit], as: UTF16.self)
+        return (Array(pair.utf8), escape.byteCount + low.byteCount)
+    }
+
+    /// The byte that two hexadecimal digits stand for.
+    private static func byte(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> UInt8? {
+        guard start + 2 <= text.count, let high = Hexadecimal.value(of: text[start]),
+            let low = Hexadecimal.value(of: text[start + 1])
+        else { return nil }
+        return high << 4 | low
+    }
+}
+
+extension HTTPRequestData {
+    /// Has a text hidden wherever it would show: in descriptions, logs, commands and errors of this request.
+    ///
+    /// ```swift
+    /// var request = HTTPRequestData(path: "reset/\(token)")
+    /// request.markSecret(token)
+    /// print(request)   // GET /reset/<redacted>
+    /// ```
+    ///
+    /// Redaction goes by names, and a path has none. A marked text is hidden in the path, the query, the values of header
+    /// fields, bodies and the reasons of errors, of the request and of its response, percent-encoded or escaped as in JSON too.
+    /// Mark what is long enough to occur nowhere else. The mark stays with the request: a `query` or `headerFields`
+    /// that were taken out of it, and printed alone, do not have it.
+    ///
+    /// - Parameter value: The text, as it is before any encoding; an empty one changes nothing.
+    public mutating func markSecret(_ value: String) {
+        guard !value.isEmpty else { return }
+        settings.secretValues.insert(value)
+    }
+
+    /// A text without what was marked on this request.
+    package func hidingMarkedSecrets(in text: String) -> String {
+        guard let box, !box.value.secretValues.isEmpty else { return text }
+        return box.value.secretValues.hidden(in: text)
+    }
+}

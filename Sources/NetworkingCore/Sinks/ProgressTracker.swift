@@ -1,0 +1,169 @@
+import Synchronization
+
+/// The progress of several requests as one.
+///
+/// ```swift
+/// let tracker = ProgressTracker()
+/// async let first = network.data(one, trackedBy: tracker)
+/// async let second = network.data(two, trackedBy: tracker)
+/// // … meanwhile: tracker.overall.fractionCompleted
+/// ```
+///
+/// A call that is tracked counts while it is under way and, if it succeeds, for as long as the tracker exists. Only its bytes
+/// are kept then, so a tracker may live as long as the app. Requests that ``update(_:for:)`` adds stay until
+/// ``remove(_:)`` or ``finish(_:)``.
+public final class ProgressTracker: Sendable {
+    private let state = Mutex(State())
+
+    /// Creates a tracker of no requests.
+    public init() {}
+
+    /// Sets how far a request has come.
+    ///
+    /// - Parameters:
+    ///   - progress: Its progress.
+    ///   - id: The label of the request.
+    public func update(_ progress: TransferProgress, for id: HTTPRequestData.ID) {
+        state.withLock { $0.update(progress, for: id) }
+    }
+
+    /// Removes a request, for example one that failed.
+    ///
+    /// Its bytes no longer count.
+    ///
+    /// - Parameter id: The label of the request.
+    public func remove(_ id: HTTPRequestData.ID) {
+        state.withLock { $0.remove(id) }
+    }
+
+    /// Removes a request that is complete, and keeps counting its bytes.
+    ///
+    /// A total that is not known becomes the number of bytes that have moved.
+    ///
+    /// - Parameter id: The label of the request.
+    public func finish(_ id: HTTPRequestData.ID) {
+        state.withLock { $0.finish(id) }
+    }
+
+    /// What all tracked requests have received together.
+    public var overall: BytesReceived {
+        progress.received
+    }
+
+    /// What all tracked requests have sent together.
+    public var overallSent: BytesSent {
+        progress.sent
+    }
+
+    /// How far all tracked requests have come together, both ways.
+    public var progress: TransferProgress {
+        state.withLock {
+            $0.isEmpty ? TransferProgress() : TransferProgress(sent: $0.sent.sum, received: $0.received.sum)
+        }
+    }
+
+    /// The number of requests that are kept, which are those under way.
+    var count: Int {
+        state.withLock { $0.count }
+    }
+
+    /// Counts a request for as long as a call takes, and after it when that succeeds.
+    package func track<Value>(
+        _ request: HTTPRequestData,
+        _ call: (HTTPRequestData) async throws -> Value
+    ) async throws -> Value {
+        // A label of the call's own: one request may be sent more than once.
+        let id = HTTPRequestData.ID()
+        let handler = request.progressHandler
+        update(TransferProgress(sent: request.bytesToSend), for: id)
+        var tracked = request
+        tracked.progressHandler = { [self] progress in
+            // A report that comes after the call does not bring it back.
+            state.withLock { $0.updateExisting(progress, for: id) }
+            handler?(progress)
+        }
+        do {
+            let value = try await call(tracked)
+            finish(id)
+            return value
+        } catch {
+            remove(id)
+            throw error
+        }
+    }
+
+    private struct State {
+        private var transfers: [HTTPRequestData.ID: TransferProgress] = [:]
+        private(set) var sent = Total()
+        private(set) var received = Total()
+        /// Whether the bytes of a request that is complete are counted.
+        private var hasFinished = false
+
+        var count: Int {
+            transfers.count
+        }
+
+        var isEmpty: Bool {
+            transfers.isEmpty && !hasFinished
+        }
+
+        mutating func update(_ progress: TransferProgress, for id: HTTPRequestData.ID) {
+            remove(id)
+            add(progress)
+            transfers[id] = progress
+        }
+
+        mutating func updateExisting(_ progress: TransferProgress, for id: HTTPRequestData.ID) {
+            if transfers[id] != nil {
+                update(progress, for: id)
+            }
+        }
+
+        mutating func remove(_ id: HTTPRequestData.ID) {
+            guard let progress = transfers.removeValue(forKey: id) else { return }
+            sent.remove(progress.sent)
+            received.remove(progress.received)
+        }
+
+        mutating func finish(_ id: HTTPRequestData.ID) {
+            guard var progress = transfers[id] else { return }
+            remove(id)
+            progress.sent.expected = progress.sent.expected ?? progress.sent.count
+            progress.received.expected = progress.received.expected ?? progress.received.count
+            add(progress)
+            hasFinished = true
+        }
+
+        private mutating func add(_ progress: TransferProgress) {
+            sent.add(progress.sent)
+            received.add(progress.received)
+        }
+    }
+
+    /// The sum of many counts, from which one can be taken away again: wider than any of them, which a server may choose.
+    private struct Total {
+        private var count: Int128 = 0
+        private var expected: Int128 = 0
+        /// How many of the counts have no total.
+        private var unknown = 0
+
+        var sum: BytesTransferred {
+            BytesTransferred(
+                count: Int64(clamping: count),
+                expected: unknown == 0 ? Int64(clamping: expected) : nil
+            )
+        }
+
+        mutating func add(_ bytes: BytesTransferred) {
+            count += Int128(bytes.count)
+            expected += Int128(bytes.expected ?? 0)
+            unknown += bytes.expected == nil ? 1 : 0
+        }
+
+        mutating func remove(_ bytes: BytesTransferred) {
+            count -= Int128(bytes.count)
+            expected -= Int128(bytes.expected ?? 0)
+            unknown -= bytes.expected == nil ? 1 : 0
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Synchronization
+
+/// The streams that are open over one transport, counted by server and user.
+///
+/// Over HTTP/1.1, a stream has a connection to itself for as long as it is open, and a transport makes only so many to a server. While
+/// streams hold all of them, every other request to that server waits. This type knows of such a wait, so that it is reported.
+package final class OpenStreams: Sendable {
+    /// The transport's limit of connections to a server.
+    private let limit: Int
+    /// The number of open streams to any server: without one, an exchange costs one look at it.
+    private let total = Atomic(0)
+    private let state = Mutex<[Key: Entry]>([:])
+
+    /// The exchanges that have connections in common.
+    package struct Key: Hashable, Sendable {
+        private let scheme: String?
+        private let authority: String?
+        private let owner: ConnectionOwner?
+
+        init(_ request: HTTPRequestData, owner: ConnectionOwner?) {
+            scheme = request.scheme
+            authority = request.authority
+            self.owner = owner
+        }
+    }
+
+    /// The part of one exchange, which ends with ``OpenStreams/end(_:)``.
+    package final class Part: Sendable {
+        fileprivate let key: Key
+        fileprivate let isStream: Bool
+        fileprivate let waiter: Waiter?
+        fileprivate let isOver = Atomic(false)
+
+        fileprivate init(key: Key, isStream: Bool, waiter: Waiter?) {
+            self.key = key
+            self.isStream = isStream
+            self.waiter = waiter
+        }
+    }
+
+    package init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Begins an exchange, and reports if it has to wait for a connection.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - owner: The user whose connections it uses, if the transport keeps users apart.
+    /// - Returns: The part to end, or `nil` if the exchange neither is a stream nor waits.
+    package func begin(_ request: HTTPRequestData, owner: ConnectionOwner?) -> Part? {
+        let isStream = request.sink?.isReaderPaced == true
+        guard isStream || total.load(ordering: .relaxed) > 0 else { return nil }
+        let key = Key(request, owner: owner)
+        let waiter = state.withLock { state -> Waiter? in
+            var entry = state[key] ?? Entry()
+            defer { state[key] = entry.isUnused ? nil : entry }
+            let waiter = entry.streams >= limit ? Waiter(request) : nil
+            if let waiter { entry.waiters.append(waiter) }
+            if isStream { entry.streams += 1 }
+            return waiter
+        }
+        if isStream { total.add(1, ordering: .relaxed) }
+        guard isStream || waiter != nil else { return nil }
+        waiter?.report()
+        return Part(key: key, isStream: isStream, waiter: waiter)
+    }
+
+    /// Begins an exchange of a transport that does not keep users apart.
+    package func begin(_ request: HTTPRequestData) -> Part? {
+        begin(request, owner: nil)
+    }
+
+    /// Ends the part of an exchange; does nothing if it has ended.
+    ///
+    /// The exchange that has waited longest gets the connection of a stream.
+    package func end(_ part: Part) {
+        guard !part.isOver.exchange(true, ordering: .relaxed) else { return }
+        let next = state.withLock { state -> Waiter? in
+            guard var entry = state[part.key] else { return nil }
+            defer { state[part.key] = entry.isUnused ? nil : entry }
+            entry.waiters.removeAll { $0 === part.waiter }
+            guard part.isStream else { return nil }
+            entry.streams -= 1
+            return entry.waiters.isEmpty ? nil : entry.waiters.removeFirst()
+        }
+        if part.isStream { total.subtract(1, ordering: .relaxed) }
+        part.waiter?.end()
+        next?.end()
+    }
+
+    /// Returns why a request may have waited, which is that streams hold every connection it could use; `nil` if they do not.
+    package func shortage(for request: HTTPRequestData, owner: ConnectionOwner?) -> String? {
+        guard total.load(ordering: .relaxed) >= limit else { return nil }
+        let streams = state.withLock { $0[Key(request, owner: owner)]?.streams ?? 0 }
+        guard streams >= limit else { return nil }
+        return
+            "\(streams) streams to this server are open, and this transport makes \(limit) connections to a server, so the request "
+            + "may have waited for one. Close streams, or create the transport with a larger maximumConnectionsPerHost."
+    }
+
+    /// Returns why a request may have waited, for a transport that does not keep users apart.
+    package func shortage(for request: HTTPRequestData) -> String? {
+        shortage(for: request, owner: nil)
+    }
+
+    private struct Entry {
+        var streams = 0
+        var waiters: [Waiter] = []
+
+        var isUnused: Bool { streams == 0 && waiters.isEmpty }
+    }
+
+    /// An exchange that waits for a connection, whose wait is reported as over once.
+    fileprivate final class Waiter: Sendable {
+        private let request: HTTPRequestData
+        private let clock = NetworkEnvironment.current.clock
+        private let start: Duration
+        private let isOver = Atomic(false)
+
+        init(_ request: HTTPRequestData) {
+            self.request = request
+            start = clock.now
+        }
+
+        func report() {
+            request.emit(.waiting(.connection, nil))
+        }
+
+        func end() {
+            guard !isOver.exchange(true, ordering: .relaxed) else { return }
+            request.emit(.waited(.connection, clock.now - start))
+        }
+    }
+}
+
+/// A component that knows why a request may have waited for a connection.
+package protocol ConnectionCounting {
+    /// Returns why a request may have waited for a connection; `nil` if nothing is known.
+    func connectionShortage(for request: HTTPRequestData) -> String?
+}
+
+extension Modified: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        (upstream as? any ConnectionCounting)?.connectionShortage(for: request)
+    }
+}
+
+extension AnyNetworkingComponent: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        (base as? any ConnectionCounting)?.connectionShortage(for: request)
+    }
+}

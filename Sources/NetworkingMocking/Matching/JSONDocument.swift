@@ -1,0 +1,226 @@
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A JSON document as it is compared: without an order of names, with numbers by their value, and with texts by their code points.
+package enum JSONDocument: Sendable {
+    case null
+    case boolean(Bool)
+    /// As it was written.
+    case number(String)
+    case string(String)
+    case array([JSONDocument])
+    case object([Name: JSONDocument])
+
+    /// How one document is compared with another.
+    package enum Comparison: Sendable {
+        case equal
+        /// Objects may have further names.
+        case including
+    }
+
+    /// Reads a document; nil for what is none (RFC 8259), or nests too deeply.
+    package init?(_ data: Data) {
+        var parser = JSONParser(Array(data))
+        guard let document = parser.document() else { return nil }
+        self = document
+    }
+
+    // MARK: Comparing
+
+    /// Whether it says what another one says.
+    package func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
+        switch (self, expected) {
+        case (.null, .null): true
+        case (.boolean(let left), .boolean(let right)): left == right
+        case (.number(let left), .number(let right)): Self.areEqual(left, right)
+        case (.string(let left), .string(let right)): Self.areSame(left, right)
+        case (.array(let left), .array(let right)):
+            left.count == right.count && zip(left, right).allSatisfy { $0.says($1, comparison) }
+        case (.object(let left), .object(let right)):
+            (comparison == .including || left.count == right.count)
+                && right.allSatisfy { left[$0.key]?.says($0.value, comparison) ?? false }
+        default: false
+        }
+    }
+
+    /// Whether texts have the same code points, as a server compares them (RFC 8259 section 8.3); for `String`, an "é" of one code
+    /// point equals one of two.
+    fileprivate static func areSame(_ left: String, _ right: String) -> Bool {
+        left.utf8.elementsEqual(right.utf8)
+    }
+
+    private static func areEqual(_ left: String, _ right: String) -> Bool {
+        left == right || JSONNumber(left) == JSONNumber(right)
+    }
+
+    /// More differences than that help nobody.
+    private static let mostDifferences = 5
+
+    /// Where and how it differs from what it should be, a sentence each, without what is hidden.
+    package func differences(
+        from expected: JSONDocument,
+        _ comparison: Comparison,
+        isHidden: (String) -> Bool
+    ) -> [String] {
+        var sentences: [String] = []
+        compare(with: expected, comparison, at: "$", isHidden, &sentences)
+        return sentences
+    }
+
+    private func compare(
+        with expected: JSONDocument,
+        _ comparison: Comparison,
+        at place: String,
+        _ isHidden: (String) -> Bool,
+        _ sentences: inout [String]
+    ) {
+        guard sentences.count < Self.mostDifferences, !says(expected, comparison) else { return }
+        switch (self, expected) {
+        case (.object(let left), .object(let right)):
+            for name in right.keys.sorted() where sentences.count < Self.mostDifferences {
+                guard let value = right[name] else { continue }
+                let inner = Self.place(name.text, in: place)
+                guard let own = left[name] else {
+                    let shown = isHidden(name.text) ? Redaction.placeholder : value.text(limit: 80, isHidden: isHidden)
+                    sentences.append("\(inner) is missing; it should be \(shown).")
+                    continue
+                }
+                if isHidden(name.text) {
+                    if !own.says(value, comparison) {
+                        sentences.append("\(inner) has another value, which is not shown.")
+                    }
+                } else {
+                    own.compare(with: value, comparison, at: inner, isHidden, &sentences)
+                }
+            }
+            guard comparison == .equal else { return }
+            for name in left.keys.sorted() where right[name] == nil && sentences.count < Self.mostDifferences {
+                sentences.append("\(Self.place(name.text, in: place)) is not expected.")
+            }
+        case (.array(let left), .array(let right)):
+            if left.count != right.count {
+                let count = left.count == 1 ? "1 element" : "\(left.count) elements"
+                sentences.append("\(place) has \(count), not \(right.count).")
+            }
+            for (index, (own, value)) in zip(left, right).enumerated() {
+                own.compare(with: value, comparison, at: "\(place)[\(index)]", isHidden, &sentences)
+            }
+        default:
+            let (shown, other) = (text(limit: 80, isHidden: isHidden), expected.text(limit: 80, isHidden: isHidden))
+            sentences.append(
+                shown == other
+                    ? "\(place) is \(shown), and other than it should be in what cannot be seen of it."
+                    : "\(place) is \(shown), not \(other)."
+            )
+        }
+    }
+
+    private static func place(_ name: String, in place: String) -> String {
+        let isPlain = !name.isEmpty && name.utf8.allSatisfy { PercentEncoding.unreserved.allows($0) && $0 != 0x2E }
+        return isPlain ? "\(place).\(name)" : "\(place)[\"\(Redaction.cut(Redaction.singleLine(name), to: 80))\"]"
+    }
+
+    // MARK: Showing
+
+    /// The document on one line, without what is hidden, and no more of it than a number of bytes.
+    func text(limit: Int, isHidden: (String) -> Bool) -> String {
+        var text = ""
+        write(to: &text, limit, isHidden)
+        return Redaction.cut(text, to: limit)
+    }
+
+    private func write(to text: inout String, _ limit: Int, _ isHidden: (String) -> Bool) {
+        // What is cut off need not be written.
+        guard text.utf8.count <= limit else { return }
+        switch self {
+        case .null: text += "null"
+        case .boolean(let value): text += "\(value)"
+        case .number(let number): text += number
+        case .string(let string): text += Self.quoted(string)
+        case .array(let elements):
+            text += "["
+            for (index, element) in elements.enumerated() where text.utf8.count <= limit {
+                if index > 0 { text += "," }
+                element.write(to: &text, limit, isHidden)
+            }
+            text += "]"
+        case .object(let members):
+            text += "{"
+            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated()
+            where text.utf8.count <= limit {
+                text += "\(index > 0 ? "," : "")\(Self.quoted(member.key.text)):"
+                if isHidden(member.key.text) {
+                    text += Self.quoted(Redaction.placeholder)
+                } else {
+                    member.value.write(to: &text, limit, isHidden)
+                }
+            }
+            text += "}"
+        }
+    }
+
+    private static func quoted(_ string: String) -> String {
+        "\"\(Redaction.escapedLine(string.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))\""
+    }
+}
+
+extension JSONDocument {
+    /// The name of a member.
+    package struct Name: Sendable, Hashable, Comparable {
+        let text: String
+
+        package static func == (lhs: Name, rhs: Name) -> Bool {
+            JSONDocument.areSame(lhs.text, rhs.text)
+        }
+
+        package static func < (lhs: Name, rhs: Name) -> Bool {
+            lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            var text = text
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
+    }
+}
+
+/// The value of a number, whatever it is written like and however many digits it has.
+private struct JSONNumber: Equatable {
+    private let isNegative: Bool
+    private let digits: [UInt8]
+    private let exponent: Int
+
+    init(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        let hasMinus = bytes.first == UInt8(ascii: "-")
+        if hasMinus { bytes = bytes.dropFirst() }
+        let mark = bytes.firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? bytes.endIndex
+        var exponent = Self.exponent(bytes[mark...].dropFirst())
+        let mantissa = bytes[..<mark]
+        let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.endIndex
+        let fraction = mantissa[point...].dropFirst()
+        var digits = Array(mantissa[..<point] + fraction)
+        exponent -= fraction.count
+        while digits.last == UInt8(ascii: "0") {
+            digits.removeLast()
+            exponent += 1
+        }
+        digits = Array(digits.drop { $0 == UInt8(ascii: "0") })
+        self.digits = digits
+        self.exponent = digits.isEmpty ? 0 : exponent
+        isNegative = hasMinus && !digits.isEmpty
+    }
+
+    /// An exponent as it is written, within bounds: what no document is long enough to reach cannot overflow.
+    private static func exponent(_ digits: ArraySlice<UInt8>) -> Int {
+        guard let first = digits.first else { return 0 }
+        let bound = 1 << 60
+        let value = Int(String(decoding: digits, as: UTF8.self)) ?? (first == UInt8(ascii: "-") ? -bound : bound)
+        return max(-bound, min(bound, value))
+    }
+}

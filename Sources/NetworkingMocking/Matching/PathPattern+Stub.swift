@@ -1,0 +1,51 @@
+public import NetworkingCore
+
+extension PathPattern {
+    /// Creates the pattern of a stub, which may lack its leading slash and may hold characters that a path has encoded only.
+    init(stub path: some StringProtocol) {
+        self.init(path == "*" ? "*" : HTTPRequestData.target(path: String(path)))
+    }
+
+    /// Whether the path of a request matches; its parameters are added to the reading.
+    func matches(_ reading: inout RequestReading) -> Bool {
+        guard let match = self.match(reading.path, segments: reading.segments) else { return false }
+        if !match.parameters.isEmpty { reading.pathParameters.merge(match.parameters) { $1 } }
+        return true
+    }
+
+    /// How unlike a path is, from 0 to 1: by the letters that would have to be changed.
+    func distance(to path: String) -> Double {
+        let left = Array(text.utf8.prefix(128))
+        let right = Array(path.utf8.prefix(128))
+        guard !left.isEmpty || !right.isEmpty else { return 0 }
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let change = diagonal + (byte == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(change, diagonal + 1, row[column] + 1)
+            }
+        }
+        return Double(row[right.count]) / Double(max(left.count, right.count))
+    }
+}
+
+extension HTTPRequestData {
+    /// What the path of the stub that answers names in this one, decoded: of `/users/42`, `["id": "42"]` for `/users/:id`.
+    ///
+    /// ```swift
+    /// transport.on(.get, "/users/:id") { request in .json(users[request.pathParameters["id"] ?? ""]) }
+    /// ```
+    ///
+    /// Empty wherever else a request is met.
+    public internal(set) var pathParameters: [String: String] {
+        get { self[option: PathParameters.self] }
+        set { self[option: PathParameters.self] = newValue }
+    }
+
+    private enum PathParameters: LibraryRequestOption {
+        static let defaultValue: [String: String] = [:]
+    }
+}

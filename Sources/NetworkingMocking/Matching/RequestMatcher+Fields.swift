@@ -1,0 +1,143 @@
+public import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension RequestMatcher {
+    /// Matches the requests with a query item.
+    ///
+    /// - Parameters:
+    ///   - name: Its name, as it reads.
+    ///   - value: Its value, as it reads, which any one of the items of that name may have; nil for any value or none.
+    /// - Returns: The matcher.
+    public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
+        let isHidden = Redaction.standard.hidesQueryItem(name)
+        let expected = value.map { isHidden ? Redaction.placeholder : $0 }
+        return RequestMatcher(
+            "query \(name)\(expected.map { "=\($0)" } ?? "")",
+            test: { reading in
+                reading.query.contains { $0.name == name && (value == nil || ($0.value ?? "") == value) }
+            },
+            explain: { reading in
+                let values = reading.query.filter { $0.name == name }.map { $0.value ?? "" }
+                let isHidden = isHidden || reading.redaction.hidesQueryItem(name)
+                return [RequestMiss(reading.sentence("query item", name, values, expected, isHidden: isHidden))]
+            }
+        )
+    }
+
+    /// Matches the requests with a header field.
+    ///
+    /// Values that ``Redaction/standard`` hides, of `Authorization` for instance, are compared and never shown.
+    ///
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - value: Its value, as a whole or that of one of its occurrences; nil for any.
+    /// - Returns: The matcher.
+    public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
+        let field = HTTPField(name: name, value: value ?? "")
+        let isHidden = Redaction.standard.hides(field)
+        let expected = value.map {
+            isHidden ? Redaction.placeholder : Redaction.standard.value(of: HTTPField(name: name, value: $0))
+        }
+        return RequestMatcher(
+            expected.map { "\(name.rawName): \($0)" } ?? "field \(name.rawName)",
+            test: { reading in
+                let fields = reading.request.headerFields
+                guard let value else { return fields.contains(name) }
+                return fields[name] == value || fields[values: name].contains(value)
+            },
+            explain: { reading in
+                let fields = reading.request.headerFields[fields: name]
+                let redaction = reading.redaction
+                return [
+                    RequestMiss(
+                        reading.sentence(
+                            "header field",
+                            name.rawName,
+                            fields.map { redaction.value(of: $0) },
+                            expected,
+                            isHidden: isHidden || fields.contains { redaction.hides($0) }
+                        ),
+                        weight: 0.5
+                    )
+                ]
+            }
+        )
+    }
+
+    /// Matches the requests whose body is a form (`application/x-www-form-urlencoded`) with a field.
+    ///
+    /// - Parameters:
+    ///   - name: Its name, as it reads.
+    ///   - value: Its value, as it reads, which any one of the fields of that name may have; nil for any value or none.
+    /// - Returns: The matcher.
+    public static func formField(_ name: String, _ value: String? = nil) -> RequestMatcher {
+        let isHidden = Redaction.standard.hidesBodyField(name)
+        let expected = value.map { isHidden ? Redaction.placeholder : $0 }
+        return RequestMatcher(
+            "form field \(name)\(expected.map { "=\($0)" } ?? "")",
+            readsBody: true,
+            test: { reading in
+                reading.form.contains { $0.name == name && (value == nil || ($0.value ?? "") == value) }
+            },
+            explain: { reading in
+                let values = reading.form.filter { $0.name == name }.map { $0.value ?? "" }
+                let isHidden = isHidden || reading.redaction.hidesBodyField(name)
+                return [RequestMiss(reading.sentence("form field", name, values, expected, isHidden: isHidden))]
+            }
+        )
+    }
+
+    /// Matches the requests whose body is a form with these fields and no others, in any order.
+    ///
+    /// - Parameter fields: The fields; a name may occur more than once.
+    /// - Returns: The matcher.
+    public static func form(_ fields: KeyValuePairs<String, String>) -> RequestMatcher {
+        let expected = fields.map { FormField(name: $0.key, value: $0.value) }.sorted()
+        let names = fields.map(\.key)
+        return RequestMatcher(
+            "form with \(names.joined(separator: ", "))",
+            readsBody: true,
+            test: { reading in
+                reading.form.map { FormField(name: $0.name, value: $0.value ?? "") }.sorted() == expected
+            },
+            explain: { reading in
+                var misses = expected.flatMap { formField($0.name, $0.value).misses(in: &reading) }
+                for name in Set(reading.form.map(\.name)).subtracting(names).sorted() {
+                    misses.append(RequestMiss("The form field \(reading.shown(name)) is not expected.", weight: 0.5))
+                }
+                return misses.isEmpty ? [RequestMiss("A form field occurs more often or less than it should.")] : misses
+            }
+        )
+    }
+}
+
+private struct FormField: Sendable, Comparable {
+    let name: String
+    let value: String
+
+    static func < (lhs: FormField, rhs: FormField) -> Bool {
+        (lhs.name, lhs.value) < (rhs.name, rhs.value)
+    }
+}
+
+extension RequestReading {
+    /// What is wrong with something that has a name and values.
+    fileprivate func sentence(
+        _ kind: String,
+        _ name: String,
+        _ values: [String],
+        _ expected: String?,
+        isHidden: Bool
+    ) -> String {
+        guard !values.isEmpty else { return "There is no \(kind) \(name)." }
+        guard let expected, !isHidden else { return "The \(kind) \(name) has another value, which is not shown." }
+        let shown = values.map { "\"\(self.shown($0))\"" }.joined(separator: " and ")
+        return "The \(kind) \(name) is \(shown), not \"\(self.shown(expected))\"."
+    }
+}

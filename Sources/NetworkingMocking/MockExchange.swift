@@ -1,0 +1,34 @@
+package import NetworkingCore
+
+/// A transport that has one answer, for what mocks in the middle of a stack.
+package struct MockExchange: NetworkingTransport {
+    private let answer: MockResponse
+
+    package init(_ answer: MockResponse) {
+        self.answer = answer
+    }
+
+    package func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var request = request
+        let progress = try await request.arrive()
+        let response = try await answer.respond(to: request, after: progress)
+        try Task.checkCancellation()
+        return response
+    }
+}
+
+extension HTTPRequestData {
+    /// The request with its body in memory.
+    package func withBodyInMemory() async throws -> HTTPRequestData {
+        guard let body, body.data == nil else { return self }
+        var request = self
+        request.progressHandler = nil
+        do {
+            _ = try await request.arrive()
+        } catch let failure as RequestBody.Failure {
+            throw failure.error(of: self)
+        }
+        request.progressHandler = progressHandler
+        return request
+    }
+}

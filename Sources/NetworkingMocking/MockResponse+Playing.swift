@@ -1,0 +1,174 @@
+import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension MockResponse {
+    /// Plays the answer to a request whose body is in memory.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - progress: What has been told of its progress.
+    ///   - onPortion: Hears of each portion of the body that has reached its destination.
+    /// - Returns: The response.
+    /// - Throws: What the answer fails with, and `CancellationError`.
+    func respond(
+        to request: HTTPRequestData,
+        after progress: TransferProgress = TransferProgress(),
+        onPortion: @escaping @Sendable () -> Void = {}
+    ) async throws -> HTTPResponseData {
+        if let delay {
+            try await NetworkEnvironment.current.clock.sleep(for: delay)
+        }
+        switch outcome {
+        case .failure(let error):
+            throw error
+        case .failureOfKind(let kind):
+            throw NetworkingError(kind, request: request)
+        case .never:
+            try await Suspension<Void>().value()
+            throw CancellationError()
+        case .held(let answer):
+            let response = try await answer.response(to: request).replacing(self)
+            return try await response.respond(to: request, after: progress, onPortion: onPortion)
+        case .response(let head, let content):
+            request.emit(.headReceived(head))
+            let play = MockPlay(request: request, head: head, progress: progress, onPortion: onPortion)
+            guard request.method != .head else { return try play.whole(Data()) }
+            switch content {
+            case .data(let data) where isWhole: return try play.whole(data)
+            case .data(let data): return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
+            case .file(let url):
+                let data = try await Self.read(url, for: request)
+                if isWhole { return try play.whole(data) }
+                return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
+            case .pieces(let pieces): return try await play.pieces(scheduled(pieces))
+            }
+        }
+    }
+
+    /// Reads a file, away from the caller's executor.
+    @concurrent
+    private static func read(_ url: URL, for request: HTTPRequestData) async throws -> Data {
+        do {
+            let file = try OpenFile(reading: url.path)
+            var data = Data()
+            while case let portion = try file.read(upTo: 1 << 20), !portion.isEmpty {
+                try Task.checkCancellation()
+                data.append(portion)
+            }
+            return data
+        } catch let fault as FileFault {
+            throw NetworkingError(
+                .storage,
+                request: request,
+                underlying: fault,
+                reason: "The file of MockResponse.file cannot be answered with. \(fault.reason)"
+            )
+        }
+    }
+}
+
+/// The body of one answer on its way.
+private struct MockPlay {
+    let request: HTTPRequestData
+    let head: HTTPResponse
+    let progress: TransferProgress
+    let onPortion: @Sendable () -> Void
+
+    /// A body that is there at once; who is further out gives it to the sink.
+    func whole(_ body: Data) throws -> HTTPResponseData {
+        guard request.sink != nil || body.count <= request.maximumResponseBytes else {
+            throw NetworkingError.tooLarge(request, head: head, limit: request.maximumResponseBytes)
+        }
+        report(Int64(body.count), of: Int64(body.count))
+        if !body.isEmpty { onPortion() }
+        return HTTPResponseData(request: request, http: head, body: .collected(body))
+    }
+
+    /// A body that comes in pieces, into the request's sink if that takes it.
+    ///
+    /// - Parameters:
+    ///   - pieces: The pieces.
+    ///   - count: How many bytes there are in all; nil for what the head says.
+    /// - Returns: The response.
+    /// - Throws: What interrupts it.
+    func pieces(_ pieces: [MockResponse.Piece], count: Int? = nil) async throws -> HTTPResponseData {
+        let announced = count.map { Int64($0) } ?? head.headerFields[.contentLength].flatMap { Int64($0) }
+        let destination = try await request.bodyDestination(for: head)
+        var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0))
+        response.wasOfferedToSink = request.sink != nil
+        switch destination {
+        case .nowhere:
+            return response
+        case .memory(let limit):
+            var collected = Data()
+            try await play(pieces, announced: announced) { data in
+                guard Int64(collected.count) + Int64(data.count) <= limit else {
+                    throw NetworkingError.tooLarge(request, head: head, limit: limit)
+                }
+                collected.append(data)
+            }
+            response.body = .collected(collected)
+        case .sink(let sink):
+            do {
+                let received = try await play(pieces, announced: announced) { try await sink.receive($0) }
+                try await sink.finish()
+                response.body = .delivered(byteCount: received)
+            } catch {
+                sink.fail(error)
+                throw error
+            }
+        }
+        return response
+    }
+
+    @discardableResult
+    private func play(
+        _ pieces: [MockResponse.Piece],
+        announced: Int64?,
+        _ receive: nonisolated(nonsending) (Data) async throws -> Void
+    ) async throws -> Int64 {
+        var received: Int64 = 0
+        var reported: BytesReceived?
+        for piece in pieces {
+            try Task.checkCancellation()
+            switch piece.kind {
+            case .data(let data):
+                guard !data.isEmpty else { continue }
+                try await receive(data)
+                onPortion()
+                received += Int64(data.count)
+                reported = report(received, of: announced)
+            case .step:
+                reported = report(received, of: announced)
+            case .sleep(let duration):
+                try await NetworkEnvironment.current.clock.sleep(for: duration)
+            case .gate(let gate):
+                try await gate.wait()
+            case .hang:
+                try await Suspension<Void>().value()
+            case .failure(let error):
+                throw error
+            }
+        }
+        if let announced, received < announced {
+            throw request.truncated(head, received: received, of: announced)
+        }
+        if reported?.count != received || reported?.expected != received {
+            report(received, of: received)
+        }
+        return received
+    }
+
+    @discardableResult
+    private func report(_ count: Int64, of expected: Int64?) -> BytesReceived {
+        let received = BytesReceived(count: count, expected: expected)
+        request.progressHandler?(TransferProgress(sent: progress.sent, received: received))
+        return received
+    }
+}

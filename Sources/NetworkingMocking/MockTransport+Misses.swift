@@ -1,0 +1,64 @@
+import NetworkingCore
+
+extension MockTransport {
+    /// The error for a request that came out of its order.
+    func outOfOrder(
+        _ request: HTTPRequestData,
+        _ expectation: MockBoard.Expectation,
+        _ index: Int
+    ) -> NetworkingError {
+        let count = board.read { $0.expectations.count }
+        var reading = RequestReading(request)
+        let why = expectation.matcher.misses(in: &reading).map(\.sentence).joined(separator: " ")
+        return NetworkingError(
+            .unimplemented,
+            request: request,
+            reason: "MockTransport expects \(expectation.matcher) next, as request \(index + 1) of \(count). \(why) "
+                + "Send what is expected, or answer what may come at any time with on(_:uses:answer:)."
+        )
+    }
+
+    /// The error for a request that nothing answers.
+    func unanswered(_ request: HTTPRequestData) -> NetworkingError {
+        let board = board.read { $0 }
+        return NetworkingError(
+            .unimplemented,
+            request: request,
+            reason: board.usedUp(for: request) ?? board.nearestMiss(of: request)
+        )
+    }
+}
+
+extension MockBoard {
+    /// What keeps a stub that matches from answering; nil when none matches.
+    func usedUp(for request: HTTPRequestData) -> String? {
+        var reading = RequestReading(request)
+        guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
+        let (stub, uses) = (stubs[index], uses[index])
+        let last = answerers.lastIndex(of: .stub(index))
+        let user = last.map { ", the last time \(requests[$0])" } ?? ""
+        return "The stub \(stub.matcher) matches, but it answers \(stub.uses), which it has\(user). "
+            + "Give it uses: .exactly(\(uses + 1)) or .any if it is to answer again, or add another stub behind it."
+    }
+
+    /// The stub that comes nearest, and why it does not match.
+    func nearestMiss(of request: HTTPRequestData) -> String {
+        var reading = RequestReading(request)
+        var nearest: (stub: Stub, misses: [RequestMiss])?
+        for stub in stubs {
+            let misses = stub.matcher.misses(in: &reading)
+            if misses.weight < nearest?.misses.weight ?? .infinity { nearest = (stub, misses) }
+        }
+        let script = expectations.isEmpty ? "" : ", and its script is used up"
+        guard let nearest else {
+            return expectations.isEmpty
+                ? "MockTransport has no answer at all. Add one with on(_:uses:answer:), or to its script."
+                : "MockTransport has no answer left: its script of \(expectations.count) is used up. "
+                    + "Add one to it, or one for several requests with on(_:uses:answer:)."
+        }
+        let others = stubs.count == 1 ? "Its only stub" : "The nearest of its \(stubs.count) stubs"
+        let why = nearest.misses.map(\.sentence).joined(separator: " ")
+        return "MockTransport has no stub that matches\(script). \(others) is \(nearest.stub.matcher): \(why) "
+            + "Add a stub with on(_:uses:answer:), or correct the request."
+    }
+}

@@ -1,0 +1,113 @@
+import NetworkingCore
+
+extension CallMetrics {
+    /// The call as text: a line for each part that took time, with a bar from its beginning to its end.
+    ///
+    /// ```
+    /// GET https://api.example.com/users/42 → 200 in 61.3 ms, 2 attempts, 187 bytes in
+    ///   attempt 1       ██████                                      9.1 ms
+    ///   wait (backoff)        ███████████████████████████          40.2 ms
+    ///   attempt 2                                        ████████  12.0 ms
+    /// ```
+    ///
+    /// Modifiers show where they took a part of the time themselves. Phases show where a transport told more than one.
+    ///
+    /// - Parameter width: How many columns the bars have.
+    /// - Returns: The lines.
+    /// - Precondition: `width` is greater than zero.
+    public func waterfall(width: Int = 48) -> String {
+        precondition(width > 0, "width must be greater than zero (is \(width))")
+        let rows = rows
+        return ([headline] + TextWaterfall.lines(for: rows, of: duration, width: width)).joined(separator: "\n")
+    }
+
+    private var headline: String {
+        var parts = ["\(self)"]
+        if attempts > 1 { parts.append("\(attempts) attempts") }
+        if sentBytes > 0 { parts.append("\(sentBytes) bytes out") }
+        if receivedBytes > 0 { parts.append("\(receivedBytes) bytes in") }
+        switch cache {
+        case .cacheHit(let hit)?: parts.append("from the cache (\(hit))")
+        case .cacheBypass(let reason)?: parts.append("not cached (\(reason))")
+        default: break
+        }
+        if isShared { parts.append("shared") }
+        return parts.joined(separator: ", ")
+    }
+
+    private var rows: [TextWaterfall.Row] {
+        let spans = spans
+        let own = Self.ownDurations(of: spans)
+        var depths = [Int](repeating: 0, count: spans.count)
+        var rows: [TextWaterfall.Row] = []
+        for span in spans.dropFirst() {
+            let depth = depths[span.parent ?? 0]
+            let isShown = isWorthARow(span, own: own[span.id], in: spans)
+            depths[span.id] = isShown ? depth + 1 : depth
+            guard isShown else { continue }
+            let title = String(repeating: "  ", count: depth + 1) + span.kind.description
+            rows.append(TextWaterfall.Row(title: title, offset: span.offset, duration: span.duration))
+        }
+        return rows
+    }
+
+    private func isWorthARow(_ span: Span, own: Duration, in spans: [Span]) -> Bool {
+        switch span.kind {
+        case .call: false
+        case .wait, .attempt: true
+        // A hundredth of the call: less is no column of the bar either.
+        case .modifier: own * 100 >= duration && own > .zero
+        case .readingBody, .connecting, .firstByte, .body:
+            spans.count { $0.parent == span.parent && $0.kind.isPhase && $0.duration > .zero } > 1
+        }
+    }
+}
+
+extension SessionInstrument {
+    /// The last calls as text: a line for each, with a bar from its beginning to its end.
+    ///
+    /// ```
+    /// 3 calls in 92.4 ms
+    ///   POST /login    ████████████                              21.0 ms  200
+    ///   GET /me                    ████                           8.3 ms  200
+    ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
+    /// ```
+    ///
+    /// Queries are redacted, and long ones are cut.
+    ///
+    /// - Parameter width: How many columns the bars have.
+    /// - Returns: The lines.
+    /// - Precondition: `width` is greater than zero.
+    public func waterfall(width: Int = 48) -> String {
+        precondition(width > 0, "width must be greater than zero (is \(width))")
+        // They are kept in the order in which they ended.
+        let calls = recent.sorted { $0.log.start < $1.log.start }
+        guard let start = calls.first?.log.start, let end = calls.map(\.log.end).max() else { return "no calls" }
+        let whole = Duration.nanoseconds(end - start)
+        let rows = calls.map { call in
+            TextWaterfall.Row(
+                title: "  \(call.request.method) \(call.shownTarget)",
+                offset: .nanoseconds(call.log.start - start),
+                duration: call.duration,
+                note: call.summary
+            )
+        }
+        return TextWaterfall.text(for: rows, of: whole, width: width)
+    }
+}
+
+extension CallMetrics {
+    /// Path and query, redacted: pages of a list differ in their query alone.
+    fileprivate var shownTarget: String {
+        let redaction = Redaction.standard.hidingSecrets(of: request)
+        return TextWaterfall.shortened(Redaction.singleLine(redaction.target(request.closedTarget)))
+    }
+
+    fileprivate var summary: String {
+        var parts = ["\(outcome)"]
+        if attempts > 1 { parts.append("\(attempts) attempts") }
+        if case .cacheHit? = cache { parts.append("cached") }
+        if isShared { parts.append("shared") }
+        return parts.joined(separator: ", ")
+    }
+}

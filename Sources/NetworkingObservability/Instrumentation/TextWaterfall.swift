@@ -1,0 +1,61 @@
+import NetworkingCore
+
+/// Rows of text with a bar each, from where something began to where it ended.
+package enum TextWaterfall {
+    package struct Row {
+        let title: String
+        let offset: Duration
+        let duration: Duration
+        let note: String
+
+        package init(title: String, offset: Duration, duration: Duration, note: String = "") {
+            self.title = title
+            self.offset = offset
+            self.duration = duration
+            self.note = note
+        }
+
+        package var end: Duration {
+            offset + duration
+        }
+    }
+
+    /// The calls of a session, and how many there are.
+    package static func text(for calls: [Row], of whole: Duration, width: Int) -> String {
+        let headline = "\(calls.count) call\(calls.count == 1 ? "" : "s") in \(whole.milliseconds)"
+        return ([headline] + lines(for: calls, of: whole, width: width)).joined(separator: "\n")
+    }
+
+    /// A longer path and query would leave the bars too short to read.
+    private static let maximumPlaceLength = 60
+
+    /// Shortens a path with its query in the middle, since the end of it is often what tells two calls apart.
+    package static func shortened(_ place: String) -> String {
+        guard place.count > maximumPlaceLength else { return place }
+        let half = (maximumPlaceLength - 1) / 2
+        return "\(place.prefix(maximumPlaceLength - 1 - half))…\(place.suffix(half))"
+    }
+
+    /// A line for each row.
+    static func lines(for rows: [Row], of whole: Duration, width: Int) -> [String] {
+        let margin = rows.map(\.title.count).max() ?? 0
+        return rows.map { row in
+            let title = row.title + String(repeating: " ", count: margin - row.title.count)
+            let line = "\(title)  \(bar(for: row, of: whole, width: width))  \(row.duration.milliseconds)"
+            return row.note.isEmpty ? line : "\(line)  \(row.note)"
+        }
+    }
+
+    /// A bar as wide as a row's share of the whole, at least one column.
+    private static func bar(for row: Row, of whole: Duration, width: Int) -> String {
+        guard whole > .zero else { return String(repeating: " ", count: width) }
+        func column(_ moment: Duration) -> Double {
+            min(max(moment / whole, 0), 1) * Double(width)
+        }
+        let start = min(width - 1, Int(column(row.offset).rounded(.down)))
+        let end = Int(column(row.end).rounded())
+        let length = max(1, min(width, end) - start)
+        return String(repeating: " ", count: start) + String(repeating: "█", count: length)
+            + String(repeating: " ", count: width - start - length)
+    }
+}

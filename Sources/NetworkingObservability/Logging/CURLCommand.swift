@@ -1,0 +1,132 @@
+import HTTPTypes
+public import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HTTPRequestData {
+    /// The request as a command for a shell, to be run elsewhere: `curl`, its options and the URL.
+    ///
+    /// ```swift
+    /// print(network.resolved(request).curl())
+    /// // curl --request PUT \
+    /// //     --header 'Authorization: <redacted>' \
+    /// //     --header 'Content-Type: application/json' \
+    /// //     --data-raw '{"name":"Emily"}' \
+    /// //     'https://api.example.com/users/7'
+    /// ```
+    ///
+    /// A stack completes a request on its way, so ask it for the whole one with ``NetworkingComponent/resolved(_:)``; what is open is closed with
+    /// `https`, `localhost` and `/`. Any POSIX shell takes the command; it sends the same method, URL, header fields and body. What
+    /// curl adds by itself (`User-Agent`, `Accept`) stays, where the request says nothing of it, and so do its own rules for redirects,
+    /// proxies and cookies.
+    ///
+    /// Text stands in the command, other bytes are made by `printf`, and a file is named. A body that is longer than 64 KiB, or that comes from a
+    /// stream, is not in it: a comment before the command says where to put it.
+    ///
+    /// - Parameter redaction: What is hidden, besides what ``markSecret(_:)`` marks; ``Redaction/standard`` by default. With nil the
+    ///   command has all secrets.
+    /// - Returns: The command.
+    public func curl(redaction: Redaction? = .standard) -> String {
+        CURLCommand(request: self, redaction: redaction?.hidingSecrets(of: self)).text
+    }
+}
+
+private struct CURLCommand {
+    let request: HTTPRequestData
+    let redaction: Redaction?
+
+    /// More than that is no command that somebody would paste.
+    private static let longestBody = 64 << 10
+
+    var text: String {
+        let body = self.body
+        var parts: [String] = []
+        switch (request.method, request.body == nil) {
+        case (.get, true): break
+        case (.head, true): parts.append("--head")
+        default: parts.append("--request \(quoted(request.method.rawValue))")
+        }
+        parts += options
+        parts += fields.map { "--header \(quoted($0))" }
+        if let option = body.option { parts.append(option) }
+        parts.append(quoted(url))
+        return "\(body.preface)curl " + parts.joined(separator: " \\\n    ")
+    }
+
+    // MARK: Where
+
+    private var url: String {
+        let target = request.closedTarget
+        let authority = request.authority ?? "localhost"
+        let shown = redaction.map { ($0.authority(authority), $0.target(target)) } ?? (authority, target)
+        return "\(request.scheme ?? "https")://\(shown.0)\(target == "*" ? "" : shown.1)"
+    }
+
+    /// What keeps curl from reading the URL as something else than what it is.
+    private var options: [String] {
+        var options: [String] = []
+        if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { options.append("--globoff") }
+        if request.closedTarget.contains("/.") { options.append("--path-as-is") }
+        if request.closedTarget == "*" { options.append("--request-target '*'") }
+        return options
+    }
+
+    // MARK: Header fields
+
+    private var fields: [String] {
+        let fields = request.headerFields.httpFields
+        var lines: [String] = []
+        for field in fields {
+            let value = redaction.map { $0.hides(field) ? Redaction.placeholder : $0.value(of: field) } ?? field.value
+            // A colon without a value would remove the field.
+            lines.append(value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")
+        }
+        if let body = request.body, !fields.contains(.contentType) {
+            // Else curl says that it is a form.
+            let type = body.contentType.map { redaction?.hidingValues(in: $0) ?? $0 }
+            lines.append(type.map { "Content-Type: \($0)" } ?? "Content-Type:")
+        }
+        return lines
+    }
+
+    // MARK: The body
+
+    private var body: (preface: String, option: String?) {
+        guard let body = request.body else { return ("", nil) }
+        if let file = body.fileURL {
+            let path = redaction?.hidingValues(in: file.path) ?? file.path
+            return ("", "--data-binary \(quoted("@\(path)"))")
+        }
+        let elsewhere = "--data-binary @body"
+        guard let data = body.data else {
+            return ("# The body comes from a stream: save it in a file named body.\n", elsewhere)
+        }
+        let type = request.headerFields[.contentType] ?? body.contentType
+        guard data.count <= Self.longestBody,
+            let shown = redaction.map({ $0.body(data, contentType: type) }) ?? .some(data)
+        else { return ("# The body has \(data.count) bytes: save it in a file named body.\n", elsewhere) }
+        // What would move the cursor of whoever reads the command is no text either.
+        if !shown.contains(where: { $0 < 32 && $0 != 9 && $0 != 10 || $0 == 127 }),
+            let text = String(validating: shown, as: UTF8.self)
+        {
+            return ("", "--data-raw \(quoted(text))")
+        }
+        let bytes = shown.map { byte in
+            let octal = String(byte, radix: 8)
+            return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
+        }
+        return ("printf '\(bytes.joined())' | ", "--data-binary @-")
+    }
+
+    /// A word of a POSIX shell that is what it says, whatever that is.
+    ///
+    /// By bytes: a quote with a combining mark after it is another character, and to a shell a quote all the same.
+    private func quoted(_ text: String) -> String {
+        let pieces = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+        return "'\(pieces.map { String(Substring($0)) }.joined(separator: "'\\''"))'"
+    }
+}

@@ -1,0 +1,15 @@
+import Logging
+import NetworkingCore
+
+/// Where the lines of one request go.
+enum LogOutput: Sendable {
+    case logger(Logger)
+    case destination(any LogDestination)
+
+    var level: Logger.Level {
+        switch self {
+        case .logger(let logger): logger.logLevel
+        case .destination(let destination): destination.logLevel
+        }
+    }
+}

@@ -1,0 +1,288 @@
+import HTTPTypes
+public import Logging
+public import NetworkingCore
+
+extension NetworkingComponent {
+    /// Logs each request when it starts and when it ends, to swift-log.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.logged(detail: .headers).server(authority: "api.example.com")
+    /// // info: → GET https://api.example.com/users/42
+    /// // info: ← 200 OK GET https://api.example.com/users/42, 187 bytes in 34.5 ms
+    /// ```
+    ///
+    /// It logs what passes its place in the stack: outside `retry` one pair of lines a call, inside it one an
+    /// attempt, and inside `authenticated` the credentials are among the header fields, hidden. The request's id, and its number
+    /// if the stack has `numbered`, are metadata of every line. When the logger shows debug lines, it also tells what happens on
+    /// the way: waits, redirects, expired timeouts.
+    ///
+    /// Credentials, cookies and tokens never show: header fields, query items, the fields of JSON and form bodies and the
+    /// parts of multipart bodies are redacted by name, what ``HTTPRequestData/markSecret(_:)`` marks wherever it stands. Text
+    /// of other kinds shows as it is when `detail` asks for bodies. Nothing that comes from outside can forge a line.
+    ///
+    /// - Parameters:
+    ///   - logger: Where to log to; nil for the environment's logger.
+    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
+    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: Whether the values of query items, header fields and bodies show, as far as the redaction lets them.
+    ///   - redaction: What to hide.
+    ///   - onStart: Called instead of logging a start.
+    ///   - onSuccess: Called instead of logging a response, with the time it took.
+    ///   - onFailure: Called instead of logging a failure, with the time it took.
+    /// - Returns: A component that logs its requests.
+    public func logged(
+        using logger: Logger? = nil,
+        level: Logger.Level = .info,
+        detail: LogDetail = .basic,
+        privacy: LogPrivacy = .auto,
+        redaction: Redaction = .standard,
+        onStart: (@Sendable (Logger, HTTPRequestData) -> Void)? = nil,
+        onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)? = nil,
+        onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)? = nil
+    ) -> some NetworkingComponent {
+        modified(
+            Logged(
+                logger: logger,
+                level: level,
+                detail: detail,
+                privacy: privacy,
+                redaction: redaction,
+                onStart: onStart,
+                onSuccess: onSuccess,
+                onFailure: onFailure
+            )
+        )
+    }
+
+    /// Logs each request when it starts and when it ends, to something else than swift-log: Apple's unified log, or a destination of
+    /// your own.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
+    /// ```
+    ///
+    /// It says the same as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, header fields and
+    /// bodies in lines of their own, and leaves it to the destination to show what is private.
+    ///
+    /// - Parameters:
+    ///   - destination: Where to log to.
+    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
+    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: Who may read the values of query items, header fields and bodies, as far as the redaction lets them show.
+    ///   - redaction: What to hide.
+    /// - Returns: A component that logs its requests.
+    public func logged(
+        to destination: some LogDestination,
+        level: Logger.Level = .info,
+        detail: LogDetail = .basic,
+        privacy: LogPrivacy = .auto,
+        redaction: Redaction = .standard
+    ) -> some NetworkingComponent {
+        modified(
+            Logged(destination: destination, level: level, detail: detail, privacy: privacy, redaction: redaction)
+        )
+    }
+}
+
+struct Logged: NetworkingModifier, CustomStringConvertible {
+    /// Where to log to; nil for swift-log.
+    var destination: (any LogDestination)?
+    var logger: Logger?
+    let level: Logger.Level
+    let detail: LogDetail
+    let privacy: LogPrivacy
+    let redaction: Redaction
+    var onStart: (@Sendable (Logger, HTTPRequestData) -> Void)?
+    var onSuccess: (@Sendable (Logger, HTTPRequestData, HTTPResponseData, Duration) -> Void)?
+    var onFailure: (@Sendable (Logger, HTTPRequestData, any Error, Duration) -> Void)?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        switch interest(in: request) {
+        case .none: try await upstream.send(request)
+        case .failure: try await sendWatched(request, upstream: upstream)
+        case .all: try await sendLogged(request, upstream: upstream)
+        }
+    }
+
+    /// What of a request might be logged.
+    private enum Interest {
+        case none, failure, all
+    }
+
+    private func interest(in request: HTTPRequestData) -> Interest {
+        if case .off = request.logDetail ?? detail { return .none }
+        let shown = shownLevel.rank
+        if shown <= level.rank || shown <= Logger.Level.debug.rank || hasHooks { return .all }
+        return shown <= Logger.Level.warning.rank ? .failure : .none
+    }
+
+    // Apart, so that a request that nothing is logged of does not pay for the frame.
+    @inline(never)
+    private func sendLogged(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let output = output
+        let clock = NetworkEnvironment.current.clock
+        let start = clock.now
+        let lines = lines(of: request, to: output)
+        logStart(of: request, to: lines, output)
+        do {
+            let response = try await upstream.send(observed(request, by: lines))
+            logSuccess(of: request, response, to: lines, output, elapsed: clock.now - start)
+            return response
+        } catch {
+            logFailure(of: request, error, to: lines, output, elapsed: clock.now - start)
+            throw error
+        }
+    }
+
+    /// Sends a request of which nothing is logged unless it fails.
+    @inline(never)
+    private func sendWatched(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        let start = NetworkEnvironment.current.clock.now
+        do {
+            return try await upstream.send(request)
+        } catch {
+            let output = output
+            let elapsed = NetworkEnvironment.current.clock.now - start
+            logFailure(of: request, error, to: lines(of: request, to: output), output, elapsed: elapsed)
+            throw error
+        }
+    }
+
+    /// The level of where it logs to, without a copy of that.
+    private var shownLevel: Logger.Level {
+        if let logger { return logger.logLevel }
+        return destination?.logLevel ?? NetworkEnvironment.current.logLevel
+    }
+
+    private var output: LogOutput {
+        destination.map { .destination($0) } ?? .logger(logger ?? NetworkEnvironment.current.logger)
+    }
+
+    private func lines(of request: HTTPRequestData, to output: LogOutput) -> LogLines {
+        LogLines(
+            output: output,
+            level: level,
+            detail: request.logDetail ?? detail,
+            privacy: privacy,
+            redaction: redaction
+        )
+    }
+
+    private var hasHooks: Bool {
+        onStart != nil || onSuccess != nil || onFailure != nil
+    }
+
+    private func observed(_ request: HTTPRequestData, by lines: LogLines) -> HTTPRequestData {
+        guard lines.shows(.debug) else { return request }
+        var request = request
+        request.addObserver(EventLog(lines: lines))
+        return request
+    }
+
+    private func logStart(of request: HTTPRequestData, to lines: LogLines, _ output: LogOutput) {
+        if let onStart, case .logger(let logger) = output {
+            onStart(logger, request)
+        } else {
+            lines.start(request)
+        }
+    }
+
+    private func logSuccess(
+        of request: HTTPRequestData,
+        _ response: HTTPResponseData,
+        to lines: LogLines,
+        _ output: LogOutput,
+        elapsed: @autoclosure () -> Duration
+    ) {
+        if let onSuccess, case .logger(let logger) = output {
+            onSuccess(logger, request, response, elapsed())
+        } else if lines.shows(level) {
+            lines.success(request, response, elapsed: elapsed())
+        }
+    }
+
+    private func logFailure(
+        of request: HTTPRequestData,
+        _ error: any Error,
+        to lines: LogLines,
+        _ output: LogOutput,
+        elapsed: @autoclosure () -> Duration
+    ) {
+        if let onFailure, case .logger(let logger) = output {
+            onFailure(logger, request, error, elapsed())
+        } else {
+            lines.failure(request, error, elapsed: elapsed())
+        }
+    }
+
+    var roles: Set<StackRole> { [.logging] }
+    var requestOptions: Set<RequestOptionKey> { [.logDetail] }
+
+    var description: String {
+        let privacy = privacy == .auto ? "" : ", privacy: \(privacy)"
+        let place = destination.map { "to: \(type(of: $0)), " } ?? ""
+        return "logged(\(place)level: \(level), detail: \(detail)\(privacy))"
+    }
+}
+
+extension Logger.Level {
+    /// Its place among the others; comparing these is a call less than comparing levels.
+    fileprivate var rank: UInt8 {
+        switch self {
+        case .trace: 0
+        case .debug: 1
+        case .info: 2
+        case .notice: 3
+        case .warning: 4
+        case .error: 5
+        case .critical: 6
+        }
+    }
+}
+
+/// Logs what happens to a request on its way.
+private struct EventLog: NetworkEventObserver {
+    let lines: LogLines
+    let redaction: Redaction
+
+    init(lines: LogLines) {
+        self.lines = lines
+        redaction = lines.publicRedaction
+    }
+
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        let text: String? =
+            switch event {
+            case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
+            // How long these take is said when they begin.
+            case .waited(.delay, _), .waited(.backoff, _), .waited(.reconnection, _): nil
+            case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+            case .retrying(let attempt): "tries again (attempt \(attempt))"
+            case .retryRefused(let refusal): "does not try again (\(refusal))"
+            case .refreshingCredentials: "refreshes credentials"
+            case .cacheHit(let hit): "answered from the cache (\(hit))"
+            case .cacheBypassed(let reason): "not cached (\(reason))"
+            case .cacheFailed(let error): "the cache failed (\(type(of: error)))"
+            case .cacheMissed, .cacheStored, .cacheEvicted, .cacheRevalidated: nil
+            case .shared: "shares the exchange of an identical request"
+            case .redirected(let next): "redirected to \(redaction.line(for: next))"
+            case .redirectRefused(let reason): "redirect not followed (\(reason))"
+            case .timedOut(let limit): "gave up after \(limit)"
+            case .deadlineExceeded(let limit): "deadline of \(limit) passed"
+            case .credentialsWithheld(let withheld): "\(withheld)"
+            case .readingBody: "reads the body before it connects"
+            case .note(let text): Redaction.singleLine(text)
+            case .callStarted, .callEnded, .callFailed: nil
+            case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
+            case .connectionMeasured, .responseReceived: nil
+            }
+        guard let text else { return }
+        lines.event(text, of: request)
+    }
+}

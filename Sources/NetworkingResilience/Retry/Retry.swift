@@ -1,0 +1,442 @@
+import HTTPTypes
+public import NetworkingCore
+
+extension NetworkingComponent {
+    /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
+    ///
+    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits its turn, is signed and has
+    /// its time, and inside `deduplicated`, `cached` and `deadline`. What is tried again, and what never, is
+    /// ``RetryPolicy``'s business.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .timeout(.seconds(10))
+    ///     .retry()
+    ///     .deadline(.seconds(30))
+    /// ```
+    ///
+    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer, and up to a tenth
+    /// longer then (``RetryPolicy/retryAfterJitter``). A wait that ends
+    /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the budget
+    /// are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
+    /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are. The
+    /// body of a response that is discarded has been read, so its connection can serve the next attempt. Progress begins at
+    /// zero with each attempt.
+    ///
+    /// A cancelled caller gets `CancellationError` at once, also within a wait, and no further attempt is made.
+    ///
+    /// - Parameters:
+    ///   - policy: Whether, when and how often; ``HTTPRequestData/retryPolicy`` replaces it for one request.
+    ///   - budget: How much of what goes to a server may be retries; ``RetryBudget/unlimited`` for no limit. By default
+    ///     each stack has one of its own: 20 % of the calls of 10 s, and 100 besides, for each authority.
+    /// - Returns: A component that tries again.
+    public func retry(
+        _ policy: RetryPolicy = .exponential(),
+        budget: RetryBudget = RetryBudget()
+    ) -> some NetworkingComponent {
+        modified(Retry(policy: policy, budget: budget))
+    }
+}
+
+struct Retry: NetworkingModifier, CustomStringConvertible {
+    let policy: RetryPolicy
+    let budget: RetryBudget
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let policy = request.retryPolicy ?? policy
+        guard policy.maximumRetries > 0 else { return try await upstream.send(request) }
+        let clock = NetworkEnvironment.current.clock
+        let start = clock.now
+        budget.begin(request.authority, at: start)
+        var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+        defer {
+            if budget.countsEnds {
+                budget.end(request.authority, outcome, at: clock.now)
+            }
+        }
+        // Most calls need one attempt, and for those nothing is prepared.
+        if request.sink == nil, !policy.addsIdempotencyKeys {
+            let first: Result<HTTPResponseData, any Error>
+            do {
+                let response = try await upstream.send(request)
+                guard policy.concerns(response.status) else {
+                    outcome.isSuccess = !response.status.isServerError
+                    return response
+                }
+                first = .success(response)
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                first = .failure(error)
+            }
+            var call = RetriedCall(request, policy: policy, budget: budget)
+            return try await call.finish(over: upstream, after: first, since: start, &outcome)
+        }
+        var call = RetriedCall(request, policy: policy, budget: budget)
+        return try await call.finish(over: upstream, after: nil, since: start, &outcome)
+    }
+
+    var roles: Set<StackRole> { [.retry] }
+    var requestOptions: Set<RequestOptionKey> { [.retryPolicy] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        guard stack.isInside(.retry) else { return [] }
+        return [
+            StackDiagnostic(
+                "\(self) is inside another retry, which does not retry what this one has given up. Keep one of the two.",
+                about: self
+            )
+        ]
+    }
+
+    var description: String {
+        "retry(\(policy), budget: \(budget))"
+    }
+}
+
+/// One call on its way through its attempts.
+private struct RetriedCall {
+    private let policy: RetryPolicy
+    private let budget: RetryBudget
+    private let environment = NetworkEnvironment.current
+
+    private var request: HTTPRequestData
+    private let sinkUse: SinkUse?
+    private var history = AttemptHistory()
+    /// The retries since the server last said when to come back: those by which the backoff grows.
+    private var growth = 0
+    private var previousDelay: Duration?
+    /// What the budget gave for the retry that is waited for.
+    private var permit: RetryBudget.Permit?
+    private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
+
+    init(_ request: HTTPRequestData, policy: RetryPolicy, budget: RetryBudget) {
+        self.request = request
+        self.policy = policy
+        self.budget = budget
+        sinkUse = self.request.observeSink()
+        if policy.addsIdempotencyKeys, !request.mayBeSentTwice {
+            self.request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
+        }
+    }
+
+    /// Makes attempts until one is the last word.
+    mutating func finish(
+        over upstream: some NetworkingComponent,
+        after first: Result<HTTPResponseData, any Error>?,
+        since start: Duration,
+        _ outcome: inout RetryBudget.Outcome
+    ) async throws -> HTTPResponseData {
+        defer { outcome = self.outcome }
+        var start = start
+        var result = first
+        while true {
+            let brought: Result<HTTPResponseData, any Error>
+            if let result {
+                brought = result
+            } else {
+                brought = try await upstream.outcome(of: request)
+            }
+            if let response = try await lastWord(brought, since: start) { return response }
+            do {
+                try await wait()
+            } catch {
+                giveBackPermit()
+                throw error
+            }
+            // Somebody else has signed in: what one user ordered must not happen on another's account.
+            if let principal = brought.principal, upstream.principal(for: request) != principal {
+                giveBackPermit()
+                history.removeLast()
+                return try given(brought, refusal: refused(.anotherUser))
+            }
+            start = environment.clock.now
+            result = nil
+        }
+    }
+
+    /// Returns a response or throws an error that is the last word; nil to try again.
+    private mutating func lastWord(
+        _ result: Result<HTTPResponseData, any Error>,
+        since start: Duration
+    ) async throws -> HTTPResponseData? {
+        if case .success(let response) = result, !policy.concerns(response.status) {
+            outcome.isSuccess = !response.status.isServerError
+            return response.after(history.attempts, refusal: nil)
+        }
+        let elapsed = environment.clock.now - start
+        let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
+        guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
+        // Only what may pass is told to have been refused.
+        let told = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
+        return try given(result, refusal: told)
+    }
+
+    /// Gives out what an attempt came to.
+    private mutating func given(
+        _ result: Result<HTTPResponseData, any Error>,
+        refusal: RetryRefusal?
+    ) throws -> HTTPResponseData {
+        switch result {
+        case .success(let response):
+            outcome.isSuccess = refusal == nil && !response.status.isServerError
+            guard policy.throwsOnExhaustion, refusal != nil else {
+                return response.after(history.attempts, refusal: refusal)
+            }
+            throw NetworkingError(.status, request: request, response: response)
+                .after(history.attempts, refusal: refusal)
+        case .failure(let error as NetworkingError):
+            throw error.after(history.attempts, refusal: refusal)
+        case .failure(let error):
+            throw error
+        }
+    }
+
+    /// Decides about an attempt: nil, with everything ready for the next, or why there is no next.
+    private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
+        history.append(attempt)
+        if policy.isTransient(attempt, after: history.attempts.dropLast()) {
+            budget.note(request.authority, at: environment.clock.now)
+        }
+        defer {
+            // What is given out is told apart from what came before it.
+            if history.attempts.last?.backoff == nil {
+                history.removeLast()
+            }
+        }
+        var decision = RetryDecision.standard
+        if let strategy = policy.strategy {
+            decision = await strategy.decide(about: request, after: history.attempts)
+        }
+        let isStandard = decision == .standard
+        if isStandard {
+            // What a `retry` further in has given up is not tried again here: that would multiply the attempts.
+            if let refusal = attempt.refusalFurtherIn { return refusal }
+            guard policy.isTransient(attempt, after: history.attempts.dropLast()) else { return .decision }
+            guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
+        }
+        guard environment.retries != .off else { return refused(.switchedOff) }
+        guard decision != .giveUp else { return refused(.decision) }
+        guard history.count <= policy.maximumRetries else { return refused(.exhausted) }
+        guard request.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
+        guard sinkUse?.canStartOver ?? true else { return refused(.sinkNotRestartable) }
+
+        let now = environment.clock.now
+        var delay = Duration.zero
+        if case .retry(let wanted) = decision {
+            delay = max(.zero, wanted)
+        } else {
+            growth += 1
+            var random = environment.random
+            delay = policy.backoff.delay(beforeRetry: growth, after: previousDelay, using: &random)
+            previousDelay = delay
+        }
+        var isDelayGiven = false
+        if case .retry = decision {
+            isDelayGiven = true
+        }
+        var latestDelay = delay
+        if let wanted = attempt.response?.http.retryAfter(now: environment.clock.date), !isDelayGiven {
+            guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
+            if wanted > delay {
+                delay = wanted
+                // Clients that were told the same moment do not return together.
+                latestDelay = wanted + wanted * (policy.retryAfterJitter * environment.random.fraction())
+                // The server paces its clients now; when it stops, the backoff starts over.
+                (growth, previousDelay) = (0, nil)
+            }
+        }
+        if case .withoutWaiting = environment.retries {
+            (delay, latestDelay) = (.zero, .zero)
+        }
+        let deadline = environment.deadline
+        if let deadline, now + delay >= deadline { return refused(.deadline) }
+        // The jitter of Retry-After is not a reason to give up.
+        if deadline.map({ now + latestDelay < $0 }) ?? true {
+            delay = latestDelay
+        }
+        permit = budget.withdraw(
+            request.authority,
+            after: attempt.budgetFailure,
+            isFirst: outcome.retries == 0,
+            at: now
+        )
+        guard permit != nil else { return refused(.budget) }
+
+        outcome.retries += 1
+        outcome.lastFailure = attempt.budgetFailure
+        history.replaceLast(by: attempt.trimmed(backoff: delay))
+        return nil
+    }
+
+    /// Gives the budget back what it gave for a retry that is not made.
+    private mutating func giveBackPermit() {
+        guard let permit else { return }
+        budget.refund(permit, request.authority, at: environment.clock.now)
+        self.permit = nil
+        outcome.retries -= 1
+    }
+
+    private func refused(_ refusal: RetryRefusal) -> RetryRefusal {
+        request.emit(.retryRefused(refusal))
+        return refusal
+    }
+
+    /// Waits for the next attempt, and makes the request ready for it.
+    mutating func wait() async throws {
+        guard let last = history.attempts.last, let delay = last.backoff else { return }
+        request.emit(.retrying(last))
+        if delay > .zero {
+            try await request.wait(.backoff, for: delay, on: environment.clock)
+        } else {
+            try Task.checkCancellation()
+        }
+        request.attempt = history.count + 1
+        if let name = policy.attemptHeaderField {
+            request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumRetries + 1)"
+        }
+        request.progressHandler?(TransferProgress(sent: request.bytesToSend))
+        // What it has need not be sent again.
+        request.sink?.prepare(&request)
+    }
+}
+
+/// The attempts of a call: all of a few, and the first and the last of many.
+private struct AttemptHistory {
+    private static let (firstKept, allKept) = (10, 100)
+
+    private(set) var attempts: [Attempt] = []
+    private var dropped = 0
+
+    /// How many there were.
+    var count: Int {
+        attempts.count + dropped
+    }
+
+    mutating func append(_ attempt: Attempt) {
+        // Besides those that are kept there is the one that is being decided about.
+        if attempts.count >= Self.allKept,
+            let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
+        {
+            attempts.remove(at: index)
+            dropped += 1
+        }
+        attempts.append(attempt)
+    }
+
+    mutating func removeLast() {
+        attempts.removeLast()
+    }
+
+    mutating func replaceLast(by attempt: Attempt) {
+        attempts[attempts.count - 1] = attempt
+    }
+}
+
+// MARK: - The rules
+
+extension RetryPolicy {
+    /// Whether anything has to be decided about a response.
+    fileprivate func concerns(_ status: HTTPResponse.Status) -> Bool {
+        statuses.contains(status) || Self.onceStatuses.contains(status)
+            || strategy != nil && !(200..<400).contains(status.code)
+    }
+
+    // 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
+    fileprivate static let onceStatuses: StatusSet = [421, 425]
+
+    fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
+        if let status = attempt.response?.status, attempt.error == nil || attempt.isStatusError {
+            let isOnce =
+                Self.onceStatuses.contains(status) && !earlier.contains { $0.response?.status == status }
+            return statuses.contains(status) || isOnce
+        }
+        guard let error = attempt.error as? NetworkingError else { return false }
+        return isTransient(error)
+    }
+
+    fileprivate func isTransient(_ error: NetworkingError) -> Bool {
+        switch error.kind {
+        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: true
+        case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
+        // A server of tokens whose response was damaged on the way, or came from something in between.
+        case .invalidResponse, .decoding: error.isRefreshFailure
+        default: false
+        }
+    }
+}
+
+extension Attempt {
+    /// Whether another one with its status is not tried again.
+    fileprivate var isRetriedOnce: Bool {
+        response.map { RetryPolicy.onceStatuses.contains($0.status) } ?? false
+    }
+
+    /// Whether its error is about the status of the response in it.
+    fileprivate var isStatusError: Bool {
+        guard let error = error as? NetworkingError else { return false }
+        return error.kind == .status || error.kind == .unauthorized
+    }
+
+    /// Whether the server cannot have processed the request: it did not see it, or refused its credentials.
+    fileprivate var showsThatNothingWasSent: Bool {
+        guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
+        guard !error.isRefreshFailure else { return true }
+        guard error.response == nil else { return false }
+        return switch error.kind {
+        case .nameResolution, .connection, .offline: true
+        default: false
+        }
+    }
+
+    fileprivate var refusalFurtherIn: RetryRefusal? {
+        switch result {
+        case .success(let response): response.retryRefusal
+        case .failure(let error): (error as? NetworkingError)?.retryRefusal
+        }
+    }
+
+    fileprivate var budgetFailure: RetryBudget.Failure {
+        (error as? NetworkingError)?.kind == .timeout ? .timeout : .other
+    }
+}
+
+extension Result<HTTPResponseData, any Error> {
+    /// On whose behalf the attempt was made, as far as it says so.
+    fileprivate var principal: Principal? {
+        switch self {
+        case .success(let response): response.principal
+        case .failure(let error): (error as? NetworkingError)?.principal
+        }
+    }
+}
+
+extension HTTPResponseData {
+    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> HTTPResponseData {
+        guard !attempts.isEmpty || refusal != nil else { return self }
+        var response = self
+        if !attempts.isEmpty {
+            response.attempts = attempts.followed(by: response.attempts)
+        }
+        response.retryRefusal = refusal
+        return response
+    }
+}
+
+extension NetworkingError {
+    fileprivate func after(_ attempts: [Attempt], refusal: RetryRefusal?) -> NetworkingError {
+        var error = self
+        if !attempts.isEmpty {
+            error.attempts = attempts.followed(by: error.attempts)
+        }
+        error.retryRefusal = refusal
+        return error
+    }
+}
+
+extension String {
+    /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
+    static func idempotencyKey(from random: SecureRandomSource) -> String {
+        "\"\(random.bytes(16).hexadecimal)\""
+    }
+}

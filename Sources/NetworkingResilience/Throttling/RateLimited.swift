@@ -1,0 +1,166 @@
+public import NetworkingCore
+
+extension NetworkingComponent {
+    /// Lets so many requests through in a while, evenly, with a few at once.
+    ///
+    /// It belongs inside `retry` and `cached`, so that what is sent is counted and nothing else, and outside `throttled`, so
+    /// that who waits here holds no slot.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.rateLimited(to: 10, per: .seconds(1), burst: 20)
+    /// ```
+    ///
+    /// Waiting requests go in the order of ``HTTPRequestData/priority``, and in the order of arrival within one priority. A
+    /// request waits for `maximumWait` and for the time until its deadline at most, whatever its priority: if more urgent
+    /// requests would keep a waiting request beyond that, the queue goes in the order of arrival until that one is sent. A
+    /// request whose wait would be longer from the start, behind all that wait already, is refused at once. It takes no
+    /// permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
+    ///
+    /// A cancelled caller gets `CancellationError` at once, and the requests behind it move up.
+    /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes one
+    /// count as several.
+    ///
+    /// - Parameters:
+    ///   - count: How many.
+    ///   - period: In which while.
+    ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
+    ///     default, sets no limit.
+    ///   - key: What is counted together; everything by default.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it refuses.
+    /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000 years, and
+    ///   `maximumWait` is not negative.
+    public func rateLimited(
+        to count: Int,
+        per period: Duration,
+        burst: Int? = nil,
+        maximumWait: Duration? = nil,
+        by key: RateLimiter.Key = .everything
+    ) -> some NetworkingComponent {
+        rateLimited(by: RateLimiter(count, per: period, burst: burst, key: key), maximumWait: maximumWait)
+    }
+
+    /// Lets as many requests through as a limiter allows, which several stacks may share.
+    ///
+    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a request counts
+    /// once, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
+    ///
+    /// - Parameters:
+    ///   - limiter: The limiter.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
+    ///     default, sets no limit.
+    /// - Returns: A component that refuses as that one does.
+    /// - Precondition: `maximumWait` is not negative.
+    public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
+        precondition(
+            maximumWait ?? .zero >= .zero,
+            "maximumWait must not be negative (is \(maximumWait ?? .zero))"
+        )
+        return modified(RateLimited(limiter: limiter, maximumWait: maximumWait))
+    }
+}
+
+extension HTTPRequestData {
+    /// How many requests this one counts as at a rate limit; 1 by default, and less is 1.
+    public var rateLimitWeight: Int {
+        get { self[option: WeightOption.self] }
+        set { self[option: WeightOption.self] = max(1, newValue) }
+    }
+
+    fileprivate enum WeightOption: RequestOption {
+        static let name = "rateLimitWeight"
+        static let defaultValue = 1
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/rateLimitWeight``.
+    public static let rateLimitWeight = RequestOptionKey(HTTPRequestData.WeightOption.self)
+}
+
+struct RateLimited: NetworkingModifier, CustomStringConvertible {
+    let limiter: RateLimiter
+    let maximumWait: Duration?
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        let environment = NetworkEnvironment.current
+        guard request.needsPermit(of: limiter.held, in: environment) else { return try await upstream.send(request) }
+        let clock = environment.clock
+        let start = clock.now
+        let key = limiter.key.value(for: request, upstream.principal(for: request))
+        var longest = maximumWait
+        if let deadline = environment.deadline {
+            longest = min(longest ?? .seconds(Int64.max), max(.zero, deadline - start))
+        }
+        switch limiter.take(request.rateLimitWeight, request.priority, key, waitingUpTo: longest, on: clock) {
+        case .taken:
+            break
+        case .wait(let place, let duration):
+            request.emit(.waiting(.permit, duration))
+            defer { request.emit(.waited(.permit, clock.now - start)) }
+            try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
+            guard !Task.isCancelled else {
+                limiter.giveBack(place, key, on: clock)
+                throw CancellationError()
+            }
+        case .refused(let wait):
+            throw NetworkingError(
+                .rejected,
+                request: request,
+                reason: "The limit of \(limiter) is reached; the next may go in \(wait). Send fewer, or wait longer.",
+                retryAfter: wait
+            )
+        case .impossible:
+            throw NetworkingError(
+                .rejected,
+                request: request,
+                reason:
+                    "The request counts as \(request.rateLimitWeight), and the limit of \(limiter) never lets so many "
+                    + "go at once. Give it a lower rateLimitWeight, or the limit a larger burst."
+            )
+        }
+        return try await upstream.send(request.holdingPermit(of: limiter.held))
+    }
+
+    var roles: Set<StackRole> { [.rateLimit] }
+    var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled, .rateLimitWeight] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        if stack.outer.contains(where: { ($0 as? Self)?.limiter === limiter }) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is inside a modifier with the same limiter, so requests pass it without another permit. Keep one "
+                        + "of the two, or give each its own limiter.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.retry) {
+            diagnostics.append(
+                StackDiagnostic("\(self) is outside retry, so it counts only the first attempt.", about: self)
+            )
+        }
+        if stack.isOutside(.caching) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside cached, so cached responses need a permit too. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        if stack.isOutside(.deduplication) {
+            diagnostics.append(
+                StackDiagnostic(
+                    "\(self) is outside deduplicated, so each caller of a shared exchange needs a permit. Put it inside.",
+                    about: self
+                )
+            )
+        }
+        return diagnostics
+    }
+
+    var description: String {
+        "rateLimited(\(limiter)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
+    }
+}

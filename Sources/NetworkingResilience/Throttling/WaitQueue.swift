@@ -1,0 +1,221 @@
+import DequeModule
+import HeapModule
+import NetworkingCore
+
+/// A place in a queue, and how its owner is notified that its turn has come.
+struct WaitPlace: Sendable {
+    let priority: RequestPriority
+    let number: UInt64
+    let weight: Int
+    let wait: Suspension<Void>
+}
+
+/// The numbers of the places in all queues of a limiter.
+///
+/// A limiter forgets the queue of a host or key that is idle, while a caller that was cancelled may still hold a place in
+/// it. Numbers that started over with each queue would then name another caller's place, so one counter serves the
+/// limiter's whole life.
+struct WaitNumbers {
+    private(set) var last: UInt64 = 0
+
+    mutating func next() -> UInt64 {
+        last += 1
+        return last
+    }
+}
+
+/// The callers that wait for the same thing, by priority, and in the order of arrival within one priority.
+///
+/// Entering, leaving and being served take the same time however many there are.
+///
+/// A place that is left keeps its entry until it comes to the front, or until such entries outnumber the others.
+struct WaitQueue {
+    private var lines = Array(repeating: Line(), count: RequestPriority.allCases.count)
+
+    /// How many wait.
+    private(set) var count = 0
+
+    /// The sum of the weights of the places.
+    private(set) var weight = 0
+
+    /// The weight that was served ahead of an earlier place since the queue was last empty.
+    private var overtaken = 0
+
+    /// For the places that may be overtaken only so far: what ``overtaken`` may become while they wait.
+    private var limits = Heap<OvertakingLimit>()
+
+    /// Adds a place at the end of its priority.
+    ///
+    /// - Parameters:
+    ///   - priority: The priority.
+    ///   - weight: What the place counts as.
+    ///   - slack: The weight of later places that may be served before this one; `nil` for any.
+    ///   - numbers: Numbers the place.
+    /// - Returns: The place.
+    mutating func enter(
+        _ priority: RequestPriority,
+        weight: Int = 1,
+        slack: Int? = nil,
+        numbered numbers: inout WaitNumbers
+    ) -> WaitPlace {
+        let place = WaitPlace(priority: priority, number: numbers.next(), weight: weight, wait: Suspension())
+        lines[priority.rawValue].places.append(place)
+        count += 1
+        self.weight += weight
+        if let slack {
+            let (limit, overflows) = overtaken.addingReportingOverflow(slack)
+            limits.insert(
+                OvertakingLimit(overtaken: overflows ? .max : limit, priority: priority, number: place.number)
+            )
+        }
+        return place
+    }
+
+    /// Removes the place whose turn it is.
+    mutating func serve() -> WaitPlace? {
+        guard let turn = turn() else { return nil }
+        guard let place = lines[turn.line].popFirst() else { return nil }
+        if turn.overtakes {
+            overtaken += place.weight
+        }
+        remove(place)
+        return place
+    }
+
+    /// The place whose turn it is.
+    mutating func first() -> WaitPlace? {
+        turn().flatMap { lines[$0.line].first() }
+    }
+
+    /// The line whose first place is next.
+    ///
+    /// It is that of the highest priority, unless a place that has waited for longer would then be overtaken too far. In that
+    /// case the places go in the order of arrival.
+    private mutating func turn() -> (line: Int, overtakes: Bool)? {
+        var urgent: (line: Int, place: WaitPlace)?
+        var oldest: (line: Int, place: WaitPlace)?
+        for line in lines.indices.reversed() {
+            guard let place = lines[line].first() else { continue }
+            urgent = urgent ?? (line, place)
+            if oldest.map({ place.number < $0.place.number }) ?? true {
+                oldest = (line, place)
+            }
+        }
+        guard let urgent, let oldest else { return nil }
+        guard urgent.line != oldest.line else { return (urgent.line, false) }
+        if let limit = smallestLimit(), overtaken + urgent.place.weight > limit { return (oldest.line, false) }
+        return (urgent.line, true)
+    }
+
+    /// How many limits are kept, some of them of places that were left.
+    var limitCount: Int {
+        limits.count
+    }
+
+    /// What ``overtaken`` may become at most, for the places that are in the queue.
+    private mutating func smallestLimit() -> Int? {
+        while let limit = limits.min {
+            if lines[limit.priority.rawValue].isWaiting(limit.number) { return limit.overtaken }
+            limits.removeMin()
+        }
+        return nil
+    }
+
+    /// Removes the last place of the lowest priority, if that is below the given one.
+    mutating func yield(to priority: RequestPriority) -> WaitPlace? {
+        for index in 0..<priority.rawValue {
+            if let place = lines[index].popLast() {
+                remove(place)
+                return place
+            }
+        }
+        return nil
+    }
+
+    /// Removes a place whose caller no longer waits; does nothing if it is not in the queue.
+    mutating func leave(_ place: WaitPlace) {
+        if lines[place.priority.rawValue].leave(place.number) {
+            remove(place)
+        }
+    }
+
+    private mutating func remove(_ place: WaitPlace) {
+        count -= 1
+        weight -= place.weight
+        if count == 0 {
+            overtaken = 0
+            limits = Heap()
+        } else if limits.count > 2 * count + 64 {
+            // Entries of places that are gone leave the heap at its top, or here once they outnumber the others.
+            limits = Heap(limits.unordered.filter { lines[$0.priority.rawValue].isWaiting($0.number) })
+        }
+    }
+
+    /// How far a place may be overtaken.
+    private struct OvertakingLimit: Comparable {
+        let overtaken: Int
+        let priority: RequestPriority
+        let number: UInt64
+
+        static func < (lhs: Self, rhs: Self) -> Bool {
+            (lhs.overtaken, lhs.number) < (rhs.overtaken, rhs.number)
+        }
+    }
+
+    /// The places of one priority.
+    private struct Line {
+        var places: Deque<WaitPlace> = []
+        /// The numbers of the places that were left, as long as their entries are there.
+        private var gone: Set<UInt64> = []
+
+        mutating func leave(_ number: UInt64) -> Bool {
+            guard contains(number), gone.insert(number).inserted else { return false }
+            if gone.count > places.count / 2 + 16 {
+                places.removeAll { gone.contains($0.number) }
+                gone = []
+            }
+            return true
+        }
+
+        func isWaiting(_ number: UInt64) -> Bool {
+            contains(number) && !gone.contains(number)
+        }
+
+        /// Whether a place has an entry; entries are in the order of their numbers.
+        private func contains(_ number: UInt64) -> Bool {
+            var (low, high) = (places.startIndex, places.endIndex)
+            while low < high {
+                let middle = low + (high - low) / 2
+                if places[middle].number < number {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            return low < places.endIndex && places[low].number == number
+        }
+
+        mutating func first() -> WaitPlace? {
+            while let place = places.first {
+                guard gone.remove(place.number) != nil else { return place }
+                places.removeFirst()
+            }
+            return nil
+        }
+
+        mutating func popFirst() -> WaitPlace? {
+            let place = first()
+            if place != nil {
+                places.removeFirst()
+            }
+            return place
+        }
+
+        mutating func popLast() -> WaitPlace? {
+            while let place = places.popLast() {
+                if gone.remove(place.number) == nil { return place }
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import NetworkingCore
+import Synchronization
+
+/// Follows an attempt through its phases, by what the transport tells, and ends it when one takes too long.
+///
+/// There is one alarm at a time. It is set anew only when it would ring too late: one that rings too early, because
+/// bytes have moved since, looks at the clock and is set for the rest.
+final class PhaseWatch: Sendable {
+    private let clock: NetworkClock
+    private let state: Mutex<State>
+
+    init(limits: TimeLimits, clock: NetworkClock) {
+        self.clock = clock
+        state = Mutex(State(limits: limits, start: clock.now))
+    }
+
+    /// The request as this watch sends it: what happens to it is heard here.
+    func watching(_ request: HTTPRequestData) -> HTTPRequestData {
+        var watched = request
+        if let sink = request.sink {
+            let isReaderPaced = sink.isReaderPaced
+            watched.sink = ObservedSink(sink: sink) { [self] answer in
+                offered(answer, isReaderPaced: isReaderPaced)
+            } isBusy: { [self] isBusy in
+                sinkIs(busy: isBusy)
+            }
+        }
+        // A transport that has someone to tell works a little more for it.
+        if state.withLock({ $0.limits.hasPhases }) {
+            watched.addObserver(self)
+            let handler = request.progressHandler
+            watched.progressHandler = { [self] progress in
+                heard(progress)
+                handler?(progress)
+            }
+        }
+        return watched
+    }
+
+    /// Starts to watch.
+    ///
+    /// - Parameter onExpiry: Ends the attempt; called once, when a limit is not kept.
+    func start(onExpiry: @escaping @Sendable () -> Void) {
+        let isExpired = state.withLock { state in
+            state.onExpiry = onExpiry
+            return state.expired != nil
+        }
+        if isExpired {
+            onExpiry()
+        } else {
+            update { _, _ in }
+        }
+    }
+
+    /// Ends the watch.
+    func stop() {
+        state.withLock { $0.stop() }?.cancel()
+    }
+
+    /// The limit that was not kept.
+    var expired: TimeLimits.Name? {
+        state.withLock { $0.expired }
+    }
+
+    private func heard(_ progress: TransferProgress) {
+        update { $0.heard(progress, at: $1) }
+    }
+
+    private func offered(_ answer: SinkAnswer, isReaderPaced: Bool) {
+        guard case .take = answer, isReaderPaced else { return }
+        update { state, now in state.paceByReader(at: now) }
+    }
+
+    private func sinkIs(busy isBusy: Bool) {
+        update { state, now in
+            state.isSinkBusy = isBusy
+            state.enterBody(at: now)
+        }
+    }
+
+    /// Changes the state and sets the alarm for what is due next.
+    private func update(_ change: (inout State, Duration) -> Void) {
+        let now = clock.now
+        let plan = state.withLock { state in
+            change(&state, now)
+            return state.planAlarm()
+        }
+        set(plan)
+    }
+
+    private func set(_ plan: AlarmPlan?) {
+        guard let plan else { return }
+        plan.replaced?.cancel()
+        let alarm = clock.alarm(at: plan.moment) { [self] in ring(plan.number) }
+        let isInVain = state.withLock { $0.keep(alarm, plan.number) }
+        if isInVain {
+            alarm.cancel()
+        }
+    }
+
+    private func ring(_ number: Int) {
+        let now = clock.now
+        let (onExpiry, plan) = state.withLock { $0.ring(number, at: now) }
+        onExpiry?()
+        set(plan)
+    }
+
+    private struct AlarmPlan {
+        let moment: Duration
+        let number: Int
+        let replaced: Alarm?
+    }
+
+    private struct State {
+        var limits: TimeLimits
+        var phase: (name: TimeLimits.Name, deadline: Duration)?
+        private var wholeDeadline: Duration?
+        private var tellsConnection = false
+        private var sent: Int64 = 0
+        /// Whether the network need not bring anything, whatever it does bring.
+        var isSinkBusy = false
+
+        var onExpiry: (@Sendable () -> Void)?
+        private(set) var expired: TimeLimits.Name?
+        private var isOver = false
+
+        private var alarm: Alarm?
+        private var alarmMoment: Duration?
+        private var alarmNumber = 0
+
+        init(limits: TimeLimits, start: Duration) {
+            self.limits = limits
+            wholeDeadline = limits.whole.map { start + $0 }
+        }
+
+        // MARK: Phases
+
+        mutating func observe(_ event: NetworkEvent, at now: Duration) {
+            switch event {
+            case .attemptStarted:
+                (tellsConnection, sent, isSinkBusy) = (false, 0, false)
+                enterConnecting(at: now)
+            case .readingBody:
+                // Whoever brings it is not the network.
+                phase = nil
+            case .bodyRead:
+                enterConnecting(at: now)
+            case .connecting:
+                tellsConnection = true
+                enterConnecting(at: now)
+            case .connected:
+                enterHead(at: now)
+            case .headReceived:
+                enterBody(at: now)
+            case .attemptEnded, .attemptFailed:
+                // Until the next attempt, only the whole goes on.
+                phase = nil
+            default:
+                break
+            }
+        }
+
+        mutating func heard(_ progress: TransferProgress, at now: Duration) {
+            if progress.received.count > 0 {
+                enterBody(at: now)
+            } else if progress.sent.count > sent {
+                sent = progress.sent.count
+                let isMore = progress.sent.expected.map { sent < $0 } ?? true
+                if isMore, let idle = limits.idle {
+                    phase = (.idle, now + idle)
+                } else {
+                    enterHead(at: now)
+                }
+            }
+        }
+
+        private mutating func enterConnecting(at now: Duration) {
+            switch (limits.connect, limits.head) {
+            case (let connect?, _) where tellsConnection: phase = (.connect, now + connect)
+            case (let connect?, let head?): phase = (.connectAndHead, now + connect + head)
+            case (let connect?, nil): phase = (.connect, now + connect)
+            case (nil, let head?) where !tellsConnection: phase = (.head, now + head)
+            case (nil, _): phase = nil
+            }
+        }
+
+        private mutating func enterHead(at now: Duration) {
+            phase = limits.head.map { (.head, now + $0) }
+        }
+
+        mutating func enterBody(at now: Duration) {
+            phase = isSinkBusy ? nil : limits.idle.map { (.idle, now + $0) }
+        }
+
+        /// From here on only the time counts in which the reader waits for the network.
+        mutating func paceByReader(at now: Duration) {
+            limits.idle = limits.idle ?? limits.whole
+            wholeDeadline = nil
+            enterBody(at: now)
+        }
+
+        // MARK: The alarm
+
+        private var next: (name: TimeLimits.Name, deadline: Duration)? {
+            guard let wholeDeadline else { return phase }
+            guard let phase, phase.deadline < wholeDeadline else { return (.whole, wholeDeadline) }
+            return phase
+        }
+
+        /// The alarm to set, if the one that is set would come too late.
+        mutating func planAlarm() -> AlarmPlan? {
+            guard !isOver, let next else { return nil }
+            if let alarmMoment, alarmMoment <= next.deadline { return nil }
+            alarmNumber += 1
+            alarmMoment = next.deadline
+            defer { alarm = nil }
+            return AlarmPlan(moment: next.deadline, number: alarmNumber, replaced: alarm)
+        }
+
+        /// Keeps an alarm to call it off later, and answers whether nobody needs it any more.
+        mutating func keep(_ alarm: Alarm, _ number: Int) -> Bool {
+            guard !isOver, number == alarmNumber, alarmMoment != nil else { return true }
+            self.alarm = alarm
+            return false
+        }
+
+        mutating func ring(_ number: Int, at now: Duration) -> ((@Sendable () -> Void)?, AlarmPlan?) {
+            guard !isOver, number == alarmNumber else { return (nil, nil) }
+            (alarm, alarmMoment) = (nil, nil)
+            guard let next, next.deadline <= now else { return (nil, planAlarm()) }
+            expired = next.name
+            let onExpiry = onExpiry
+            _ = stop()
+            return (onExpiry, nil)
+        }
+
+        mutating func stop() -> Alarm? {
+            isOver = true
+            onExpiry = nil
+            defer { (alarm, alarmMoment) = (nil, nil) }
+            return alarm
+        }
+    }
+}
+
+extension PhaseWatch: NetworkEventObserver {
+    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        update { $0.observe(event, at: $1) }
+    }
+}

@@ -1,0 +1,82 @@
+import NetworkingCore
+
+/// How long an attempt and its phases may take; nil is no limit.
+struct TimeLimits: Sendable, CustomStringConvertible {
+    var whole: Duration?
+    var connect: Duration?
+    var head: Duration?
+    var idle: Duration?
+
+    /// Which limit it was that an attempt did not keep.
+    enum Name {
+        case whole
+        case connect
+        case head
+        /// Connecting and the head, where the transport cannot tell them apart.
+        case connectAndHead
+        case idle
+    }
+
+    /// The limits for one request, whose own come first.
+    func replaced(by request: HTTPRequestData) -> TimeLimits {
+        guard let box = request.box else { return self }
+        return TimeLimits(
+            whole: box.value.timeout ?? whole,
+            connect: box.value.connectTimeout ?? connect,
+            head: box.value.headTimeout ?? head,
+            idle: box.value.idleTimeout ?? idle
+        )
+    }
+
+    var hasPhases: Bool {
+        connect != nil || head != nil || idle != nil
+    }
+
+    var longest: Duration? {
+        guard hasPhases else { return whole }
+        return [whole, head.map { $0 + (connect ?? .zero) } ?? connect, idle].lazy.compactMap { $0 }.max()
+    }
+
+    /// A limit that leaves no time at all.
+    var expiredFromTheStart: Name? {
+        if let whole, whole <= .zero { return .whole }
+        guard hasPhases else { return nil }
+        if let connect, connect <= .zero { return .connect }
+        if let head, head <= .zero { return .head }
+        if let idle, idle <= .zero { return .idle }
+        return nil
+    }
+
+    subscript(name: Name) -> Duration {
+        switch name {
+        case .whole: whole ?? .zero
+        case .connect: connect ?? .zero
+        case .head: head ?? .zero
+        case .connectAndHead: (connect ?? .zero) + (head ?? .zero)
+        // A reader-paced body has the time of the whole, if it has none of its own.
+        case .idle: idle ?? whole ?? .zero
+        }
+    }
+
+    func reason(for name: Name) -> String {
+        let limit = self[name]
+        return switch name {
+        case .whole:
+            "No complete response within \(limit). Try again, or allow more time with request.timeout."
+        case .connect:
+            "No connection within \(limit). Try again, or allow more time with request.connectTimeout."
+        case .head:
+            "No response began within \(limit). Try again, or allow more time with request.headTimeout."
+        case .connectAndHead:
+            "No response began within \(limit), the time to connect and that for the head. Try again, or allow more time "
+                + "with request.connectTimeout and request.headTimeout."
+        case .idle:
+            "Nothing moved for \(limit). Try again, or allow more time with request.idleTimeout."
+        }
+    }
+
+    var description: String {
+        let parts: [(String, Duration?)] = [("", whole), ("connect: ", connect), ("head: ", head), ("idle: ", idle)]
+        return parts.compactMap { name, limit in limit.map { "\(name)\($0)" } }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,278 @@
+public import NetworkingCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends a request and returns the JSON documents of its body, decoded one by one as they come.
+    ///
+    /// ```swift
+    /// for try await reading in try await network.values(HTTPRequestData(path: "readings"), as: Reading.self) {
+    ///     chart.add(reading)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - type: The type of a document.
+    ///   - format: How documents are told apart; nil has the response's Content-Type say so.
+    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - failures: What happens with a document that does not decode; by default it ends the iteration with
+    ///     ``NetworkingError/Kind/decoding``.
+    ///   - maximumDocumentBytes: The most bytes of a document; 16 MiB by default. A longer one ends the iteration with
+    ///     ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The values, and the response's head. They are read once, and giving them up ends the transfer.
+    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless `format` is given.
+    /// - Precondition: `maximumDocumentBytes` is greater than zero.
+    public func values<Value: Decodable & Sendable>(
+        _ request: HTTPRequestData,
+        as type: Value.Type,
+        format: JSONStreamFormat? = nil,
+        decoder: any BodyDecoder = JSONDecoder(),
+        onDecodingFailure failures: DecodingFailures = .fail,
+        maximumDocumentBytes: Int = 16 << 20
+    ) async throws -> JSONStream<Value> {
+        precondition(
+            maximumDocumentBytes > 0,
+            "maximumDocumentBytes must be greater than zero (is \(maximumDocumentBytes))"
+        )
+        let stream = try await stream(request)
+        return JSONStream(
+            stream: stream,
+            format: try format ?? JSONStreamFormat(of: stream.response, to: request),
+            decoding: ElementDecoding(decoder: decoder, failures: failures),
+            limit: maximumDocumentBytes
+        )
+    }
+}
+
+/// How the documents of a JSON stream are told apart.
+public enum JSONStreamFormat: Sendable, Hashable {
+    /// A document on each line: NDJSON, JSON Lines.
+    case lines
+    /// A record separator before each document: JSON text sequences (RFC 7464).
+    case sequence
+    /// One document after the other, with or without white space between them.
+    case concatenated
+
+    /// Reads the format in a response's media type; any but those of the other two means concatenated documents.
+    ///
+    /// A page is none of them: the sign of a login page or of a portal, which would be a stream without values.
+    init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
+        let type = BodyType(response.headerFields[.contentType]).essence
+        switch type {
+        case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+            "application/jsonlines", "application/json-lines":
+            self = .lines
+        case "application/json-seq": self = .sequence
+        case _ where type.hasSuffix("+json-seq"): self = .sequence
+        case "text/html", "application/xhtml+xml", "text/xml", "application/xml":
+            throw NetworkingError(
+                .invalidResponse,
+                request: request,
+                response: response,
+                reason: "The server answered with \(type), where JSON is due. Check the URL, or name the format."
+            )
+        default: self = .concatenated
+        }
+    }
+}
+
+/// The JSON documents of a body, decoded one by one as they come.
+public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// A document's value.
+    public typealias Element = Value
+
+    private let stream: ResponseStream
+    private let format: JSONStreamFormat
+    private let decoding: ElementDecoding
+    private let limit: Int
+
+    init(stream: ResponseStream, format: JSONStreamFormat, decoding: ElementDecoding, limit: Int) {
+        self.stream = stream
+        self.format = format
+        self.decoding = decoding
+        self.limit = limit
+    }
+
+    /// The response as it was when its head had come.
+    public var response: HTTPResponseData {
+        stream.response
+    }
+
+    /// Begins to read.
+    ///
+    /// Only one iterator gets the body; any other fails.
+    public func makeAsyncIterator() -> Iterator {
+        let splitter = JSONSplitter(format: format, limit: limit)
+        return Iterator(
+            reader: ElementReader(stream, decoder: splitter),
+            decoding: decoding,
+            request: stream.response.request
+        )
+    }
+
+    /// Reads the documents once, and ends the transfer when it goes.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var reader: ElementReader<JSONSplitter>?
+        private let decoding: ElementDecoding
+        private let request: HTTPRequestData
+
+        fileprivate init(reader: ElementReader<JSONSplitter>, decoding: ElementDecoding, request: HTTPRequestData) {
+            self.reader = reader
+            self.decoding = decoding
+            self.request = request
+        }
+
+        /// Brings the next value; nil after the last.
+        ///
+        /// - Throws: What the iterator of a ``ResponseStream`` throws, ``NetworkingError/Kind/tooLarge``, and
+        ///   ``NetworkingError/Kind/decoding`` if a document does not decode and is not to be skipped.
+        public mutating func next() async throws -> Value? {
+            do {
+                while let document = try await reader?.next() {
+                    if document.isCutOff {
+                        try decoding.refuse(Value.self, because: DocumentCutOff(), of: request)
+                    } else if let value = try await decoding.decode(Value.self, from: document.data, of: request) {
+                        return value
+                    }
+                }
+                return nil
+            } catch {
+                // Ends the transfer, too.
+                reader = nil
+                throw error
+            }
+        }
+    }
+}
+
+/// A number or a word at the end of a record may be the beginning of a longer one (RFC 7464 section 2.4).
+struct DocumentCutOff: Error, CustomStringConvertible {
+    var description: String {
+        "A JSON text sequence holds a number or a word without white space behind it, so it may have been cut off."
+    }
+}
+
+/// Tells the documents of a stream apart, without a look at what is in them.
+struct JSONSplitter: StreamDecoder {
+    struct Document: Sendable, Equatable {
+        let data: Data
+        /// Whether it may be the beginning of a longer one.
+        let isCutOff: Bool
+    }
+
+    private static let recordSeparator: UInt8 = 0x1E
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    let format: JSONStreamFormat
+    let limit: Int
+    private var document: [UInt8] = []
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    private var isAtStart = true
+
+    init(format: JSONStreamFormat, limit: Int) {
+        self.format = format
+        self.limit = limit
+    }
+
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> Document? {
+        while position < bytes.count {
+            let isEnd =
+                switch format {
+                case .lines: read(upTo: .lineFeed, in: bytes, from: &position)
+                case .sequence: read(upTo: Self.recordSeparator, in: bytes, from: &position)
+                case .concatenated: readDocument(in: bytes, from: &position)
+                }
+            guard document.count <= limit else { throw StreamTooLong(what: "document", limit: limit) }
+            if isEnd, let document = takeDocument() { return document }
+        }
+        return nil
+    }
+
+    mutating func end() -> Document? {
+        takeDocument()
+    }
+
+    /// Reads up to a separator; false when the bytes end before it.
+    private mutating func read(
+        upTo separator: UInt8,
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) -> Bool {
+        let rest = bytes[position...]
+        let end = rest.firstIndex(of: separator)
+        document.append(contentsOf: rest[..<(end ?? rest.endIndex)])
+        position = end.map { $0 + 1 } ?? bytes.count
+        return end != nil
+    }
+
+    /// Reads up to the end of a document; false when the bytes end before it.
+    private mutating func readDocument(in bytes: UnsafeRawBufferPointer, from position: inout Int) -> Bool {
+        while position < bytes.count {
+            let byte = bytes[position]
+            if isInString {
+                position += 1
+                if endsString(byte), depth == 0 { return true }
+                continue
+            }
+            let isOpening = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
+            // A number or a word ends where something new begins.
+            if isOpening, depth == 0, !document.isEmpty { return true }
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                document.append(byte)
+                isInString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                document.append(byte)
+                depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                document.append(byte)
+                depth = max(0, depth - 1)
+                if depth == 0 { return true }
+            case _ where JSONTokenizer.isSpace(byte) || byte == Self.recordSeparator:
+                if depth == 0 { return true }
+                document.append(byte)
+            default:
+                document.append(byte)
+            }
+        }
+        return false
+    }
+
+    /// Reads a byte of a string; answers whether it was the last.
+    private mutating func endsString(_ byte: UInt8) -> Bool {
+        document.append(byte)
+        if isEscaped {
+            isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+            isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+            isInString = false
+        }
+        return !isInString
+    }
+
+    /// Ends a document; nil when there is nothing in it but white space.
+    private mutating func takeDocument() -> Document? {
+        defer { document.removeAll(keepingCapacity: document.capacity < 1 << 16) }
+        if isAtStart, !document.isEmpty {
+            isAtStart = false
+            if document.starts(with: Self.byteOrderMark) {
+                document.removeFirst(3)
+            }
+        }
+        guard let first = document.first(where: { $0 > 0x20 }), let last = document.last else { return nil }
+        let isScalar = ![UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
+        return Document(data: Data(document), isCutOff: format == .sequence && isScalar && last > 0x20)
+    }
+}

@@ -1,0 +1,104 @@
+public import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends a request and returns the lines of its body as they come.
+    ///
+    /// ```swift
+    /// for try await line in try await network.lines(HTTPRequestData(path: "log")) {
+    ///     print(line)
+    /// }
+    /// ```
+    ///
+    /// A line ends with LF, CR LF or CR, wherever the portions of the network end. The last may end with the body. Bytes that are
+    /// not UTF-8 become U+FFFD.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - maximumLineBytes: The most bytes of a line; 1 MiB by default. A longer one ends the iteration with
+    ///     ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The lines, and the response's head. They are read once, and giving them up ends the transfer.
+    /// - Throws: What ``stream(_:)`` throws.
+    /// - Precondition: `maximumLineBytes` is greater than zero.
+    public func lines(_ request: HTTPRequestData, maximumLineBytes: Int = 1 << 20) async throws -> ResponseLines {
+        precondition(maximumLineBytes > 0, "maximumLineBytes must be greater than zero (is \(maximumLineBytes))")
+        return ResponseLines(stream: try await stream(request), maximumLineBytes: maximumLineBytes)
+    }
+}
+
+/// The lines of a body as they come.
+public struct ResponseLines: AsyncSequence, Sendable {
+    /// A line without its end.
+    public typealias Element = String
+
+    private let stream: ResponseStream
+    private let maximumLineBytes: Int
+
+    init(stream: ResponseStream, maximumLineBytes: Int) {
+        self.stream = stream
+        self.maximumLineBytes = maximumLineBytes
+    }
+
+    /// The response as it was when its head had come.
+    public var response: HTTPResponseData {
+        stream.response
+    }
+
+    /// Begins to read.
+    ///
+    /// Only one iterator gets the body; any other fails.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: ElementReader(stream, decoder: LineDecoder(limit: maximumLineBytes)))
+    }
+
+    /// Reads the lines once, and ends the transfer when it goes.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var reader: ElementReader<LineDecoder>
+
+        fileprivate init(reader: ElementReader<LineDecoder>) {
+            self.reader = reader
+        }
+
+        /// Brings the next line; nil after the last.
+        ///
+        /// - Throws: What the iterator of a ``ResponseStream`` throws, and ``NetworkingError/Kind/tooLarge``.
+        public mutating func next() async throws -> String? {
+            try await reader.next()
+        }
+    }
+}
+
+private struct LineDecoder: StreamDecoder {
+    let limit: Int
+    private var lines = LineSplitter()
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    mutating func next(
+        in bytes: UnsafeRawBufferPointer,
+        from position: inout Int
+    ) throws(StreamTooLong) -> String? {
+        let limit = limit
+        let line = try lines.next(in: bytes, from: &position) { (line) throws(StreamTooLong) in
+            try Self.check(line.count, limit)
+            return String(decoding: line, as: UTF8.self)
+        }
+        try Self.check(lines.rest.count, limit)
+        return line
+    }
+
+    mutating func end() -> String? {
+        lines.takeRest().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func check(_ count: Int, _ limit: Int) throws(StreamTooLong) {
+        guard count <= limit else { throw StreamTooLong(what: "line", limit: limit) }
+    }
+}

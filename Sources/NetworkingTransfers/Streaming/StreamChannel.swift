@@ -1,0 +1,102 @@
+import HTTPTypes
+import NetworkingCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The sink through which one transfer brings its body to one reader.
+///
+/// It holds one portion. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever reads
+/// waits until there is one. Either may give up, and the other hears of it at once.
+final class StreamChannel: ResponseSink {
+    private let accepted: StatusSet
+    private let portions = Handoff<Data>()
+    private let state = Mutex(State())
+
+    /// Creates a channel.
+    ///
+    /// - Parameter accepted: The statuses whose bodies it takes; others are collected, for an error to show.
+    init(accepting accepted: StatusSet) {
+        self.accepted = accepted
+    }
+
+    var isReaderPaced: Bool {
+        true
+    }
+
+    // MARK: The transfer's side
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        guard accepted.contains(head.status) else { return .collect(upTo: 1 << 20) }
+        guard !portions.isAbandoned else { throw CancellationError() }
+        let waiter = state.withLock { state in
+            state.beginning = .success(.stream(head))
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: .success(.stream(head)))
+        return .take
+    }
+
+    func receive(_ chunk: Data) async throws {
+        try await portions.give(chunk)
+    }
+
+    /// Ends the stream with what the transfer came to.
+    func end(with result: Result<HTTPResponseData, any Error>) {
+        let waiter = state.withLock { state in
+            state.beginning = state.beginning ?? result.map { .response($0) }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: result.map { .response($0) })
+        switch result {
+        case .success: portions.finish()
+        case .failure(let error): portions.finish(throwing: error)
+        }
+    }
+
+    // MARK: The reader's side
+
+    /// What comes first: the head of a body that will stream, or a response that does not.
+    enum Beginning: Sendable {
+        case stream(HTTPResponse)
+        case response(HTTPResponseData)
+    }
+
+    func beginning() async throws -> Beginning {
+        let wait = Suspension<Beginning>()
+        let known = state.withLock { state -> Result<Beginning, any Error>? in
+            if state.beginning == nil {
+                state.waiter = wait
+            }
+            return state.beginning
+        }
+        if let known { return try known.get() }
+        return try await wait.value { [self] in abandon() }
+    }
+
+    /// Brings the next portion; nil after the last.
+    func next() async throws -> Data? {
+        try await portions.take()
+    }
+
+    /// Nobody reads any more: what has been brought is dropped, and who brings more is told.
+    func abandon() {
+        portions.abandon()
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: .failure(CancellationError()))
+    }
+
+    private struct State {
+        var beginning: Result<Beginning, any Error>?
+        var waiter: Suspension<Beginning>?
+    }
+}

@@ -1,0 +1,49 @@
+#if URLSession
+import NetworkingCore
+
+/// The `Set-Cookie` fields that URLSession has joined with commas.
+enum JoinedCookies {
+    /// Splits a joined value into its fields.
+    ///
+    /// URLSession puts a comma and a space between two fields. The same two characters also occur within one: in a date, and in
+    /// values and attributes of servers that do not keep to RFC 6265 section 4.1. So a piece starts a field if a name and an
+    /// equals sign begin it, or if the attribute before it is one that has no comma.
+    ///
+    /// - Parameter value: The joined value.
+    /// - Returns: The fields, in order.
+    static func split(_ value: String) -> [String] {
+        var fields: [String] = []
+        for piece in value.split(separator: ", ", omittingEmptySubsequences: false) {
+            if let last = fields.last, !hasName(piece), !isComplete(last, before: piece) {
+                fields[fields.count - 1] = "\(last), \(piece)"
+            } else {
+                fields.append(String(piece))
+            }
+        }
+        return fields.filter { !$0.utf8.allSatisfy { $0 == UInt8(ascii: " ") } }
+    }
+
+    /// Whether a name and an equals sign begin a piece.
+    private static func hasName(_ piece: Substring) -> Bool {
+        let name = piece.utf8.drop { $0 == UInt8(ascii: " ") }
+            .prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+        return !name.isEmpty && piece.utf8[name.endIndex...].first == UInt8(ascii: "=")
+    }
+
+    /// Whether a field ends where a piece without a name follows.
+    private static func isComplete(_ field: String, before piece: Substring) -> Bool {
+        guard let semicolon = field.utf8.lastIndex(of: UInt8(ascii: ";")) else { return false }
+        let attribute = field[semicolon...].dropFirst().drop { $0 == " " }
+        switch attribute.prefix(while: { $0 != "=" && $0 != " " }).lowercased() {
+        case "path", "domain", "max-age", "samesite", "secure", "httponly", "partitioned", "priority":
+            return true
+        case "expires":
+            // "Expires=Wed" is half of a date; "Expires=Wed, 09 Jun 2100 10:18:14 GMT" is a whole one.
+            let isHalf = !attribute.contains { $0.isNumber }
+            return !isHalf || piece.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
+        default:
+            return false
+        }
+    }
+}
+#endif

@@ -1,0 +1,325 @@
+import Dispatch
+import NetworkingCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Bytes that wait for their reader: in memory as long as they are few, else in private files.
+///
+/// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for the disk.
+final class SpillBuffer: Sendable {
+    /// The maximum number of bytes that wait in memory for the reader.
+    let longestInMemory: Int
+    /// The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    private let longestUnwritten: Int
+    private let patience: Duration
+    /// The maximum time that one call of ``waitForDisk()`` waits.
+    private static let longestTurn: Duration = .milliseconds(50)
+    private let state: Mutex<State>
+    /// Used on the queue only, so that the lock is always free.
+    private let files: Mutex<SpillFiles>
+
+    private struct State {
+        /// The queue for the files; created when the first bytes go there, since most buffers need none.
+        var queue: DispatchQueue?
+        /// The bytes that have waited longest.
+        var memory = Data()
+        /// The number of bytes in the files, which follow those in memory.
+        var countInFiles: Int64 = 0
+        /// The bytes that follow those in the files, without those that are being written.
+        var unwritten: [Data] = []
+        /// The number of bytes that are not in the files yet, with those that are being written.
+        var unwrittenCount = 0
+        var isWriting = false
+        /// The moment at which the disk last took bytes, or began to.
+        var lastProgress: ContinuousClock.Instant?
+        /// Is called when the next bytes have come from the files.
+        var notify: (@Sendable () -> Void)?
+        var fault: FileFault?
+        var isDropped = false
+
+        var count: Int64 {
+            Int64(memory.count) + countInFiles + Int64(unwrittenCount)
+        }
+
+        func isUnresponsive(after patience: Duration) -> Bool {
+            guard isWriting, let lastProgress else { return false }
+            return lastProgress.duration(to: .now) >= patience
+        }
+
+        mutating func takeUnwritten() -> [Data] {
+            defer { unwritten = [] }
+            return unwritten
+        }
+    }
+
+    /// Creates an empty buffer.
+    ///
+    /// - Parameters:
+    ///   - longestInMemory: The maximum number of bytes that wait in memory for the reader.
+    ///   - longestUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    ///   - patience: The time without progress after which the disk counts as unresponsive.
+    ///   - queue: The queue for the files.
+    ///   - files: The files, empty.
+    init(
+        inMemoryUpTo longestInMemory: Int = .max,
+        unwrittenUpTo longestUnwritten: Int = 1 << 20,
+        patience: Duration = .seconds(5),
+        queue: DispatchQueue? = nil,
+        files: SpillFiles = SpillFiles()
+    ) {
+        self.longestInMemory = longestInMemory
+        self.longestUnwritten = longestUnwritten
+        self.patience = patience
+        state = Mutex(State(queue: queue))
+        self.files = Mutex(files)
+    }
+
+    /// Whether bytes may wait in a file.
+    var spills: Bool {
+        longestInMemory < .max
+    }
+
+    /// The number of bytes that wait.
+    var count: Int64 {
+        state.withLock { $0.count }
+    }
+
+    /// The number of bytes that wait for the disk.
+    var unwrittenCount: Int {
+        state.withLock { $0.unwrittenCount }
+    }
+
+    /// Whether no bytes wait.
+    var isEmpty: Bool {
+        count == 0
+    }
+
+    /// Whether ``take(orNotify:)`` has something to do: not while the next bytes are on their way from a file.
+    var isReady: Bool {
+        state.withLock { $0.notify == nil && ($0.count > 0 || $0.fault != nil) }
+    }
+
+    /// The error that keeps bytes from waiting in a file.
+    var fault: FileFault? {
+        state.withLock { $0.fault }
+    }
+
+    /// Makes room in memory for bytes that are announced.
+    func reserveCapacity(_ count: Int) {
+        state.withLock { $0.memory.reserveCapacity(count) }
+    }
+
+    /// Adds bytes behind those that wait.
+    func append(_ data: Data) {
+        let starts = state.withLock { state in
+            guard state.fault == nil, !state.isDropped else { return false }
+            // Bytes in the files follow those in memory, so later bytes follow them there.
+            let isInMemory = state.countInFiles == 0 && state.unwrittenCount == 0
+            guard !isInMemory || state.memory.count + data.count > longestInMemory else {
+                state.memory.append(data)
+                return false
+            }
+            state.unwritten.append(data)
+            state.unwrittenCount += data.count
+            guard !state.isWriting else { return false }
+            state.isWriting = true
+            state.lastProgress = .now
+            return true
+        }
+        if starts {
+            onQueue { self.write() }
+        }
+    }
+
+    /// Takes the bytes that have waited longest.
+    ///
+    /// - Parameter notify: Is called once the next bytes can be taken, if the result is `nil`.
+    /// - Returns: The bytes; empty if none wait, and `nil` if they are in a file.
+    /// - Throws: The error that keeps bytes from waiting in a file.
+    func take(orNotify notify: @escaping @Sendable () -> Void) throws(FileFault) -> Data? {
+        let (taken, starts) = try state.withLock { state throws(FileFault) -> (Data?, Bool) in
+            if let fault = state.fault { throw fault }
+            guard state.memory.isEmpty, state.count > 0 else {
+                defer { state.memory = Data() }
+                return (state.memory, false)
+            }
+            defer { state.notify = notify }
+            return (nil, state.notify == nil)
+        }
+        if starts {
+            onQueue { self.bring() }
+        }
+        return taken
+    }
+
+    /// Blocks the caller while many bytes wait for the disk, for a twentieth of a second at most.
+    ///
+    /// The time is short because the callers share a queue: the next one has its turn then. Only half as many bytes again make the
+    /// caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once the disk has taken no bytes for
+    /// the patience.
+    func waitForDisk() {
+        let excess = state.withLock { $0.unwrittenCount - longestUnwritten }
+        guard excess > 0 else { return }
+        let isWritten = DispatchSemaphore(value: 0)
+        onQueue { isWritten.signal() }
+        let turn = excess > longestUnwritten / 2 ? patience : min(patience, Self.longestTurn)
+        guard isWritten.wait(timeout: .now() + .nanoseconds(Int(turn / .nanoseconds(1)))) == .timedOut,
+            state.withLock({ $0.isUnresponsive(after: patience) })
+        else { return }
+        fail(.unresponsive(FileManager.default.temporaryDirectory.path))
+    }
+
+    /// Drops the bytes that wait, and their files.
+    func removeAll() {
+        let queue = state.withLock { state in
+            (state.memory, state.countInFiles, state.unwritten, state.unwrittenCount) = (Data(), 0, [], 0)
+            state.isDropped = true
+            return state.queue
+        }
+        queue?.async { self.files.withLock { $0.removeAll() } }
+    }
+}
+
+// MARK: - On the queue
+
+extension SpillBuffer {
+    private func onQueue(_ work: @escaping @Sendable () -> Void) {
+        let queue = state.withLock { state in
+            let queue = state.queue ?? DispatchQueue(label: "Networking.SpillBuffer")
+            state.queue = queue
+            return queue
+        }
+        queue.async(execute: work)
+    }
+
+    /// Writes what has been added since the last time.
+    private func write() {
+        let batch = state.withLock { $0.takeUnwritten() }
+        do throws(FileFault) {
+            for data in batch {
+                try files.withLock { files throws(FileFault) in try files.append(data) }
+                state.withLock { $0.lastProgress = .now }
+            }
+        } catch {
+            return fail(error)
+        }
+        let count = batch.reduce(0) { $0 + $1.count }
+        let hasMore = state.withLock { state in
+            guard !state.isDropped else { return false }
+            state.countInFiles += Int64(count)
+            state.unwrittenCount -= count
+            state.isWriting = !state.unwritten.isEmpty
+            return state.isWriting
+        }
+        if hasMore {
+            // Behind a read that waits.
+            onQueue { self.write() }
+        }
+    }
+
+    /// Brings the next bytes into memory.
+    private func bring() {
+        let isInFiles = state.withLock { state in
+            guard state.countInFiles == 0 else { return true }
+            // Nothing is being written now, so these are the next.
+            for data in state.takeUnwritten() {
+                state.memory.append(data)
+                state.unwrittenCount -= data.count
+            }
+            return false
+        }
+        if isInFiles {
+            do throws(FileFault) {
+                let data = try files.withLock { files throws(FileFault) in try files.take() }
+                // Nothing can shorten the file, and an empty result would be asked for again without end.
+                guard !data.isEmpty else { return fail(.absent(FileManager.default.temporaryDirectory.path)) }
+                state.withLock { state in
+                    guard !state.isDropped else { return }
+                    state.memory = data
+                    state.countInFiles -= Int64(data.count)
+                }
+            } catch {
+                return fail(error)
+            }
+        }
+        takeNotify()?()
+    }
+
+    private func fail(_ fault: FileFault) {
+        state.withLock { state in
+            state.fault = state.fault ?? fault
+            state.unwritten = []
+        }
+        takeNotify()?()
+    }
+
+    private func takeNotify() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            defer { state.notify = nil }
+            return state.notify
+        }
+    }
+}
+
+/// Two files, of which one is read to its end while the other is written; then they change places.
+///
+/// So they are as long as the reader was ever behind, and not as long as all that has passed.
+struct SpillFiles: Sendable {
+    private var read = Part()
+    private var written = Part()
+    private let willWrite: @Sendable (TemporaryFile) throws(FileFault) -> Void
+
+    /// Creates files that hold no bytes.
+    ///
+    /// - Parameter willWrite: Called before each write. A test delays or fails the write here.
+    init(willWrite: @escaping @Sendable (TemporaryFile) throws(FileFault) -> Void = { _ in }) {
+        self.willWrite = willWrite
+    }
+
+    private struct Part: Sendable {
+        var file: TemporaryFile?
+        /// The positions of the bytes that wait in the file.
+        var waiting: Range<Int64> = 0..<0
+    }
+
+    /// The files that there are.
+    var files: [TemporaryFile] {
+        [read.file, written.file].compactMap { $0 }
+    }
+
+    /// Adds bytes behind those that wait.
+    mutating func append(_ data: Data) throws(FileFault) {
+        let file: TemporaryFile
+        if let open = written.file {
+            file = open
+        } else {
+            file = try TemporaryFile()
+        }
+        written.file = file
+        try willWrite(file)
+        try file.write(data, at: written.waiting.upperBound)
+        written.waiting = written.waiting.lowerBound..<written.waiting.upperBound + Int64(data.count)
+    }
+
+    /// Takes the bytes that have waited longest; empty when none wait.
+    mutating func take() throws(FileFault) -> Data {
+        if read.waiting.isEmpty {
+            read.waiting = 0..<0
+            swap(&read, &written)
+        }
+        guard let file = read.file, !read.waiting.isEmpty else { return Data() }
+        let data = try file.read(upTo: min(read.waiting.count, 256 << 10), at: read.waiting.lowerBound)
+        read.waiting = read.waiting.lowerBound + Int64(data.count)..<read.waiting.upperBound
+        return data
+    }
+
+    /// Drops what waits, and the files.
+    mutating func removeAll() {
+        (read, written) = (Part(), Part())
+    }
+}

@@ -1,0 +1,401 @@
+#if URLSession
+package import NetworkingCore
+
+#if canImport(FoundationNetworking)
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+extension URLSession {
+    /// Makes a session whose tasks are exchanges.
+    static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
+        // The initialiser copies it, but what is set here must not reach the caller's.
+        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
+            preconditionFailure("A copy of a URLSessionConfiguration is one.")
+        }
+        // With a cache, a task that is cancelled early crashes the process; and both would act behind the stack's back.
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        // It is cut to whole seconds, and what is below one ends at once.
+        configuration.timeoutIntervalForRequest = max(1, configuration.timeoutIntervalForRequest.rounded(.up))
+        let asksForCodings =
+            configuration.httpAdditionalHeaders?.keys
+            .contains { ($0.base as? String)?.lowercased() == "accept-encoding" } ?? false
+        let relay = URLSessionRelay(cookies: URLSessionCookies(configuration), asksForCodings: asksForCodings)
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.httpCookieAcceptPolicy = .never
+        return URLSession(configuration: configuration, delegate: relay, delegateQueue: InlineQueue())
+    }
+
+    /// The cookies of this session's exchanges.
+    var cookiesForExchanges: URLSessionCookies? {
+        (delegate as? URLSessionRelay)?.cookies
+    }
+
+    /// Whether the session asks for content codings: only if its configuration says so.
+    ///
+    /// libcurl does not check that a coded body is complete, and it cannot be told to leave the decoding to the library.
+    var asksForCodings: Bool {
+        (delegate as? URLSessionRelay)?.asksForCodings ?? false
+    }
+
+    /// Makes the task of an exchange, which hears from it what happens.
+    func task(
+        for exchange: URLSessionExchange,
+        with request: URLRequest,
+        sending upload: URLSessionUpload?
+    ) -> URLSessionTask {
+        var request = request
+        request.httpBody = upload?.data
+        if let reading = upload?.reading {
+            // Not an upload task: that reads its file by itself, and crashes the process when its transfer ends while it
+            // reads. Nor `httpBody`, which is not sent again when libcurl finds a kept connection closed, and then hangs.
+            request.httpBodyStream = UploadStream(reading)
+            // libcurl would send chunks, since nobody tells it the length. It leaves that to a field of this name, and does
+            // not send one that is blank.
+            var fields = request.allHTTPHeaderFields ?? [:]
+            fields["Transfer-Encoding"] = " "
+            fields["Content-Length"] = "\(reading.length)"
+            request.allHTTPHeaderFields = fields
+        }
+        let task = dataTask(with: request)
+        task.delegate = exchange
+        return task
+    }
+
+    /// Makes one exchange over this session's companions, which are made from a copy of its configuration at first use.
+    func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard delegate == nil else {
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "This URLSession has a delegate of its own, which exchanges could not honour on Linux. "
+                    + "Use URLSessionTransport(configuration:), or a session without a delegate."
+            )
+        }
+        return try await Companions.shared.pool(of: self).respond(to: request)
+    }
+}
+
+extension URLSession: ConnectionCounting {
+    package func connectionShortage(for request: HTTPRequestData) -> String? {
+        Companions.shared.pool(of: self).connectionShortage(for: request)
+    }
+}
+
+extension URLSessionUpload {
+    /// Whether a body can be read while URLSession sends it.
+    static func canRead(_ body: RequestBody) -> Bool {
+        true
+    }
+
+    /// Whether a file that is sent needs a name.
+    static var opensFilesByName: Bool {
+        false
+    }
+}
+
+/// What is read while it is sent: how far that is, and what kept it from being read.
+final class UploadReading: Sendable {
+    let body: RequestBody
+    let length: Int64
+    private let state = Mutex(State())
+
+    init(_ body: RequestBody, length: Int64) {
+        self.body = body
+        self.length = length
+    }
+
+    /// Whether all of it has been handed out, so that the server may have got it.
+    var isRead: Bool {
+        state.withLock { $0.isRead }
+    }
+
+    var failure: RequestBody.Failure? {
+        if let failure = state.withLock({ $0.failure }) { return failure }
+        // Nothing of an empty file is ever read.
+        return length == 0 && body.length != 0 ? .changed(body.fileURL?.path) : nil
+    }
+
+    func end() {
+        state.withLock { $0.isRead = true }
+    }
+
+    func fail(with error: any Error) {
+        guard let failure = error as? RequestBody.Failure else { return }
+        state.withLock { $0.failure = $0.failure ?? failure }
+    }
+
+    private struct State {
+        var isRead = false
+        var failure: RequestBody.Failure?
+    }
+}
+
+/// A body as URLSession reads it: in portions as large as it likes, on its queue, and never more than was announced.
+// Not Sendable, like every stream; URLSession reads it on one queue.
+final class UploadStream: InputStream {
+    private let reading: UploadReading
+    private let isRefused: Bool
+    private var reader: (any BodyReaderNow)?
+    private var pending = Data()
+    private var rest: Int64
+    private var status = Stream.Status.notOpen
+
+    /// Creates a stream of a body.
+    ///
+    /// - Parameters:
+    ///   - reading: The body, and what becomes of it.
+    ///   - isRefused: Whether the exchange is to fail instead.
+    init(_ reading: UploadReading, isRefused: Bool = false) {
+        self.reading = reading
+        self.isRefused = isRefused
+        rest = reading.length
+        super.init(data: Data())
+    }
+
+    override var streamStatus: Stream.Status {
+        status
+    }
+
+    override var streamError: (any Error)? {
+        reading.failure
+    }
+
+    override func open() {
+        status = .open
+    }
+
+    override func close() {
+        status = .closed
+    }
+
+    /// URLSession takes a no for the end.
+    override var hasBytesAvailable: Bool {
+        rest > 0 || !pending.isEmpty
+    }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        guard !isRefused else { return -1 }
+        do {
+            if pending.isEmpty {
+                try fill()
+            }
+            let count = min(length, pending.count)
+            pending.copyBytes(to: buffer, count: count)
+            pending = pending.dropFirst(count)
+            if rest == 0, pending.isEmpty {
+                reading.end()
+            }
+            return count
+        } catch {
+            reading.fail(with: error)
+            status = .error
+            return -1
+        }
+    }
+
+    private func fill() throws {
+        var reader = try self.reader ?? reading.body.openNow()
+        let chunk = try reader?.nextNow()
+        self.reader = reader
+        rest -= Int64(chunk?.count ?? 0)
+        // A file may have had another length when its turn came. Asked before the last bytes are handed out, so that the
+        // server gets no complete request of something else.
+        let isShort = chunk == nil && rest > 0
+        guard rest >= 0, !isShort, try rest > 0 || reader?.nextNow() == nil else {
+            throw RequestBody.Failure.changed(reading.body.fileURL?.path)
+        }
+        self.reader = reader
+        pending = chunk ?? Data()
+    }
+}
+
+extension URLSessionTask {
+    /// Returns how many bytes of body have arrived as they are on the wire; the count runs a buffer behind.
+    ///
+    /// libcurl counts them before it decodes. A task's progress is the only value that includes the count, added to the bytes
+    /// that the current connection has taken.
+    ///
+    /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
+    /// - Returns: The number of bytes.
+    func countOfEncodedBytesReceived(sentBefore: Int64) -> Int64? {
+        progress.completedUnitCount - (countOfBytesSent - sentBefore)
+    }
+}
+
+extension Error {
+    /// The first failure of a transfer, in the words of libcurl.
+    private var textOfLibcurl: String? {
+        (self as? URLError)?.userInfo[NSLocalizedDescriptionKey] as? String
+    }
+
+    /// What libcurl says beyond its code.
+    ///
+    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the text
+    /// tells what it was. A text that nobody knows leaves it at the code.
+    var transferFault: TransferFault? {
+        guard let code = (self as? URLError)?.code else { return nil }
+        switch code {
+        case .badServerResponse:
+            return .emptyReply
+        case .cannotConnectToHost:
+            // Also a failure on a connection, if an address refused before or after: the code is that of the last refusal, and the
+            // text is that of the first failure.
+            guard let text = textOfLibcurl, !text.contains("connect to ") else { return nil }
+            return text.contains("transfer closed") ? .truncated : .emptyReply
+        case .cannotFindHost:
+            guard let text = textOfLibcurl, !text.contains("resolve") else { return nil }
+            return .emptyReply
+        case .unsupportedURL:
+            // The URL was checked before. This is the code for a response without a status line.
+            guard let text = textOfLibcurl, !text.contains("rotocol") else { return nil }
+            return .invalidHead(text.contains("HTTP") ? text : "no status line")
+        case .unknown:
+            let text = localizedDescription
+            func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
+            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after the handshake.
+            if mentions("SSL_read", "SSL_write"), !mentions("alert") { return nil }
+            if mentions("SSL", "TLS", "certificate") { return .untrusted(text) }
+            if mentions("transfer closed") { return .truncated }
+            if mentions("hexadecimal", "hunk") { return .invalidBody(text) }
+            if mentions("ncoding", "Failed writing received data") { return .undecodable }
+            if mentions("eader", "HTTP version", "HTTP/0.9", "response code", "Content-Length", "Out of memory") {
+                return .invalidHead(text)
+            }
+            return nil
+        default:
+            return nil
+        }
+    }
+}
+
+/// The companions of the sessions that serve as components.
+///
+/// Process-wide, since a URLSession has no place to keep one: without this, every send would make a session.
+private final class Companions: Sendable {
+    static let shared = Companions()
+
+    private struct Entry {
+        weak var session: URLSession?
+        let pool: URLSessionPool
+    }
+
+    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    func pool(of session: URLSession) -> URLSessionPool {
+        // The pools of sessions that are gone end with the last reference, outside of the lock.
+        let (pool, _) = entries.withLock { entries -> (URLSessionPool, [Entry]) in
+            if let entry = entries[ObjectIdentifier(session)], entry.session === session {
+                return (entry.pool, [])
+            }
+            let orphans = entries.values.filter { $0.session == nil }
+            entries = entries.filter { $0.value.session != nil }
+            let pool = URLSessionPool(session.configuration, reuse: .standard)
+            entries[ObjectIdentifier(session)] = Entry(session: session, pool: pool)
+            return (pool, orphans)
+        }
+        return pool
+    }
+}
+
+/// Runs what URLSession has to say on the queue where it happens, instead of on a thread of its own a while later.
+///
+/// swift-corelibs-foundation hands each call of a delegate to this queue with `addOperation`, from the serial queue of
+/// the session, so the calls come one at a time and in order without a queue of ours; the trip would cost a tenth of a
+/// small exchange. What is called here must not call back into a session or a task: `dataTask(with:)`, `resume()`,
+/// `cancel()` and the answer to a challenge wait for that same queue.
+// @unchecked because OperationQueue is; it adds no state.
+private final class InlineQueue: OperationQueue, @unchecked Sendable {
+    override init() {
+        super.init()
+        // Should a later version add operations by other means.
+        maxConcurrentOperationCount = 1
+    }
+
+    override func addOperation(_ block: @escaping @Sendable () -> Void) {
+        block()
+    }
+}
+
+/// The delegate of a session for exchanges: passes each call on to the exchange, which is the task's own delegate.
+///
+/// Without it a task's delegate hears of redirects and challenges, but never of the response, the body or the end.
+private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
+    let cookies: URLSessionCookies?
+    let asksForCodings: Bool
+
+    init(cookies: URLSessionCookies?, asksForCodings: Bool) {
+        self.cookies = cookies
+        self.asksForCodings = asksForCodings
+    }
+
+    private func exchange(of task: URLSessionTask) -> URLSessionExchange? {
+        task.delegate as? URLSessionExchange
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        exchange(of: dataTask)?
+            .urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(of: dataTask)?.urlSession(session, dataTask: dataTask, didReceive: data)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        exchange(of: task)?
+            .urlSession(
+                session,
+                task: task,
+                didSendBodyData: bytesSent,
+                totalBytesSent: totalBytesSent,
+                totalBytesExpectedToSend: totalBytesExpectedToSend
+            )
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        exchange(of: task)?
+            .urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: completionHandler
+            )
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        exchange(of: task)?
+            .urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        exchange(of: task)?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+}
+#endif
+#endif

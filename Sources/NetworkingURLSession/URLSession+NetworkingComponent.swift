@@ -1,0 +1,73 @@
+#if URLSession
+public import NetworkingCore
+
+#if canImport(FoundationNetworking)
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
+
+/// A URLSession is a transport.
+///
+/// ```swift
+/// let network = URLSession.shared.logged()
+/// ```
+///
+/// On Apple's platforms its tasks run on the session itself. On Linux, where a session without a delegate hangs on
+/// some answers and crashes on some cancellations, they run on a companion that is made from a copy of its
+/// configuration and lives as long as the session does. Requests with different credentials use different connections there
+/// (``URLSessionTransport/ConnectionReuse/sameCredentials``).
+///
+/// The session's own cache is neither read nor written, and its stored credentials answer no 401: both are decided by the
+/// stack. Its cookies are used as its configuration says.
+///
+/// A session that has a delegate of its own is refused with ``NetworkingError/Kind/invalidRequest`` on Linux, since the
+/// companion could not honour it: use ``URLSessionTransport`` there.
+///
+/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in `Documentation/Transports.md`). Use
+///   `AsyncHTTPClientTransport` there for servers that are not trusted.
+extension URLSession: NetworkingTransport {
+    /// Makes one exchange over this session.
+    ///
+    /// - Parameter request: The request, resolved and checked.
+    /// - Returns: The response, with its body collected or delivered to the request's sink.
+    /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
+    public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await respondAsTransport(to: request)
+    }
+}
+
+extension URLSession {
+    /// Runs a request as a task of this session, which must be one that can host it.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - calls: The queue for calls into URLSession.
+    /// - Returns: The response.
+    /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
+    func respond(to request: HTTPRequestData, calls: URLSessionCalls = .shared) async throws -> HTTPResponseData {
+        guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
+            throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
+        }
+        let cookies = cookiesForExchanges
+        cookies?.add(to: &urlRequest, of: request)
+        let upload = try await request.body?.upload(for: request)
+        defer { upload?.discard() }
+        let exchange = URLSessionExchange(
+            request: request,
+            cookies: cookies,
+            upload: upload,
+            acceptsCodings: asksForCodings,
+            calls: calls
+        )
+        exchange.start { [urlRequest] in self.task(for: exchange, with: urlRequest, sending: upload) }
+        return try await exchange.respond()
+    }
+}
+
+extension URLSession: Outlined {
+    package var outlineLines: [String] {
+        ["URLSession"]
+    }
+}
+#endif

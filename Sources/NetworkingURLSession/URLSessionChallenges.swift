@@ -1,0 +1,34 @@
+#if URLSession
+import Foundation
+import NetworkingCore
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+extension URLProtectionSpace {
+    /// Whether a challenge comes from the server as a 401 and asks for a user's credentials, which the stack has.
+    ///
+    /// Challenges for certificates, and those of a proxy, belong to the session.
+    var isOfServer: Bool {
+        switch authenticationMethod {
+        case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,
+            NSURLAuthenticationMethodHTMLForm, NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate:
+            !isProxy()
+        default:
+            false
+        }
+    }
+
+    /// Whether Apple documents a challenge as session-wide, so that the session's delegate method comes before the task's: that of
+    /// a certificate, NTLM or Negotiate.
+    var isForSession: Bool {
+        switch authenticationMethod {
+        case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,
+            NSURLAuthenticationMethodHTMLForm:
+            false
+        default:
+            true
+        }
+    }
+}
+#endif

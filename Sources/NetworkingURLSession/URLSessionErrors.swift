@@ -1,0 +1,166 @@
+#if URLSession
+import Foundation
+package import NetworkingCore
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+import HTTPTypes
+
+extension HTTPRequestData {
+    /// The error for a reader that cannot keep up.
+    var tooFarAhead: NetworkingError {
+        NetworkingError(
+            .tooLarge,
+            request: self,
+            reason:
+                "The body came so much faster than it was read that \(maximumBufferedBytes) bytes waited, the most that "
+                + "may. Read faster, or raise maximumBufferedBytes."
+        )
+    }
+
+    /// The error for bytes that could not wait for their reader.
+    func unbuffered(_ fault: FileFault) -> NetworkingError {
+        NetworkingError(.storage, request: self, reason: "The body came faster than it was read. \(fault.reason)")
+    }
+
+    /// The error for a body in a coding that nothing has asked for, where URLSession does not check the body's end.
+    func unverifiableCoding(_ coding: String, of head: HTTPResponse) -> NetworkingError {
+        NetworkingError(
+            .invalidResponse,
+            request: self,
+            response: response(with: head),
+            reason:
+                "The server sent a body in \(Redaction.singleLine(coding)), which the request did not ask for. URLSession on "
+                + "Linux cannot tell a compressed body that was cut off from a whole one, so the library refuses it. Set "
+                + "Accept-Encoding to accept it nevertheless, or use AsyncHTTPClientTransport, which checks it."
+        )
+    }
+
+    /// The error for a body that is longer than its head says, which is two lengths in one head.
+    func longerThanAnnounced(_ head: HTTPResponse, _ received: Int64, _ expected: Int64) -> NetworkingError {
+        NetworkingError(
+            .invalidResponse,
+            request: self,
+            response: response(with: head),
+            reason: "The body has \(received) bytes, but its Content-Length is \(expected). Check the server."
+        )
+    }
+
+    /// The library's error for one of URLSession's, which it keeps.
+    ///
+    /// - Parameters:
+    ///   - error: URLSession's error.
+    ///   - head: The head, if it had come.
+    ///   - received: How many bytes of body had come, as they are on the wire.
+    ///   - wasSent: Whether any of the request has left, on this connection or an earlier one.
+    /// - Returns: The error.
+    package func error(
+        for error: any Error,
+        after head: ReceivedHead?,
+        received: Int64,
+        wasSent: Bool = false
+    ) -> NetworkingError {
+        let code = (error as? URLError)?.code ?? .unknown
+        let fault = error.transferFault
+        let isCutOff = fault == .truncated || fault == nil && code == .unknown
+        if isCutOff, let head, let expected = head.encodedLength, received < expected {
+            return truncated(head.http, received: received, of: expected, underlying: error)
+        }
+        return NetworkingError(
+            kind(of: code, fault, wasSent: wasSent || head != nil),
+            request: self,
+            response: head.map { response(with: $0.http) },
+            underlying: error,
+            reason: reason(for: fault, code, head)
+        )
+    }
+
+    /// The kind of an error.
+    ///
+    /// Only a request of which nothing has left fails with a kind that says so.
+    private func kind(of code: URLError.Code, _ fault: TransferFault?, wasSent: Bool) -> NetworkingError.Kind {
+        let kind = fault?.kind ?? NetworkingError.Kind(code)
+        return switch kind {
+        case .connection, .nameResolution, .offline: wasSent ? .connectionLost : kind
+        default: kind
+        }
+    }
+
+    private func reason(for fault: TransferFault?, _ code: URLError.Code, _ head: ReceivedHead?) -> String? {
+        switch fault {
+        case .undecodable:
+            return Self.undecodable(head.flatMap { $0.decodedCoding ?? $0.http.headerFields[.contentEncoding] })
+        case .invalidHead(let detail), .invalidBody(let detail):
+            return "The answer is not valid HTTP, or not such as this platform's URLSession reads (\(detail)). "
+                + "Check the server, or use another transport."
+        case .truncated:
+            return Self.endedBetweenChunks
+        case .untrusted(let detail):
+            return Self.unsecured(detail)
+        case .emptyReply, nil:
+            break
+        }
+        guard code == .dataLengthExceedsMaximum else { return nil }
+        return "This platform's URLSession sends no body with \(method). Use another method, or another transport."
+    }
+}
+
+/// What went wrong with a transfer, where URLSession's codes do not tell.
+enum TransferFault: Equatable {
+    /// The connection ended where an answer was due.
+    case emptyReply
+    /// The head breaks a rule; which one, in libcurl's words, which hold nothing of the head.
+    case invalidHead(String)
+    /// The framing of the body breaks a rule; likewise.
+    case invalidBody(String)
+    /// The body ended early.
+    case truncated
+    /// The body cannot be decoded.
+    case undecodable
+    /// There could be no secure connection; why, in libcurl's words.
+    case untrusted(String)
+
+    fileprivate var kind: NetworkingError.Kind {
+        switch self {
+        case .emptyReply: .connectionLost
+        case .invalidHead, .invalidBody, .undecodable: .invalidResponse
+        case .truncated: .truncated
+        case .untrusted: .tls
+        }
+    }
+}
+
+extension NetworkingError.Kind {
+    fileprivate init(_ code: URLError.Code) {
+        switch code {
+        case .timedOut:
+            self = .timeout
+        case .cannotFindHost, .dnsLookupFailed:
+            self = .nameResolution
+        case .cannotConnectToHost:
+            self = .connection
+        case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive:
+            self = .offline
+        case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
+            .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+            .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
+            self = .tls
+        case .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData,
+            .zeroByteResource:
+            self = .invalidResponse
+        case .badURL, .unsupportedURL, .dataLengthExceedsMaximum:
+            self = .invalidRequest
+        case .httpTooManyRedirects, .redirectToNonExistentLocation:
+            self = .tooManyRedirects
+        case .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile,
+            .cannotMoveFile, .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile:
+            self = .storage
+        case .networkConnectionLost:
+            self = .connectionLost
+        default:
+            // The server may have seen the request, for all that is known; `connection` would say that it has not.
+            self = .connectionLost
+        }
+    }
+}
+#endif

@@ -1,0 +1,203 @@
+#if URLSession
+import Foundation
+import NetworkingCore
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+import Synchronization
+
+extension URLSessionTransport {
+    /// Which requests may use a connection that an earlier request has used.
+    ///
+    /// libcurl, which runs URLSession on Linux, sends a request on a kept connection even if the server has sent something
+    /// there that no request asked for. That becomes the response of the new request (L37 in `Documentation/Transports.md`).
+    /// So a faulty server can give one user the response of another, unless their connections are apart.
+    ///
+    /// ```swift
+    /// let transport = URLSessionTransport(connectionReuse: .never)   // for a server that is not trusted
+    /// ```
+    public enum ConnectionReuse: Sendable, Hashable {
+        /// Every request may use every connection: the default on Apple's platforms.
+        case always
+
+        /// A request may use the connections of requests with the same credentials: the default on Linux.
+        ///
+        /// Requests without credentials have connections of their own. Credentials are the header fields that
+        /// ``RedirectPolicy`` keeps at their origin, the query items that hold an API key, and the key of a signature. The
+        /// cookies of the session's own storage do not count, because one storage belongs to one user.
+        ///
+        /// The transport keeps the connections of the last 64 users. A request with credentials that differ each time,
+        /// other than a signature of `signed`, gets a new connection each time.
+        case sameCredentials
+
+        /// Every request gets a connection of its own, which is closed after the response.
+        ///
+        /// Costs a handshake for each request.
+        case never
+
+        /// The default of this platform.
+        public static var standard: ConnectionReuse {
+            #if canImport(FoundationNetworking)
+            .sameCredentials
+            #else
+            .always
+            #endif
+        }
+    }
+}
+
+/// The sessions of a transport, which keep the connections of its users apart.
+///
+/// Every URLSession has a pool of connections of its own, and there is no other way to choose a connection.
+final class URLSessionPool: Sendable {
+    /// The maximum number of sessions kept for users who send nothing at the moment.
+    private static let maximumIdle = 64
+
+    private let configuration: URLSessionConfiguration
+    private let reuse: URLSessionTransport.ConnectionReuse
+    private let calls: URLSessionCalls
+    private let streams: OpenStreams
+    private let common: URLSession
+    private let state = Mutex(State())
+
+    init(
+        _ configuration: URLSessionConfiguration,
+        maximumConnectionsPerHost: Int? = nil,
+        reuse: URLSessionTransport.ConnectionReuse,
+        calls: URLSessionCalls = .shared
+    ) {
+        guard let configuration = configuration.copy() as? URLSessionConfiguration else {
+            preconditionFailure("A copy of a URLSessionConfiguration is one.")
+        }
+        if let maximumConnectionsPerHost {
+            configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
+        }
+        self.configuration = configuration
+        self.reuse = reuse
+        self.calls = calls
+        streams = OpenStreams(limit: configuration.httpMaximumConnectionsPerHost)
+        common = .forExchanges(configuration)
+    }
+
+    deinit {
+        invalidate([common] + state.withLock { $0.removeAll() })
+    }
+
+    /// Invalidates sessions, which keep their delegate and their connections until then.
+    ///
+    /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its session was
+    /// invalidated, so both happen in order on one queue.
+    private func invalidate(_ sessions: [URLSession]) {
+        calls.end {
+            for session in sessions {
+                session.finishTasksAndInvalidate()
+            }
+        }
+    }
+
+    /// Makes one exchange over the session whose connections the request may use.
+    func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
+        switch request.needsOwnConnection ? .never : reuse {
+        case .always:
+            return try await respond(to: request, of: nil, over: common)
+        case .sameCredentials:
+            guard let owner = ConnectionOwner(of: request) else {
+                return try await respond(to: request, of: nil, over: common)
+            }
+            let session = state.withLock { $0.borrow(owner) { .forExchanges(configuration) } }
+            defer {
+                if let surplus = state.withLock({ $0.giveBack(owner) }) {
+                    invalidate([surplus])
+                }
+            }
+            return try await respond(to: request, of: owner, over: session)
+        case .never:
+            let session = URLSession.forExchanges(configuration)
+            defer { invalidate([session]) }
+            return try await session.respond(to: request, calls: calls)
+        }
+    }
+
+    /// Makes one exchange over a session whose connections other requests use too.
+    private func respond(
+        to request: HTTPRequestData,
+        of owner: ConnectionOwner?,
+        over session: URLSession
+    ) async throws -> HTTPResponseData {
+        #if canImport(FoundationNetworking)
+        // Over TLS the server may speak HTTP/2, where many exchanges share a connection, and URLSession does not say.
+        guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
+            return try await session.respond(to: request, calls: calls)
+        }
+        defer { streams.end(part) }
+        #endif
+        return try await session.respond(to: request, calls: calls)
+    }
+
+    /// Returns why a request may have waited for a connection; `nil` if nothing is known.
+    func connectionShortage(for request: HTTPRequestData) -> String? {
+        streams.shortage(for: request, owner: reuse == .sameCredentials ? ConnectionOwner(of: request) : nil)
+    }
+
+    private struct State {
+        private var entries: [ConnectionOwner: Entry] = [:]
+        private var idleCount = 0
+        private var useCount: UInt64 = 0
+
+        /// Returns the session of an owner, which stays until it is given back.
+        mutating func borrow(_ owner: ConnectionOwner, make: () -> URLSession) -> URLSession {
+            var entry = entries[owner] ?? Entry(session: make())
+            if entry.users == 0, entry.lastUse > 0 {
+                idleCount -= 1
+            }
+            useCount += 1
+            entry.users += 1
+            entry.lastUse = useCount
+            entries[owner] = entry
+            return entry.session
+        }
+
+        /// Gives a session back, and returns the one that has been idle longest if there are too many.
+        mutating func giveBack(_ owner: ConnectionOwner) -> URLSession? {
+            entries[owner]?.users -= 1
+            guard entries[owner]?.users == 0 else { return nil }
+            idleCount += 1
+            guard idleCount > URLSessionPool.maximumIdle,
+                let oldest = entries.filter({ $0.value.users == 0 }).min(by: { $0.value.lastUse < $1.value.lastUse })
+            else { return nil }
+            idleCount -= 1
+            entries[oldest.key] = nil
+            return oldest.value.session
+        }
+
+        mutating func removeAll() -> [URLSession] {
+            defer { entries = [:] }
+            return entries.values.map(\.session)
+        }
+    }
+
+    private struct Entry {
+        let session: URLSession
+        /// The number of exchanges that use it.
+        var users = 0
+        /// The number of the use that was the last; 0 before the first.
+        var lastUse: UInt64 = 0
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether the request needs a connection that no other request has used.
+    ///
+    /// When a kept connection ends before the response, libcurl sends the request again on a new one. It does so whatever the method,
+    /// and cannot be told not to. It does not do so for the first request of a connection.
+    ///
+    /// A body is the exception: the exchange can refuse to provide it again. That needs no new connection.
+    fileprivate var needsOwnConnection: Bool {
+        #if canImport(FoundationNetworking)
+        box?.value.isResentByTransport == false || !mayBeSentTwice && (body == nil || body?.length == 0)
+        #else
+        false
+        #endif
+    }
+}
+#endif
