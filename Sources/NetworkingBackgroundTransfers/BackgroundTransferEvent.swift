@@ -67,7 +67,7 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
     public var description: String {
         let rest = [
             resumeData.map { _ in "It can be resumed." },
-            savedFile.map { "Its bytes are at \(Redaction.singleLine($0.path))." },
+            savedFile.map { "Its bytes are at \(PrintableText.singleLine($0.path))." },
         ]
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }

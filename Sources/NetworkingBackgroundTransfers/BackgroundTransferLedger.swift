@@ -195,7 +195,7 @@ final class BackgroundTransferLedger: Sendable {
         guard let directory = PrivateFile.parent(of: path), !PrivateFile.isDirectory(directory) else {
             return fault.reason
         }
-        return "There is no directory at \(Redaction.singleLine(directory)). Make it before the download ends."
+        return "There is no directory at \(PrintableText.singleLine(directory)). Make it before the download ends."
     }
 
     /// Keeps a file that has no place, until somebody fetches it.

@@ -118,7 +118,7 @@ extension HAR.PostData {
                 redaction
             )
         } else {
-            comment = "not kept: \(Redaction.singleLine(redaction.hidingValues(in: body.description)))"
+            comment = "not kept: \(PrintableText.singleLine(redaction.hidingValues(in: body.description)))"
         }
     }
 

@@ -77,7 +77,7 @@ extension HAR.Response {
     }
 
     mutating func hideHead(_ redaction: Redaction) {
-        statusText = Redaction.singleLine(redaction.hidingValues(in: statusText))
+        statusText = PrintableText.singleLine(redaction.hidingValues(in: statusText))
         headers = headers.map(redaction.field)
         redirectURL = redaction.url(redirectURL)
         cookies = cookies.map { redaction.cookie($0, of: "set-cookie") }
@@ -182,7 +182,7 @@ extension Redaction {
             return shown
         }
         let field = HTTPField(name: name, value: field.value)
-        shown.value = hides(field) ? Redaction.placeholder : Redaction.singleLine(value(of: field))
+        shown.value = hides(field) ? Redaction.placeholder : PrintableText.singleLine(value(of: field))
         return shown
     }
 

@@ -72,7 +72,7 @@ struct CapturedRequest: Sendable {
         case nil:
             left = request.body.map { body in
                 let text = rules.redaction.hidingValues(in: body.description)
-                return ("not kept: \(Redaction.singleLine(text))", body.length)
+                return ("not kept: \(PrintableText.singleLine(text))", body.length)
             }
         }
         bodyBytes += parts?.reduce(0) { $0 + $1.byteCount } ?? 0

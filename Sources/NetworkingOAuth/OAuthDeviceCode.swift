@@ -85,7 +85,7 @@ struct DeviceFlow {
         }
         let lifetime = seconds(answer.lifetime, 900)
         return OAuthDeviceCode(
-            userCode: Redaction.cut(Redaction.singleLine(userCode), to: 64),
+            userCode: PrintableText.cut(PrintableText.singleLine(userCode), to: 64),
             verificationURL: page,
             completeURL: Self.page(answer.completePage, namedBy: url),
             expirationDate: now.addingTimeInterval(lifetime),

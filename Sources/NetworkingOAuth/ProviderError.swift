@@ -13,7 +13,7 @@ struct ProviderError {
             values.insert(secret)
         }
         let printable = { (text: String, limit: Int) in
-            Redaction.cut(Redaction.singleLine(values.hidden(in: text)), to: limit)
+            PrintableText.cut(PrintableText.singleLine(values.hidden(in: text)), to: limit)
         }
         self.code = code.flatMap { $0.isEmpty ? nil : printable($0, 64) }
         self.explanation = explanation.flatMap { $0.isEmpty ? nil : printable($0, 200) }

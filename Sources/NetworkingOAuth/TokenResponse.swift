@@ -90,7 +90,8 @@ struct TokenResponse {
         let type = response.headerFields[.contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
         let isJSON = type.contains("json")
         let content =
-            response.data.isEmpty ? "nothing" : isJSON ? "no token" : Redaction.cut(Redaction.singleLine(type), to: 64)
+            response.data.isEmpty
+            ? "nothing" : isJSON ? "no token" : PrintableText.cut(PrintableText.singleLine(type), to: 64)
         let wayOut =
             switch status {
             case 300..<400: "It redirects, which is not followed with tokens; use the URL that it leads to."

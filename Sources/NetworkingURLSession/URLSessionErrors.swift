@@ -30,7 +30,7 @@ extension HTTPRequestData {
             request: self,
             response: response(with: head),
             reason:
-                "The server sent a body in \(Redaction.singleLine(coding)), which the request did not ask for. URLSession on "
+                "The server sent a body in \(PrintableText.singleLine(coding)), which the request did not ask for. URLSession on "
                 + "Linux cannot tell a compressed body that was cut off from a whole one, so the library refuses it. Set "
                 + "Accept-Encoding to accept it nevertheless, or use AsyncHTTPClientTransport, which checks it."
         )

@@ -46,7 +46,7 @@ extension String: BodyReadable {
         let type = BodyType(response.headerFields[.contentType])
         guard let text = type.text(of: response.data) else {
             throw UnreadableBody(
-                "it is no text in \(type.charset.map { Redaction.singleLine($0) } ?? "UTF-8"), or in a charset that is not "
+                "it is no text in \(type.charset.map { PrintableText.singleLine($0) } ?? "UTF-8"), or in a charset that is not "
                     + "known. Read it as Data"
             )
             .asDecodingError
@@ -122,12 +122,12 @@ extension DecodingError {
         let type = BodyType(response.headerFields[.contentType]).essence
         guard type.isEmpty || type.contains("json") else {
             return
-                ": it is \(Redaction.singleLine(type)). Check the URL, and whether a proxy or a sign-in page answered."
+                ": it is \(PrintableText.singleLine(type)). Check the URL, and whether a proxy or a sign-in page answered."
         }
         return ". \(compare)"
     }
 
     private static func place(_ path: [any CodingKey]) -> String {
-        Redaction.singleLine(path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: "."))
+        PrintableText.singleLine(path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: "."))
     }
 }

@@ -129,7 +129,7 @@ extension RequestBody.Failure {
     /// - Parameter path: The file; nil for one among the parts.
     /// - Returns: The failure.
     package static func changed(_ path: String?) -> RequestBody.Failure {
-        let name = path.map { "The file \(Redaction.singleLine($0))" } ?? "A file among the parts"
+        let name = path.map { "The file \(PrintableText.singleLine($0))" } ?? "A file among the parts"
         return RequestBody.Failure(
             .storage,
             reason:

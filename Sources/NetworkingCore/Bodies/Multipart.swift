@@ -138,7 +138,7 @@ public struct MultipartPart: Sendable, Hashable {
             ?? RequestBody.Failure(
                 .unencodableBody,
                 reason:
-                    "The part \"\(Redaction.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
+                    "The part \"\(PrintableText.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
                     + "error says which value is at fault.",
                 underlying: error
             )

@@ -48,39 +48,3 @@ package struct CredentialScope: Sendable {
         authorities.isEmpty ? nil : "at: \(authorities.map(\.text).sorted().joined(separator: ", "))"
     }
 }
-
-extension CredentialScope {
-    /// Reports that a modifier's credentials belong to one of several servers of its stack.
-    ///
-    /// - Parameters:
-    ///   - modifier: The modifier that adds the credentials.
-    ///   - stack: Its place.
-    /// - Returns: A diagnostic if the stack names another server too; else none.
-    package func diagnostics(about modifier: some NetworkingModifier, in stack: StackPlace) -> [StackDiagnostic] {
-        let outer = stack.outer.compactMap(namedServer)
-        let inner = stack.inner.compactMap(namedServer)
-        guard let own = outer.first ?? inner.first,
-            let other = (outer.reversed() + inner)
-                .first(where: { server in
-                    server.authority.lowercased() != own.authority.lowercased() && !names(server.authority)
-                })
-        else { return [] }
-        return [
-            StackDiagnostic(
-                "\(modifier.outlineName) belongs to \(own.name), which is the nearest server, so requests to \(other.name) go "
-                    + "without its credentials. Keep one of the two, or name the authority with the parameter at:.",
-                about: modifier
-            )
-        ]
-    }
-
-    private func namedServer(_ modifier: any NetworkingModifier) -> (authority: String, name: String)? {
-        (modifier as? any ServerNaming)?.authority.map { ($0, modifier.outlineName) }
-    }
-}
-
-/// A modifier that may name the server of requests, to which the credentials next to it belong.
-package protocol ServerNaming: NetworkingModifier {
-    /// The authority of the server. `nil` if the modifier names none.
-    var authority: String? { get }
-}

@@ -158,7 +158,7 @@ extension NetworkEvent: CustomStringConvertible, CustomReflectable {
         case .timedOut(let limit): "timedOut(after: \(limit))"
         case .deadlineExceeded(let limit): "deadlineExceeded(after: \(limit))"
         case .credentialsWithheld(let withheld): "credentialsWithheld(\(withheld))"
-        case .note(let text): "note(\(Redaction.singleLine(text)))"
+        case .note(let text): "note(\(PrintableText.singleLine(text)))"
         }
     }
 

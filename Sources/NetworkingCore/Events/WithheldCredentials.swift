@@ -32,7 +32,7 @@ extension NetworkEvent {
 extension NetworkEvent.WithheldCredentials: CustomStringConvertible {
     /// The names and the reason in one sentence without a period: "withheld Cookie from plain http".
     public var description: String {
-        let what = names.isEmpty ? "credentials" : names.map { Redaction.singleLine($0) }.joined(separator: ", ")
+        let what = names.isEmpty ? "credentials" : names.map { PrintableText.singleLine($0) }.joined(separator: ", ")
         return switch reason {
         case .otherServer: "withheld \(what) from another server"
         case .plaintext: "withheld \(what) from plain http"

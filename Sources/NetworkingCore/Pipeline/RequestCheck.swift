@@ -49,7 +49,7 @@ extension HTTPRequestData {
         guard let names = box?.value.secretQueryItems, !names.isEmpty, exposesCredentials,
             let item = query.items.first(where: { names.contains($0.name.lowercased()) })
         else { return nil }
-        return Self.plaintextRefusal(of: "The query item \(Redaction.singleLine(item.name))")
+        return Self.plaintextRefusal(of: "The query item \(PrintableText.singleLine(item.name))")
     }
 
     private func schemeInvalidity(_ scheme: String?) -> String? {
@@ -89,7 +89,7 @@ extension HTTPRequestData {
                 + "Remove it; a token that was read from a file often ends with a line break."
         }
         if let name = headerFields.refusedCustomName {
-            return "\"\(Redaction.singleLine(name))\" is not a field name. "
+            return "\"\(PrintableText.singleLine(name))\" is not a field name. "
                 + "Names consist of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 section 5.6.2)."
         }
         guard !headerFields.isEmpty else { return nil }

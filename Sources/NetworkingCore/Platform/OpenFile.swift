@@ -227,7 +227,7 @@ package struct FileFault: Error, Equatable {
 
     /// What is wrong and the way out.
     package var reason: String {
-        let path = Redaction.singleLine(path)
+        let path = PrintableText.singleLine(path)
         return switch code {
         case ENOENT: "There is no file at \(path)."
         case EACCES, EPERM: "The file \(path) must not be opened by this process. Check its permissions."

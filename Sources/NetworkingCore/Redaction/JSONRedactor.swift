@@ -123,7 +123,7 @@ struct JSONRedactor {
     private mutating func writeString(_ range: Range<Int>) {
         guard silentDepth == nil else { return }
         let bytes = tokens.source[range]
-        guard bytes.contains(where: { Redaction.mayBeginUnprintable($0) }) else {
+        guard bytes.contains(where: { PrintableText.mayBeginUnprintable($0) }) else {
             output += bytes
             return
         }
@@ -133,7 +133,7 @@ struct JSONRedactor {
             return
         }
         for scalar in text.unicodeScalars {
-            if Redaction.isUnprintable(scalar) {
+            if PrintableText.isUnprintable(scalar) {
                 // Those that do not show are all below 2 to the power of 16.
                 output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
             } else {

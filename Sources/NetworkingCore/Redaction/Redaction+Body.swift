@@ -24,7 +24,7 @@ extension Redaction {
     /// The body of a request as text for a log; of one that is not in memory, what is known of it.
     package func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
         if let data = body.data { return text(for: data, contentType: contentType, style: style) }
-        guard let parts = body.parts else { return Self.singleLine(hidingValues(in: body.description)) }
+        guard let parts = body.parts else { return PrintableText.singleLine(hidingValues(in: body.description)) }
         let texts = parts.prefix(Self.mostParts)
             .map { part in
                 summary(
@@ -36,7 +36,7 @@ extension Redaction {
                     style: style
                 )
             }
-        return Self.cut(listed(texts, of: parts.count), to: style.limit)
+        return PrintableText.cut(listed(texts, of: parts.count), to: style.limit)
     }
 
     /// A body as text for a log: JSON and forms with hidden fields replaced, parts by their names, other text as it is,
@@ -57,16 +57,16 @@ extension Redaction {
             switch type.shape {
             case .json: type.text(of: data).flatMap { json($0, isPretty: style.isPretty) }
             case .jsonLines: type.text(of: data).map { jsonLines($0, isPretty: style.isPretty) }
-            case .form: type.text(of: data).map { Self.singleLine(pairs($0[...], hiding: hidesBodyField)) }
+            case .form: type.text(of: data).map { PrintableText.singleLine(pairs($0[...], hiding: hidesBodyField)) }
             case .events: type.text(of: data).map { events($0, isPretty: style.isPretty) }
             case .multipart: multipart(data, type, style)
             case .text, .bytes: nil
             }
-        return text.map { Self.cut(hidingValues(in: $0), to: style.limit, of: data.count) }
+        return text.map { PrintableText.cut(hidingValues(in: $0), to: style.limit, of: data.count) }
     }
 
     private func described(_ contentType: String) -> String {
-        Self.cut(Self.singleLine(hidingValues(in: contentType.lowercased())), to: 256)
+        PrintableText.cut(PrintableText.singleLine(hidingValues(in: contentType.lowercased())), to: 256)
     }
 
     // MARK: JSON
@@ -101,8 +101,8 @@ extension Redaction {
         }
         guard !bytes.contains(0), let text = type.text(of: bytes) else { return nil }
         let shown = hidingValues(in: text)
-        let line = style.isPretty ? Self.indentedLines(shown) : Self.escapedLine(shown)
-        guard bytes.count < data.count else { return Self.cut(line, to: style.limit, of: data.count) }
+        let line = style.isPretty ? PrintableText.indentedLines(shown) : PrintableText.escapedLine(shown)
+        guard bytes.count < data.count else { return PrintableText.cut(line, to: style.limit, of: data.count) }
         return "\(line)… (\(data.count) bytes)"
     }
 
@@ -117,7 +117,7 @@ extension Redaction {
                 isHidden: hidesBodyField
             ), json.hasHidden
         else { return nil }
-        return Self.cut(hidingValues(in: json.text), to: style.limit, of: data.count)
+        return PrintableText.cut(hidingValues(in: json.text), to: style.limit, of: data.count)
     }
 
     // MARK: Parts
@@ -159,11 +159,11 @@ extension Redaction {
     ) -> String {
         // Without a name nobody knows whether it is a hidden one.
         guard let name else { return "a part: \(count)\(contentType.map { " of \(described($0))" } ?? "")" }
-        let label = Self.cut(Self.singleLine(hidingValues(in: name)), to: 256)
+        let label = PrintableText.cut(PrintableText.singleLine(hidingValues(in: name)), to: 256)
         if hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
         if let mask { return "\(label): \(mask) (\(count))" }
         if let fileName {
-            let file = Self.cut(Self.singleLine(hidingValues(in: fileName)), to: 256)
+            let file = PrintableText.cut(PrintableText.singleLine(hidingValues(in: fileName)), to: 256)
             return "\(label) \"\(file)\": \(count)\(contentType.map { " of \(described($0))" } ?? "")"
         }
         let type = BodyType(contentType ?? "text/plain")

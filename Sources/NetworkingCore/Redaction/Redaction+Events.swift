@@ -86,7 +86,7 @@ extension Redaction {
         let bytes = Array(lines.joined(separator: [10]))
         return switch eventData(lines) {
         case .json(let json, _): json
-        case .text: Self.escapedLine(String(decoding: bytes, as: UTF8.self))
+        case .text: PrintableText.escapedLine(String(decoding: bytes, as: UTF8.self))
         case .unreadable: "\(bytes.count) bytes"
         }
     }

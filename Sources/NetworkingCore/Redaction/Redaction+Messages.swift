@@ -23,8 +23,8 @@ extension Redaction {
         open += path
         let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
         return (
-            Self.cut(Self.singleLine(redaction.hidingValues(in: open)), to: Self.longestValue),
-            Self.cut(Self.singleLine(redaction.hidingValues(in: shown)), to: Self.longestValue)
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.longestValue),
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.longestValue)
         )
     }
 
@@ -43,9 +43,9 @@ extension Redaction {
     }
 
     private func line(for field: HTTPField, limit: Int = .max) -> String {
-        let name = Self.cut(hidingValues(in: field.name.rawName), to: limit)
+        let name = PrintableText.cut(hidingValues(in: field.name.rawName), to: limit)
         guard !hides(field) else { return "\(name): \(Self.placeholder)" }
-        return "\(name): \(mask ?? Self.cut(Self.singleLine(value(of: field)), to: limit))"
+        return "\(name): \(mask ?? PrintableText.cut(PrintableText.singleLine(value(of: field)), to: limit))"
     }
 
     /// The value of a field that is not hidden itself; a URL in it may have what is.
@@ -63,7 +63,7 @@ extension Redaction {
     /// Other people's errors may print anything, so only this library's speak for themselves.
     package func reason(of error: any Error) -> String {
         let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
-        return Self.cut(Self.singleLine(hidingValues(in: reason)), to: Self.longestValue)
+        return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.longestValue)
     }
 
     /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.

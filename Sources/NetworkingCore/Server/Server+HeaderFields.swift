@@ -40,7 +40,7 @@ extension NetworkingComponent {
     ) -> some NetworkingComponent {
         guard let fieldName = HTTPField.Name(name) else {
             return modified(
-                Server("customHeaderField: \(Redaction.singleLine(name))") { request in
+                Server("customHeaderField: \(PrintableText.singleLine(name))") { request in
                     request.headerFields.refuse(customName: name)
                 }
             )

@@ -52,7 +52,7 @@ extension HTTPRequestData {
                 "The body is not valid in its Content-Encoding or Transfer-Encoding, or this transport cannot decode that."
         }
         return
-            "The body is not valid in its Content-Encoding, \(Redaction.singleLine(coding)), or this transport cannot decode "
+            "The body is not valid in its Content-Encoding, \(PrintableText.singleLine(coding)), or this transport cannot decode "
             + "that."
     }
 

@@ -59,12 +59,14 @@ extension HAR.Entry {
     fileprivate func name(withHost hasHost: Bool) -> String {
         let (host, path) = target
         let place = "\(hasHost ? host : "")\(path)".replacing("%3Credacted%3E", with: Redaction.placeholder)
-        return Redaction.singleLine("\(call?.summary?.method ?? request.method) \(TextWaterfall.shortened(place))")
+        return PrintableText.singleLine("\(call?.summary?.method ?? request.method) \(TextWaterfall.shortened(place))")
     }
 
     fileprivate var outcome: String {
         guard let summary = call?.summary else {
-            return Redaction.singleLine(response.status > 0 ? "\(response.status)" : error.map(\.kind) ?? "no response")
+            return PrintableText.singleLine(
+                response.status > 0 ? "\(response.status)" : error.map(\.kind) ?? "no response"
+            )
         }
         var parts: [String] = []
         switch summary.state {
@@ -80,7 +82,7 @@ extension HAR.Entry {
         if summary.redirects > 0 { parts.append("\(summary.redirects) redirect\(summary.redirects == 1 ? "" : "s")") }
         if let cache = summary.cache, cache != "missed", cache != "bypassed" { parts.append(cache) }
         if summary.isShared == true { parts.append("shared") }
-        return Redaction.singleLine(parts.joined(separator: ", "))
+        return PrintableText.singleLine(parts.joined(separator: ", "))
     }
 }
 

@@ -77,7 +77,7 @@ public struct HTTPArchive: Sendable, Hashable {
     /// - Throws: ``HTTPArchiveError`` for a file that cannot be read, and for what is no archive.
     public init(contentsOf url: URL, redaction: Redaction = .standard) throws(HTTPArchiveError) {
         guard url.isFileURL else { throw .notAFile(url) }
-        let path = Redaction.singleLine(url.path)
+        let path = PrintableText.singleLine(url.path)
         guard let data = try? Data(contentsOf: url) else {
             let fault =
                 !PrivateFile.isTaken(url.path)
@@ -153,7 +153,7 @@ public struct HTTPArchive: Sendable, Hashable {
             // Of the file that was meant, and not of the one that would have taken its name.
             throw HTTPArchiveError(
                 reason: error.isAbsence
-                    ? "There is no folder \(Redaction.singleLine(url.deletingLastPathComponent().path)). Make it first."
+                    ? "There is no folder \(PrintableText.singleLine(url.deletingLastPathComponent().path)). Make it first."
                     : FileFault(path: url.path, code: error.code).reason
             )
         }

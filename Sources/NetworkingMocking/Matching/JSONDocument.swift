@@ -122,7 +122,8 @@ package enum JSONDocument: Sendable {
 
     private static func place(_ name: String, in place: String) -> String {
         let isPlain = !name.isEmpty && name.utf8.allSatisfy { PercentEncoding.unreserved.allows($0) && $0 != 0x2E }
-        return isPlain ? "\(place).\(name)" : "\(place)[\"\(Redaction.cut(Redaction.singleLine(name), to: 80))\"]"
+        return isPlain
+            ? "\(place).\(name)" : "\(place)[\"\(PrintableText.cut(PrintableText.singleLine(name), to: 80))\"]"
     }
 
     // MARK: Showing
@@ -131,7 +132,7 @@ package enum JSONDocument: Sendable {
     func text(limit: Int, isHidden: (String) -> Bool) -> String {
         var text = ""
         write(to: &text, limit, isHidden)
-        return Redaction.cut(text, to: limit)
+        return PrintableText.cut(text, to: limit)
     }
 
     private func write(to text: inout String, _ limit: Int, _ isHidden: (String) -> Bool) {
@@ -165,7 +166,7 @@ package enum JSONDocument: Sendable {
     }
 
     private static func quoted(_ string: String) -> String {
-        "\"\(Redaction.escapedLine(string.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))\""
+        "\"\(PrintableText.escapedLine(string.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))\""
     }
 }
 

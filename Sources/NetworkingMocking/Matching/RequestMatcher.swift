@@ -30,7 +30,7 @@ public struct RequestMatcher: Sendable {
         test: @escaping @Sendable (inout RequestReading) -> Bool,
         explain: @escaping @Sendable (inout RequestReading) -> [RequestMiss]
     ) {
-        self.label = Redaction.cut(Redaction.singleLine(label), to: 256)
+        self.label = PrintableText.cut(PrintableText.singleLine(label), to: 256)
         self.readsBody = readsBody
         self.test = test
         self.explain = explain

@@ -64,7 +64,7 @@ struct RequestReading {
 
     /// A text for a message: one line of it, not too long, without what the request marks as secret.
     func shown(_ text: String, limit: Int = 120) -> String {
-        Redaction.cut(Redaction.singleLine(redaction.hidingValues(in: text)), to: limit)
+        PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: text)), to: limit)
     }
 
     /// The body for a message, as a log would show it.

@@ -100,7 +100,7 @@ extension CallMetrics {
     /// Path and query, redacted: pages of a list differ in their query alone.
     fileprivate var shownTarget: String {
         let redaction = Redaction.standard.hidingSecrets(of: request)
-        return TextWaterfall.shortened(Redaction.singleLine(redaction.target(request.closedTarget)))
+        return TextWaterfall.shortened(PrintableText.singleLine(redaction.target(request.closedTarget)))
     }
 
     fileprivate var summary: String {

@@ -68,7 +68,10 @@ struct LogLines: Sendable {
     func success(_ request: HTTPRequestData, _ response: HTTPResponseData, elapsed: Duration) {
         guard shows(level) else { return }
         let redaction = redaction.hidingSecrets(of: request)
-        let status = Redaction.cut(Redaction.singleLine(redaction.hidingValues(in: response.status.text)), to: 256)
+        let status = PrintableText.cut(
+            PrintableText.singleLine(redaction.hidingValues(in: response.status.text)),
+            to: 256
+        )
         let target = target(of: request, redaction)
         let outcome = LogRecord.Segment(", \(response.body.count) bytes in \(elapsed.milliseconds)")
         write(

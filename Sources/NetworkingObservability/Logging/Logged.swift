@@ -277,7 +277,7 @@ private struct EventLog: NetworkEventObserver {
             case .deadlineExceeded(let limit): "deadline of \(limit) passed"
             case .credentialsWithheld(let withheld): "\(withheld)"
             case .readingBody: "reads the body before it connects"
-            case .note(let text): Redaction.singleLine(text)
+            case .note(let text): PrintableText.singleLine(text)
             case .callStarted, .callEnded, .callFailed: nil
             case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
             case .connectionMeasured, .responseReceived: nil

@@ -25,7 +25,7 @@ extension HTTPRequestData {
         let shown = redaction.hidingSecrets(of: self).hidingValues(in: origin ?? "")
         // The convention's word, which is also one that a URL may have in it.
         let url = "\(scheme ?? "https")://\(shown)\(target == "*" ? "" : target)"
-        return Redaction.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))
+        return PrintableText.singleLine(url.replacing(Redaction.placeholder, with: "REDACTED"))
     }
 
     /// Whether a listener of a type hears what happens in this stack.
@@ -37,11 +37,11 @@ extension HTTPRequestData {
 extension Redaction {
     /// The value of a field that is not hidden itself, without what is hidden in a URL in it.
     package func shownValue(of field: HTTPField) -> String {
-        Redaction.singleLine(value(of: field))
+        PrintableText.singleLine(value(of: field))
     }
 
     /// A text without what was marked.
     package func shown(_ text: String) -> String {
-        Redaction.singleLine(hidingValues(in: text))
+        PrintableText.singleLine(hidingValues(in: text))
     }
 }

@@ -66,6 +66,6 @@ extension Cassette {
 
     /// A text as a message shows it: on one line, and not all of a long one.
     static func quoted(_ text: String) -> String {
-        text.isEmpty ? "nothing" : "\"\(Redaction.cut(Redaction.singleLine(text), to: 200))\""
+        text.isEmpty ? "nothing" : "\"\(PrintableText.cut(PrintableText.singleLine(text), to: 200))\""
     }
 }

@@ -43,7 +43,7 @@ struct CassetteFile {
 
     /// Names the file in a message.
     var name: String {
-        Redaction.singleLine(path)
+        PrintableText.singleLine(path)
     }
 
     /// Reads the file; nil where there is none.
@@ -118,7 +118,7 @@ struct CassetteFile {
     /// Refuses to write over what somebody else has written.
     func checkIsOurs(_ content: Content) throws(CassetteError) {
         guard !content.isOurs else { return }
-        let creator = Redaction.cut(Redaction.singleLine(content.har.log.creator.name), to: 100)
+        let creator = PrintableText.cut(PrintableText.singleLine(content.har.log.creator.name), to: 100)
         throw CassetteError(
             reason:
                 "\(name) is an HTTP archive\(creator.isEmpty ? "" : " of \(creator)"), and no cassette to be written over. "

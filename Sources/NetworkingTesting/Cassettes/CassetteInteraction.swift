@@ -112,7 +112,10 @@ extension Cassette.Interaction: CustomStringConvertible, CustomReflectable {
 extension Cassette.Interaction.Request: CustomStringConvertible, CustomReflectable {
     /// Method and URL, the values of sensitive query items hidden.
     public var description: String {
-        Redaction.cut(Redaction.singleLine("\(method.rawValue) \(Redaction.standard.reference(url))"), to: 2_048)
+        PrintableText.cut(
+            PrintableText.singleLine("\(method.rawValue) \(Redaction.standard.reference(url))"),
+            to: 2_048
+        )
     }
 
     /// What a dump shows: no secret.

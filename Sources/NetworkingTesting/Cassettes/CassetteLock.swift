@@ -22,15 +22,15 @@ final class CassetteLock: Sendable {
         } catch {
             throw CassetteError(
                 reason: error.isAbsence
-                    ? "There is no folder for the cassette \(Redaction.singleLine(cassette)). Make it first."
-                    : "The cassette \(Redaction.singleLine(cassette)) could not be locked for writing. \(error.reason) "
+                    ? "There is no folder for the cassette \(PrintableText.singleLine(cassette)). Make it first."
+                    : "The cassette \(PrintableText.singleLine(cassette)) could not be locked for writing. \(error.reason) "
                         + "Where nothing may be written, use mode .none."
             )
         }
         guard file.withLock({ $0 }) != nil else {
             throw CassetteError(
                 reason:
-                    "The cassette \(Redaction.singleLine(cassette)) is being recorded elsewhere, in this process or another. "
+                    "The cassette \(PrintableText.singleLine(cassette)) is being recorded elsewhere, in this process or another. "
                     + "Give each test a cassette of its own, call finish() when a test is done, or run those tests one after the other."
             )
         }

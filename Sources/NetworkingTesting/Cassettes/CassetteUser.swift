@@ -24,7 +24,7 @@ extension Cassette.User: CustomStringConvertible {
     var description: String {
         switch self {
         case .number(let number): "user \(number) of the recording"
-        case .name(let name): "\"\(Redaction.singleLine(name))\""
+        case .name(let name): "\"\(PrintableText.singleLine(name))\""
         }
     }
 }

@@ -254,7 +254,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             )
         }
         let path = url.path
-        let name = Redaction.singleLine(path)
+        let name = PrintableText.singleLine(path)
         switch destination.place {
         case .directory:
             guard PrivateFile.isDirectory(path) else {

@@ -261,7 +261,7 @@ extension DownloadSink {
             throw failure(
                 .invalidResponse,
                 "The server was asked for what follows byte \(count) of \(length), and sent "
-                    + "\(Redaction.singleLine(head.headerFields[.contentRange] ?? "")) in a body of "
+                    + "\(PrintableText.singleLine(head.headerFields[.contentRange] ?? "")) in a body of "
                     + "\(head.bodyLength.map { "\($0)" } ?? "unknown") bytes. \(Self.wayOut)"
             )
         }
@@ -301,7 +301,7 @@ extension DownloadSink {
         guard missing > 0, let free = part.freeBytes, free < missing else { return }
         throw failure(
             .storage,
-            "\(missing) bytes are to come, and there is space left for \(free) where \(Redaction.singleLine(part.path)) is. Free some, or "
+            "\(missing) bytes are to come, and there is space left for \(free) where \(PrintableText.singleLine(part.path)) is. Free some, or "
                 + "use another volume. What was kept is still there."
         )
     }

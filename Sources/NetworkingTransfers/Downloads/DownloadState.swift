@@ -157,13 +157,13 @@ struct DownloadRecord: Codable, Equatable {
         if let version = format?.version, version != currentVersion {
             throw DownloadStateError(
                 reason:
-                    "The state of a download, \(Redaction.singleLine(statePath)), was written by another version of this library "
+                    "The state of a download, \(PrintableText.singleLine(statePath)), was written by another version of this library "
                     + "(format \(version), this one reads \(currentVersion)). \(wayOut)"
             )
         }
         guard let record = try? JSONDecoder().decode(DownloadRecord.self, from: data), record.isPlausible else {
             throw DownloadStateError(
-                reason: "The state of a download, \(Redaction.singleLine(statePath)), is damaged. \(wayOut)"
+                reason: "The state of a download, \(PrintableText.singleLine(statePath)), is damaged. \(wayOut)"
             )
         }
         return record

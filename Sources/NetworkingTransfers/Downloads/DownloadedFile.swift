@@ -26,6 +26,6 @@ public struct DownloadedFile: Sendable, Hashable {
 extension DownloadedFile: CustomStringConvertible {
     /// Its name and how many bytes it has.
     public var description: String {
-        "\(Redaction.singleLine(url.lastPathComponent)), \(byteCount) bytes"
+        "\(PrintableText.singleLine(url.lastPathComponent)), \(byteCount) bytes"
     }
 }

@@ -67,14 +67,14 @@ final class KeptPart: Sendable {
     }
 
     static func inUse(_ path: String) -> String {
-        "Another download to the same place is under way; it holds \(Redaction.singleLine(path)). Wait for it, cancel it, or download to "
+        "Another download to the same place is under way; it holds \(PrintableText.singleLine(path)). Wait for it, cancel it, or download to "
             + "somewhere else."
     }
 
     private static func foreign(_ path: String) -> DownloadStateError {
         DownloadStateError(
             reason:
-                "There is a file at \(Redaction.singleLine(path)), where the part of the download is to be kept, and it is no such "
+                "There is a file at \(PrintableText.singleLine(path)), where the part of the download is to be kept, and it is no such "
                 + "part. Move it, or download to somewhere else."
         )
     }
@@ -101,7 +101,7 @@ final class KeptPart: Sendable {
             guard error.isAbsence else { throw error }
             throw DownloadStateError(
                 reason:
-                    "No file can be made at \(Redaction.singleLine(path)), where the part of the download is to be kept. Download to "
+                    "No file can be made at \(PrintableText.singleLine(path)), where the part of the download is to be kept. Download to "
                     + "somewhere else."
             )
         }

@@ -341,7 +341,7 @@ struct EventSource: Sendable {
                 request: request,
                 response: response,
                 reason:
-                    "The server answered with \(type.isEmpty ? "no media type" : Redaction.singleLine(type)), where "
+                    "The server answered with \(type.isEmpty ? "no media type" : PrintableText.singleLine(type)), where "
                     + "text/event-stream is due. Check the URL."
             )
         }

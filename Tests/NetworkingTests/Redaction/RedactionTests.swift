@@ -135,7 +135,7 @@ struct RedactionTests {
         ("👩‍🚀 می‌خواهم é €", "👩‍🚀 می‌خواهم é €"),
     ])
     func keepsTextToOneLine(text: String, line: String) {
-        #expect(Redaction.singleLine(text) == line)
+        #expect(PrintableText.singleLine(text) == line)
     }
 
     @Test func theFieldOfAServerCannotForgeALine() {

@@ -1,4 +1,5 @@
-extension Redaction {
+/// Text for a line of a log or of an error, whatever it has in it.
+package enum PrintableText {
     /// Text on one line, without the characters that could forge a line of a log or make it read as something else.
     ///
     /// Those are the control characters (C0 and C1, among them the escape that begins a terminal's commands), the line
