@@ -5,7 +5,7 @@ import Testing
 /// What the guides show is what the suite compiles and runs: each of their snippets stands in a file of this folder.
 @Suite(.tags(.concurrency))
 struct GuideTests {
-    @Test(arguments: ["Testing", "NetworkClient", "WritingAModifier"])
+    @Test(arguments: ["Testing", "NetworkClient", "Extending"])
     func snippetsAreCompiledAndRun(page: String) throws {
         let snippets = Snippet.all(
             in: try String(contentsOf: Self.root.appending(path: "Documentation/\(page).md"), encoding: .utf8)

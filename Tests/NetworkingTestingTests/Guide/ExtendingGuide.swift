@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 import NetworkingTesting
 import Synchronization
@@ -62,22 +63,12 @@ struct Metered: NetworkingModifier, CustomStringConvertible {
         }
         let response = try await upstream.send(request)
         plan.use(response.body.count)
+        request.emit(DataPlanEvent.used(response.body.count))
         return response
     }
 
     var description: String {
         "metered(allowance: \(allowance))"
-    }
-}
-
-enum Urgency: RequestOption {
-    static let defaultValue = false
-}
-
-extension HTTPRequestData {
-    var isUrgent: Bool {
-        get { self[option: Urgency.self] }
-        set { self[option: Urgency.self] = newValue }
     }
 }
 
@@ -92,7 +83,7 @@ struct SlowCallsNoted: NetworkingModifier {
         let start = clock.now
         let response = try await upstream.send(request)
         if clock.now - start > limit {
-            request.emit(.note("slow: \(clock.now - start)"))
+            request.emit(NetworkNote("slow: \(clock.now - start)"))
         }
         return response
     }
@@ -114,8 +105,83 @@ extension Metered {
     }
 }
 
+enum Urgency: RequestOption {
+    static let defaultValue = false
+}
+
+extension HTTPRequestData {
+    var isUrgent: Bool {
+        get { self[option: Urgency.self] }
+        set { self[option: Urgency.self] = newValue }
+    }
+}
+
+enum DataPlanEvent: NetworkEvent {
+    case used(Int64)
+
+    var description: String {
+        switch self {
+        case .used(let count): "dataPlanUsed(\(count) bytes)"
+        }
+    }
+}
+
+struct DemoTransport: NetworkingTransport {
+    let documents: [String: String]
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        guard let document = documents[request.path ?? "/"] else {
+            return HTTPResponseData(request: request, status: .notFound)
+        }
+        return HTTPResponseData(
+            request: request,
+            headerFields: [.contentType: "application/json"],
+            data: Data(document.utf8)
+        )
+    }
+}
+
+final class SmallStore: CacheStore {
+    let entryCostLimit = 64 << 10
+    let maximumKeys: Int
+    private let state = Mutex<[CacheKey: [CachedEntry]]>([:])
+
+    init(maximumKeys: Int) {
+        self.maximumKeys = maximumKeys
+    }
+
+    func entries(for key: CacheKey) -> [CachedEntry] {
+        state.withLock { $0[key] ?? [] }
+    }
+
+    func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
+        state.withLock { entries in
+            var evicted = 0
+            if entries[key] == nil, entries.count >= maximumKeys, let other = entries.keys.first {
+                evicted = entries.removeValue(forKey: other)?.count ?? 0
+            }
+            entries[key, default: []].removeAll { $0.id == entry.id }
+            entries[key, default: []].append(entry)
+            return evicted
+        }
+    }
+
+    func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
+        state.withLock { entries in
+            let kept = id == nil ? [] : (entries[key] ?? []).filter { $0.id != id }
+            entries[key] = kept.isEmpty ? nil : kept
+        }
+    }
+
+    func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) {
+        state.withLock { entries in
+            entries = entries.filter { !isUnwanted($0.key) }
+        }
+    }
+}
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
-struct WritingAModifierGuide {
+struct ExtendingGuide {
     @Test func keepsTheLaws() async throws {
         try await checkLaws(of: LanguageSet(language: "nl"))
         try await checkLaws(of: FallingBack(fallback: UnimplementedTransport()))
@@ -123,7 +189,7 @@ struct WritingAModifierGuide {
         try await checkLaws(of: SlowCallsNoted(limit: .seconds(1)))
     }
 
-    @Test func aPlanThatIsUsedUpLetsUrgentRequestsThrough() async throws {
+    @Test func sendsUrgentRequestsWhenThePlanIsUsedUp() async throws {
         let transport = MockTransport([.text("twelve bytes"), .text("urgent")])
         let network = transport.modified(Metered(plan: DataPlan(), allowance: 10))
         let request = HTTPRequestData(authority: "api.example.com")
@@ -138,7 +204,7 @@ struct WritingAModifierGuide {
         #expect(transport.requests.count == 2)
     }
 
-    @Test func reportsAPlaceOutsideACache() {
+    @Test func reportsMeteredOutsideCached() {
         let metered = Metered(plan: DataPlan(), allowance: 1_000)
         let network = MockTransport().cached().modified(metered)
         #expect(network.diagnostics.map(\.modifier) == ["metered(allowance: 1000)"])
@@ -150,13 +216,50 @@ struct WritingAModifierGuide {
         #expect(MockTransport().diagnostics(for: request).map(\.option) == [RequestOptionKey(Urgency.self)])
     }
 
-    @Test func rewritesWhatItSays() async throws {
+    @Test func reportsTheBytesOfTheDataPlan() async throws {
+        let journal = Journal()
+        let network = MockTransport([.text("twelve bytes")])
+            .modified(Metered(plan: DataPlan(), allowance: 1_000))
+            .observed { event, _ in
+                if case DataPlanEvent.used(let count) = event {
+                    journal.note("\(count) bytes")
+                }
+            }
+
+        _ = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(journal.entries == ["12 bytes"])
+    }
+
+    @Test func demoTransportReturnsItsDocuments() async throws {
+        let transport = DemoTransport(documents: ["/users/42": #"{"id":42}"#])
+        let network = transport.checkedStatusCode().server(authority: "demo.example.com")
+
+        let response = try await network.data(HTTPRequestData(path: "users/42"))
+        #expect(response.data == Data(#"{"id":42}"#.utf8))
+        await #expect(throws: NetworkingError.self) { try await network.data(HTTPRequestData(path: "users/1")) }
+
+        try await checkLaws(of: transport, sending: HTTPRequestData(authority: "demo.example.com", path: "/users/42"))
+    }
+
+    @Test func smallStoreKeepsTheLastKeys() async throws {
+        let transport = MockTransport { _ in .text("a day").headerFields([.cacheControl: "max-age=86400"]) }
+        let network = transport.cached(in: SmallStore(maximumKeys: 1)).server(authority: "api.example.com")
+
+        _ = try await network.data(HTTPRequestData(path: "users"))
+        #expect(try await network.data(HTTPRequestData(path: "users")).isCached)
+
+        _ = try await network.data(HTTPRequestData(path: "orders"))
+        #expect(try await network.data(HTTPRequestData(path: "users")).isCached == false)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func setsTheLanguage() async throws {
         let transport = MockTransport { _ in .ok() }
         let network = transport.languageSet(to: "nl")
         #expect(network.resolved(HTTPRequestData(path: "/")).headerFields[.acceptLanguage] == "nl")
     }
 
-    @Test func fallsBackWhereThereIsNoNetwork() async throws {
+    @Test func fallsBackWithoutANetwork() async throws {
         let request = HTTPRequestData(authority: "api.example.com")
         let offline = MockTransport([.failure(NetworkingError(.offline, request: request))])
         let fallback = MockTransport([.text("from yesterday")])
@@ -164,7 +267,7 @@ struct WritingAModifierGuide {
         #expect(try await network.data(request).data.count == 14)
     }
 
-    @Test func notesWhatIsSlow() async throws {
+    @Test func notesSlowCalls() async throws {
         let transport = MockTransport([.ok().delayed(by: .seconds(2))])
         let notes = Notes()
         let network = transport.modified(SlowCallsNoted(limit: .seconds(1))).observed(by: notes)
@@ -182,8 +285,8 @@ private final class Notes: NetworkEventObserver {
         state.withLock { $0 }
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        guard case .note(let text) = event else { return }
-        state.withLock { $0.append(text) }
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let note = event as? NetworkNote else { return }
+        state.withLock { $0.append(note.text) }
     }
 }
