@@ -86,7 +86,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// The options; nil while none was set.
     ///
     /// Read them through this, which copies one and not all.
-    package private(set) var box: CopyOnWrite<RequestSettings>?
+    @usableFromInline package private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
     ///
