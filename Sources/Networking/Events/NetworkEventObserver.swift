@@ -1,24 +1,30 @@
 public import HTTPTypes
 import Synchronization
 
-/// What listens to the events of the requests that pass a point of a stack.
+/// A listener to the events of requests, in a stack or of one request.
 ///
 /// ```swift
 /// struct Printer: NetworkEventObserver {
-///     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-///         print(request.id, event)
+///     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+///         switch event {
+///         case ExchangeEvent.headReceived(let head): print(request.id, head.status)
+///         case RedirectEvent.redirected(let next): print(request.id, "continues at", next)
+///         default: break
+///         }
 ///     }
 /// }
 ///
 /// request.addObserver(Printer())
 /// ```
 public protocol NetworkEventObserver: RequestOptionReader, Sendable {
-    /// Hears of an event, on whatever thread it happens. Keep it short: the request waits for it.
+    /// Receives an event, on the thread where it happens.
+    ///
+    /// Keep it short, because the request waits for it. Ignore the events that you do not know: other packages report their own.
     ///
     /// - Parameters:
-    ///   - event: What happened.
-    ///   - request: The request that it happened to, as it was there.
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData)
+    ///   - event: The event.
+    ///   - request: The request of the event, as it is at that place in the stack.
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData)
 
     /// Names header fields for one exchange of a transport, just before it begins: those of tracing, which differ from attempt
     /// to attempt.
@@ -51,29 +57,29 @@ extension HTTPRequestData {
         }
     }
 
-    /// Whether somebody has asked to be told; a recorder has not, and is.
+    /// Whether the request has observers. A recorder is none.
     package var isObserved: Bool {
         guard let box else { return false }
         return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
     }
 
-    /// Whether anybody listens.
+    /// Whether the request has observers or a recorder.
     package var hasListeners: Bool {
         recorder != nil || isObserved
     }
 
-    /// Tells the listeners what happened; for modifiers and transports.
+    /// Reports an event to the listeners; for modifiers and transports.
     ///
-    /// - Parameter event: What happened. It is only made when somebody listens.
-    public func emit(_ event: @autoclosure () -> NetworkEvent) {
+    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners.
+    public func emit(_ event: @autoclosure () -> any NetworkEvent) {
         guard hasListeners else { return }
         let event = event()
         recorder?.record(event)
         notifyObservers(of: event)
     }
 
-    /// Tells those who have asked to be told.
-    func notifyObservers(of event: NetworkEvent) {
+    /// Reports an event to the observers.
+    func notifyObservers(of event: any NetworkEvent) {
         guard isObserved else { return }
         for observer in settings.observers + settings.stackObservers {
             observer.observe(event, of: self)

@@ -74,10 +74,10 @@ public struct HTTPRequestData: Sendable, Identifiable {
     @usableFromInline var state: State = []
     /// What tells one exchange from others, for who listens; 0 where nobody does.
     package internal(set) var exchangeNumber: UInt32 = 0
-    /// Who measures the call that it is part of.
+    /// The recorder of the call that it is part of; nil while the call is not measured.
     ///
     /// No option, since setting it must not copy those.
-    var recorder: CallRecorder?
+    package var recorder: (any CallRecording)?
     /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
 

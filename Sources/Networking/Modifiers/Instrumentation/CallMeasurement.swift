@@ -16,8 +16,9 @@ package struct CallMeasurement: Sendable {
     ///
     /// - Parameter request: The request, whose call may be measured already.
     package init(of request: HTTPRequestData) {
-        recorder = request.recorder ?? CallRecorder(on: NetworkEnvironment.current.clock)
-        position = request.recorder?.position
+        let outer = request.recorder as? CallRecorder
+        recorder = outer ?? CallRecorder(on: NetworkEnvironment.current.clock)
+        position = outer?.position
         date = recorder.clock.date
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 /// how far its exchanges are.
 ///
 /// It only writes; whoever reads the log makes sense of it. So a part of a stack pays for two looks at the clock.
-final class CallRecorder: Sendable {
+final class CallRecorder: CallRecording {
     let clock: NetworkClock
     /// The system's time is told without a clock: the way through one takes as long as the rest.
     private let isSystem: Bool
@@ -33,7 +33,7 @@ final class CallRecorder: Sendable {
         log.withLock { _ = $0.add(.leave(number), at: now) }
     }
 
-    func record(_ event: NetworkEvent) {
+    func record(_ event: any NetworkEvent) {
         guard let change = CallLog.Change(event) else { return }
         _ = log.withLock { log in
             log.tally.add(change)
@@ -42,12 +42,13 @@ final class CallRecorder: Sendable {
     }
 
     /// One for work that is done beside this call, and may outlive it.
-    func branch() -> CallRecorder {
+    func branch() -> any CallRecording {
         CallRecorder(on: clock)
     }
 
     /// Adds what a branch has recorded so far; what it records later is not this call's.
-    func join(_ branch: CallRecorder) {
+    func join(_ branch: any CallRecording) {
+        guard let branch = branch as? CallRecorder else { return }
         let part = branch.log.withLock { $0 }
         _ = log.withLock { log in
             log.tally += part.tally

@@ -76,6 +76,16 @@ extension NetworkingError {
 }
 
 extension [Attempt] {
+    /// Returns these attempts and then the exchanges that the transport repeated by itself.
+    fileprivate func followed(by exchanges: [RepeatedExchange]) -> [Attempt] {
+        guard !exchanges.isEmpty else { return self }
+        return followed(
+            by: exchanges.map { exchange in
+                Attempt(number: 0, result: .failure(exchange.error), elapsed: exchange.elapsed, backoff: .zero)
+            }
+        )
+    }
+
     /// Returns these attempts and then others, whose numbers go on from the last of these.
     func followed(by others: [Attempt]) -> [Attempt] {
         let last = last?.number ?? 0
@@ -118,8 +128,11 @@ extension HTTPResponseData {
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     /// Among them are those that the transport repeated by itself, because a kept connection ended before the response.
     public internal(set) var attempts: [Attempt] {
-        get { self[metadata: AttemptsKey.self] }
-        set { self[metadata: AttemptsKey.self] = newValue }
+        get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
+        set {
+            self[metadata: AttemptsKey.self] = newValue
+            repeatedExchanges = []
+        }
     }
 }
 
@@ -128,8 +141,11 @@ extension NetworkingError {
     ///
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {
-        get { self[metadata: AttemptsKey.self] }
-        set { self[metadata: AttemptsKey.self] = newValue }
+        get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
+        set {
+            self[metadata: AttemptsKey.self] = newValue
+            repeatedExchanges = []
+        }
     }
 }
 
