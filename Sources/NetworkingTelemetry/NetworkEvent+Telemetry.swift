@@ -35,7 +35,8 @@ extension NetworkEvent {
         case DeduplicationEvent.shared: ("networking.shared", [:])
         case AuthenticationEvent.refreshing: ("networking.credentials.refresh", [:])
         case CredentialsEvent.withheld: ("networking.credentials.withheld", [:])
-        case TimeoutEvent.expired(let limit): ("networking.timeout", ["networking.timeout.limit": .double(limit.inSeconds)])
+        case TimeoutEvent.expired(let limit):
+            ("networking.timeout", ["networking.timeout.limit": .double(limit.inSeconds)])
         case DeadlineEvent.exceeded(let limit):
             ("networking.deadline", ["networking.timeout.limit": .double(limit.inSeconds)])
         default: cacheOutcome.map { ("networking.cache", ["networking.cache.outcome": .string($0)]) }

@@ -34,7 +34,9 @@
 public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {}
 
 extension NetworkEvent {
-    /// The description. A dump shows nothing else, because the values of an event may hold secrets.
+    /// The description.
+    ///
+    /// A dump shows nothing else, because the values of an event may hold secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["event": description])
     }

@@ -57,7 +57,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// Whether the request has observers. A recorder is none.
+    /// Whether the request has observers besides its recorder.
     package var isObserved: Bool {
         guard let box else { return false }
         return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty

@@ -6,7 +6,7 @@
 ///
 /// Declare a ``NetworkEvent`` of your own for something that a listener reacts to.
 public struct NetworkNote: NetworkEvent, Hashable {
-    /// The message. It contains no secrets.
+    /// The message, without secrets.
     public let text: String
 
     /// Creates a note.

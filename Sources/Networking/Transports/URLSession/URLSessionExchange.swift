@@ -310,7 +310,9 @@ extension URLSessionExchange {
         state.withLock { $0.sendAnew() }
         let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
         tell(
-            ExchangeEvent.failed(request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true))
+            ExchangeEvent.failed(
+                request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true)
+            )
         )
         tell(.started)
         return stream
