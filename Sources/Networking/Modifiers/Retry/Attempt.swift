@@ -131,7 +131,7 @@ extension HTTPResponseData {
         get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
         set {
             self[metadata: AttemptsKey.self] = newValue
-            repeatedExchanges = []
+            if !repeatedExchanges.isEmpty { repeatedExchanges = [] }
         }
     }
 }
@@ -144,7 +144,7 @@ extension NetworkingError {
         get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
         set {
             self[metadata: AttemptsKey.self] = newValue
-            repeatedExchanges = []
+            if !repeatedExchanges.isEmpty { repeatedExchanges = [] }
         }
     }
 }
