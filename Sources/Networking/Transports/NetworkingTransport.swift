@@ -53,7 +53,10 @@ extension NetworkingTransport {
                 if !repeated.isEmpty {
                     response.repeatedExchanges = repeated
                 }
-                request.emit(ExchangeEvent.responseReceived(response))
+                // A recorder has no use for the response, and a copy of it costs more than recording an event.
+                if request.isObserved {
+                    request.notifyObservers(of: ExchangeEvent.responseReceived(response))
+                }
                 request.emit(
                     ExchangeEvent.ended(
                         sent: response.sentBodyLength ?? request.body?.length ?? 0,
