@@ -79,7 +79,7 @@ extension HTTPRequestData {
     }
 
     /// Reports an event to the observers.
-    func notifyObservers(of event: any NetworkEvent) {
+    package func notifyObservers(of event: any NetworkEvent) {
         guard isObserved else { return }
         for observer in settings.observers + settings.stackObservers {
             observer.observe(event, of: self)
@@ -114,7 +114,7 @@ extension HTTPRequestData {
     }
 
     /// The header fields that the listeners name for one exchange.
-    var attemptFields: HTTPFields {
+    package var attemptFields: HTTPFields {
         var fields = HTTPFields()
         for observer in settings.observers + settings.stackObservers {
             let named = observer.headerFields(forAttempt: self)

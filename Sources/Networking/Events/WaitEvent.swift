@@ -62,12 +62,12 @@ public struct Wait: Sendable, Hashable, CustomStringConvertible {
 
 extension HTTPRequestData {
     /// Waits for a duration, and reports the wait to the listeners.
-    func wait(_ wait: Wait, for duration: Duration, on clock: NetworkClock) async throws {
+    package func wait(_ wait: Wait, for duration: Duration, on clock: NetworkClock) async throws {
         try await waiting(wait, upTo: duration, on: clock) { try await clock.sleep(for: duration) }
     }
 
     /// Waits for an operation, and reports the wait to the listeners.
-    func waiting<Value>(
+    package func waiting<Value>(
         _ wait: Wait,
         upTo limit: Duration? = nil,
         on clock: @autoclosure () -> NetworkClock,

@@ -23,17 +23,17 @@ final class CallRecorder: CallRecording {
     /// A part of the stack gets the request.
     ///
     /// - Returns: The number to leave with.
-    func enter(_ part: any Any.Type) -> Int32 {
+    package func enter(_ part: any Any.Type) -> Int32 {
         log.withLock { $0.add(.enter(part), at: now) }
     }
 
     /// It has returned or thrown.
-    func leave(_ number: Int32) {
+    package func leave(_ number: Int32) {
         guard number >= 0 else { return }
         log.withLock { _ = $0.add(.leave(number), at: now) }
     }
 
-    func record(_ event: any NetworkEvent) {
+    package func record(_ event: any NetworkEvent) {
         guard let change = CallLog.Change(event) else { return }
         _ = log.withLock { log in
             log.tally.add(change)
@@ -42,12 +42,12 @@ final class CallRecorder: CallRecording {
     }
 
     /// One for work that is done beside this call, and may outlive it.
-    func branch() -> any CallRecording {
+    package func branch() -> any CallRecording {
         CallRecorder(on: clock)
     }
 
     /// Adds what a branch has recorded so far; what it records later is not this call's.
-    func join(_ branch: any CallRecording) {
+    package func join(_ branch: any CallRecording) {
         guard let branch = branch as? CallRecorder else { return }
         let part = branch.log.withLock { $0 }
         _ = log.withLock { log in
