@@ -92,7 +92,7 @@ struct SlowCallsNoted: NetworkingModifier {
         let start = clock.now
         let response = try await upstream.send(request)
         if clock.now - start > limit {
-            request.emit(.note("slow: \(clock.now - start)"))
+            request.emit(NetworkNote("slow: \(clock.now - start)"))
         }
         return response
     }
@@ -182,8 +182,8 @@ private final class Notes: NetworkEventObserver {
         state.withLock { $0 }
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        guard case .note(let text) = event else { return }
-        state.withLock { $0.append(text) }
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let note = event as? NetworkNote else { return }
+        state.withLock { $0.append(note.text) }
     }
 }
