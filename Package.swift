@@ -69,7 +69,7 @@ let package = Package(
                 ),
             ]
         ),
-        // What everything else needs. It knows no feature; each feature knows it and, but for background transfers, nothing else.
+        // What everything else needs. It knows no feature. Tests/Layers/check holds what a feature may know.
         .target(
             name: "NetworkingCore",
             dependencies: [
@@ -113,7 +113,10 @@ let package = Package(
         .target(
             name: "NetworkingObservability",
             dependencies: [
+                "NetworkingAuthentication",
+                "NetworkingCaching",
                 "NetworkingCore",
+                "NetworkingResilience",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

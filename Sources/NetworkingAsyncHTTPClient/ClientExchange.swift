@@ -50,7 +50,7 @@ struct ClientExchange {
         if let failure = upload?.failure { throw failure }
         if upload != nil {
             // Who asks for the body is connected; there is no other sign of it.
-            request.emit(.connecting)
+            request.emit(ExchangeEvent.connecting)
         }
         watch.report()
         defer { watch.stop() }
@@ -83,8 +83,8 @@ struct ClientExchange {
             streams?.end(part)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
-        request.emit(.headReceived(body.head))
-        request.emit(.connectionMeasured(ConnectionMetrics(response.version)))
+        request.emit(ExchangeEvent.headReceived(body.head))
+        request.emit(ExchangeEvent.connectionMeasured(ConnectionMetrics(response.version)))
         watch.receive(body.head, expecting: body.expected)
         let destination = try await destination(for: body.head)
         let delivered = try await deliver(&body, from: ReceivedBytes(response.body), to: destination)

@@ -32,7 +32,7 @@ final class TransferWatch: Sendable {
     /// There is a connection.
     func connect() {
         state.withLock { $0.lastMove = eventLoop.now }
-        request.emit(.connected)
+        request.emit(ExchangeEvent.connected)
     }
 
     func send(_ count: Int) {

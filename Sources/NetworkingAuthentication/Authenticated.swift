@@ -15,7 +15,7 @@ extension NetworkingComponent {
     ///
     /// The credentials go to the server that the stack names next to this modifier, and to `authorities`. That server is the nearest
     /// `server` outside of it, or the nearest one inside if there is none outside. Requests to other servers, such as absolute URLs
-    /// or a second `server` further out, are sent without them, and ``NetworkEvent/credentialsWithheld(_:)`` reports it.
+    /// or a second `server` further out, are sent without them, and ``CredentialsEvent/withheld(_:)`` reports it.
     ///
     /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the request
     /// alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that cannot be

@@ -241,11 +241,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             case .wait(let renewal, let passenger):
                 try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: passenger) }
             case .renew(let renewal, let old, let generation):
-                request.emit(.refreshingCredentials)
+                request.emit(AuthenticationEvent.refreshing)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
                 try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
             case .renewAhead(let renewal, let old, let generation):
-                request.emit(.refreshingCredentials)
+                request.emit(AuthenticationEvent.refreshing)
                 // The request does not wait, and looks again: a delegate may have returned already.
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
             case .impossible:
@@ -274,7 +274,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         case .wait(let renewal, let passenger):
             try await request.waitForCredentials(explaining: response) { try await renewal.value(for: passenger) }
         case .renew(let renewal, let old, let generation):
-            request.emit(.refreshingCredentials)
+            request.emit(AuthenticationEvent.refreshing)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
             try await request.waitForCredentials(explaining: response) { try await renewal.valueForCreator() }
         case .renewAhead, .impossible:

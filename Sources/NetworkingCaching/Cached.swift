@@ -61,14 +61,14 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         }
         guard !isAnonymous else {
             if request.cacheMode == .onlyIfCached { return exchange.unsatisfiable() }
-            request.emit(.cacheBypassed(.credentials))
+            request.emit(CacheEvent.bypassed(.credentials))
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .credentials)
             return response
         }
         // Its answer is one to what it asks, and not what its URL brings.
         guard request.body == nil else {
-            request.emit(.cacheBypassed(.body))
+            request.emit(CacheEvent.bypassed(.body))
             var response = try await upstream.send(request)
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .body)
             return response
@@ -89,7 +89,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         case .validate(let candidates, let chosen):
             return try await exchange.validate(candidates, chosen: chosen, over: upstream)
         case .forward(let reason):
-            request.emit(mode.reads || mode.writes ? .cacheMissed : .cacheBypassed(.request))
+            request.emit(mode.reads || mode.writes ? CacheEvent.missed : CacheEvent.bypassed(.request))
             return try await exchange.forward(reason, entries, over: upstream)
         }
     }

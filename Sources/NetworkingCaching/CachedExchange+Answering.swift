@@ -20,11 +20,11 @@ extension CachedExchange {
     func answer(
         with entry: CachedEntry,
         age: Double,
-        _ hit: NetworkEvent.CacheHit,
+        _ hit: CacheHit,
         _ status: HTTPResponse.Status? = nil
     ) async throws -> HTTPResponseData {
         try Task.checkCancellation()
-        request.emit(.cacheHit(hit))
+        request.emit(CacheEvent.hit(hit))
         var head = entry.response
         for name in cache.rules.directives(of: entry).fieldNames(.noCache) {
             if let name = HTTPField.Name(name) {
@@ -59,7 +59,7 @@ extension CachedExchange {
 
     /// The answer when nothing is there and nobody may be asked (RFC 9111 section 5.2.1.7).
     func unsatisfiable() -> HTTPResponseData {
-        request.emit(.cacheMissed)
+        request.emit(CacheEvent.missed)
         var response = HTTPResponseData(request: request, status: .gatewayTimeout)
         var record = CacheRecord()
         record.status.detail = "only-if-cached"
@@ -70,7 +70,7 @@ extension CachedExchange {
     private func record(
         of entry: CachedEntry,
         age: Double,
-        _ hit: NetworkEvent.CacheHit,
+        _ hit: CacheHit,
         _ status: HTTPResponse.Status?
     ) -> CacheRecord {
         var record = CacheRecord(age: age, source: (key, entry))

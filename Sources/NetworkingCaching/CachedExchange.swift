@@ -63,7 +63,7 @@ struct CachedExchange: Sendable {
                 let entry = candidates.confirmed(by: response.http, chosen: chosen)?
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
             else { return nil }
-            request.emit(.cacheRevalidated)
+            request.emit(CacheEvent.revalidated)
             await update(entry, fetch)
             return try await answer(with: entry, age: rules.age(of: entry, at: now) ?? 0, .revalidated, .notModified)
         }
@@ -179,7 +179,7 @@ struct CachedExchange: Sendable {
         if request.cacheMode.writes {
             if let refusal = await keep(response, copy: tee?.body, entries, fetch) {
                 record.status.detail = refusal.rawValue
-                request.emit(.cacheBypassed(refusal))
+                request.emit(CacheEvent.bypassed(refusal))
             } else {
                 record.status.isStored = true
             }

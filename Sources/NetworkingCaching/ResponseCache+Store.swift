@@ -29,7 +29,7 @@ extension ResponseCache {
             if entries.allSatisfy({ rules.isForTheSameUser($0, credentials) }) { return entries }
             return entries.filter { rules.isForTheSameUser($0, credentials) }
         } catch {
-            request.emit(.cacheFailed(error))
+            request.emit(CacheEvent.failed(error))
             return []
         }
     }
@@ -42,7 +42,7 @@ extension ResponseCache {
         do {
             return CredentialDigests(request, key: try await store.digestKey() ?? ownDigestKey)
         } catch {
-            request.emit(.cacheFailed(error))
+            request.emit(CacheEvent.failed(error))
             return CredentialDigests(request, key: ownDigestKey)
         }
     }
@@ -60,7 +60,7 @@ extension ResponseCache {
             let stored = try await store.entries(for: key)
             return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
         } catch {
-            request.emit(.cacheFailed(error))
+            request.emit(CacheEvent.failed(error))
             return nil
         }
     }
@@ -85,13 +85,13 @@ extension ResponseCache {
                 }
                 evicted = count
             }
-            request.emit(.cacheStored)
+            request.emit(CacheEvent.stored)
             if evicted > 0 {
-                request.emit(.cacheEvicted(count: evicted))
+                request.emit(CacheEvent.evicted(count: evicted))
             }
             return nil
         } catch {
-            request.emit(.cacheFailed(error))
+            request.emit(CacheEvent.failed(error))
             return .store
         }
     }
@@ -100,7 +100,7 @@ extension ResponseCache {
         do {
             try await store.remove(id, for: key)
         } catch {
-            request.emit(.cacheFailed(error))
+            request.emit(CacheEvent.failed(error))
         }
     }
 
@@ -148,7 +148,7 @@ extension ResponseCache {
                 fetches.spare(doom.url, doom.token)
             } catch {
                 own = doom.url == key.url ? nil : own
-                request.emit(.cacheFailed(error))
+                request.emit(CacheEvent.failed(error))
             }
         }
         return (beginning, own)

@@ -86,7 +86,7 @@ final class CallCapture: NetworkEventObserver {
         (state.withLock { $0 }, clock.now - start)
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         let now = clock.now - start
         let isNews = state.withLock {
             $0.note(event, of: request, at: now, bodyLimit: bodyLimit, sizeLimit: sizeLimit)
@@ -168,7 +168,7 @@ extension CallCapture.State {
     ///
     /// - Returns: Whether someone who looks on would want to know at once.
     fileprivate mutating func note(
-        _ event: NetworkEvent,
+        _ event: any NetworkEvent,
         of request: HTTPRequestData,
         at now: Duration,
         bodyLimit: Int,
@@ -176,19 +176,30 @@ extension CallCapture.State {
     ) -> Bool {
         guard !isForgotten else { return false }
         switch event {
-        case .waiting(.sharing, _): isFollowing = true
-        case .waited(.sharing, _): isFollowing = false
+        case WaitEvent.waiting(.sharing, _): isFollowing = true
+        case WaitEvent.waited(.sharing, _): isFollowing = false
         default: break
         }
         guard !isFollowing, end == nil else { return false }
         switch event {
-        case .timedOut(let limit):
+        case let event as ExchangeEvent:
+            return note(event, of: request, at: now, bodyLimit: bodyLimit, sizeLimit: sizeLimit)
+        case TimeoutEvent.expired(let limit):
             return noteEnd(of: "timeout", "It was given up after \(limit.milliseconds).", at: now)
-        case .deadlineExceeded(let limit):
+        case DeadlineEvent.exceeded(let limit):
             return noteEnd(of: "deadline", "The deadline of \(limit.milliseconds) passed.", at: now)
-        default: break
+        default: return false
         }
-        if case .attemptStarted = event {
+    }
+
+    private mutating func note(
+        _ event: ExchangeEvent,
+        of request: HTTPRequestData,
+        at now: Duration,
+        bodyLimit: Int,
+        sizeLimit: Int
+    ) -> Bool {
+        if case .started = event {
             // More than that is an endless call, whose beginning tells enough.
             guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
             redaction = redaction.hidingSecrets(of: request)
@@ -272,7 +283,7 @@ extension CallCapture.Exchange {
             + (failure?.headBytes ?? 0)
     }
 
-    fileprivate mutating func note(_ event: NetworkEvent, at now: Duration, _ rules: CaptureRules) -> Bool {
+    fileprivate mutating func note(_ event: ExchangeEvent, at now: Duration, _ rules: CaptureRules) -> Bool {
         switch event {
         case .bodyRead: bodyRead = now
         case .connecting: connecting = now
@@ -280,8 +291,8 @@ extension CallCapture.Exchange {
         case .headReceived(let head) where head.status.kind != .informational: (self.head, headReceived) = (head, now)
         case .connectionMeasured(let metrics): connection = metrics
         case .responseReceived(let response): self.response = CapturedResponse(response, rules)
-        case .attemptEnded(let sent, _): (sentBytes, end) = (sent, now)
-        case .attemptFailed(let error):
+        case .ended(let sent, _): (sentBytes, end) = (sent, now)
+        case .failed(let error):
             // A limit may have told of itself first.
             failure = failure ?? CapturedFailure(error, rules)
             end = end ?? now

@@ -36,7 +36,7 @@ extension MockResponse {
             let response = try await answer.response(to: request).replacing(self)
             return try await response.respond(to: request, after: progress, onPortion: onPortion)
         case .response(let head, let content):
-            request.emit(.headReceived(head))
+            request.emit(ExchangeEvent.headReceived(head))
             let play = MockPlay(request: request, head: head, progress: progress, onPortion: onPortion)
             guard request.method != .head else { return try play.whole(Data()) }
             switch content {

@@ -1,27 +1,59 @@
 public import NetworkingCore
+import NetworkingResilience
 
 extension NetworkingComponent {
-    /// Has a listener hear what happens to each request from here on, towards the transport.
+    /// Reports the events of each request from here on, towards the transport, to a listener.
     ///
     /// ```swift
-    /// struct RetryCounter: NetworkEventListener {
+    /// struct RetryCounter: NetworkEventObserver {
     ///     let count: Counter
     ///
-    ///     func retrying(_ attempt: Attempt, _ request: HTTPRequestData) {
-    ///         count.increase()
+    ///     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+    ///         if case RetryEvent.retrying = event { count.increase() }
     ///     }
     /// }
     ///
     /// let network = URLSession.shared.retry().observed(by: RetryCounter(count: count))
     /// ```
     ///
-    /// It also hears when a request comes to this place, and how it leaves. Of an exchange that several requests share, each one's
-    /// listeners hear as of their own request. What is done in the background is heard by nobody.
+    /// The listener also receives a ``CallEvent`` when a request reaches this place, and when it leaves. If several requests share an
+    /// exchange, the listeners of each request receive its events as those of their own request. Work in the background is not
+    /// reported.
     ///
     /// - Parameter observer: The listener.
-    /// - Returns: A component that tells it.
+    /// - Returns: A component that reports to it.
     public func observed(by observer: some NetworkEventObserver) -> some NetworkingComponent {
         modified(Observed(observer: observer))
+    }
+
+    /// Reports the events of each request from here on, towards the transport, to a closure.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.throttled(max: 6).observed { event, request in
+    ///     if case WaitEvent.waited(.slot, let duration) = event, duration > .seconds(1) {
+    ///         print("\(request.id) waited for \(duration)")
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// For the rest it is ``observed(by:)``.
+    ///
+    /// - Parameter observe: Receives each event with its request, on the thread where it happens. Keep it short, because the request
+    ///   waits for it.
+    /// - Returns: A component that reports to it.
+    public func observed(
+        _ observe: @escaping @Sendable (_ event: any NetworkEvent, _ request: HTTPRequestData) -> Void
+    ) -> some NetworkingComponent {
+        modified(Observed(observer: ClosureObserver(closure: observe)))
+    }
+}
+
+/// The closure of `observed(_:)` as a listener.
+struct ClosureObserver: NetworkEventObserver {
+    let closure: @Sendable (any NetworkEvent, HTTPRequestData) -> Void
+
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        closure(event, request)
     }
 }
 
@@ -31,13 +63,13 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         var observed = request
         observed.addObserver(observer)
-        observer.observe(.callStarted, of: request)
+        observer.observe(CallEvent.started, of: request)
         do {
             let response = try await upstream.send(observed)
-            observer.observe(.callEnded(response), of: request)
+            observer.observe(CallEvent.ended(response), of: request)
             return response
         } catch {
-            observer.observe(.callFailed(error), of: request)
+            observer.observe(CallEvent.failed(error), of: request)
             throw error
         }
     }
@@ -46,6 +78,6 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
     var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
 
     var description: String {
-        "observed(by: \(Observer.self))"
+        observer is ClosureObserver ? "observed" : "observed(by: \(Observer.self))"
     }
 }

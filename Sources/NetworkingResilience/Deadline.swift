@@ -47,6 +47,20 @@ extension NetworkingComponent {
     }
 }
 
+/// What `deadline` does with a call.
+@nonexhaustive
+public enum DeadlineEvent: NetworkEvent {
+    /// The call was cancelled because it exceeded this time limit.
+    case exceeded(after: Duration)
+
+    /// The event: `deadlineExceeded(after: 60.0 seconds)`.
+    public var description: String {
+        switch self {
+        case .exceeded(let limit): "deadlineExceeded(after: \(limit))"
+        }
+    }
+}
+
 struct Deadline: DeadlineProviding, CustomStringConvertible {
     let limit: Duration
     /// The kind of its error.
@@ -65,7 +79,7 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         }
 
         func timeIsUp(_ error: (any Error)?) -> any Error {
-            request.emit(.deadlineExceeded(after: limit))
+            request.emit(DeadlineEvent.exceeded(after: limit))
             return NetworkingError(
                 kind,
                 request: request,

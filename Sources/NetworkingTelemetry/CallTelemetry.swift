@@ -103,22 +103,30 @@ final class CallTelemetry: NetworkEventObserver {
         return attributes
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        let number = request.exchangeNumber
-        // Whether a limit of the stack's was why an exchange was cancelled is told right after it.
-        // A transport may tell something late of the exchange that was cancelled.
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        if let event = event as? ExchangeEvent {
+            observe(event, ofExchange: request.exchangeNumber)
+        } else {
+            // Whether a limit of the stack's was why an exchange was cancelled is told right after it.
+            settle(event is TimeoutEvent || event is DeadlineEvent ? "timeout" : "cancelled")
+            record(event)
+        }
+    }
+
+    private func observe(_ event: ExchangeEvent, ofExchange number: UInt32) {
         switch event {
+        // A transport may tell something late of the exchange that was cancelled.
         case .headReceived, .connected, .connectionMeasured: break
-        default: settle(event.isTimeout ? "timeout" : "cancelled")
+        default: settle("cancelled")
         }
         switch event {
-        case .attemptStarted: start(number)
+        case .started: start(number)
         case .headReceived(let head) where head.status.kind != .informational:
             state.withLock { $0.attempts[number]?.head = head }
         case .connectionMeasured(let connection): state.withLock { $0.attempts[number]?.connection = connection }
-        case .attemptEnded(let sent, let received): end(number, sent: sent, received: received)
-        case .attemptFailed(let error): fail(number, error)
-        default: record(event)
+        case .ended(let sent, let received): end(number, sent: sent, received: received)
+        case .failed(let error): fail(number, error)
+        default: break
         }
     }
 
@@ -141,7 +149,7 @@ final class CallTelemetry: NetworkEventObserver {
             finish(attempt, type ?? "cancelled", at: clock.elapsed)
         }
         for wait in waits {
-            meters.record(-1, .waiting, [("networking.wait.reason", wait.rawValue)])
+            meters.record(-1, .waiting, [("networking.wait.reason", wait.name)])
         }
         let elapsed = clock.elapsed
         if span.isRecording {
@@ -165,7 +173,7 @@ final class CallTelemetry: NetworkEventObserver {
         var attempts: [UInt32: AttemptTelemetry] = [:]
         /// One that was cancelled, until it is known by whom, and when.
         var cancelled: (attempt: AttemptTelemetry, elapsed: Duration)?
-        var waits: [NetworkEvent.Wait] = []
+        var waits: [Wait] = []
         private var count = 0
         private var isOver = false
 
@@ -188,7 +196,7 @@ final class CallTelemetry: NetworkEventObserver {
             return true
         }
 
-        mutating func end() -> ([AttemptTelemetry], [NetworkEvent.Wait], Int) {
+        mutating func end() -> ([AttemptTelemetry], [Wait], Int) {
             isOver = true
             defer { (attempts, waits) = ([:], []) }
             return (Array(attempts.values), waits, count)
@@ -198,16 +206,16 @@ final class CallTelemetry: NetworkEventObserver {
 
 extension CallTelemetry {
     /// Writes down what else happened, in the call's span and the stack's metrics.
-    private func record(_ event: NetworkEvent) {
+    private func record(_ event: any NetworkEvent) {
         switch event {
-        case .waiting(let wait, _):
+        case WaitEvent.waiting(let wait, _):
             guard state.withLock({ $0.begin(wait) }) else { return }
-            meters.record(1, .waiting, [("networking.wait.reason", wait.rawValue)])
+            meters.record(1, .waiting, [("networking.wait.reason", wait.name)])
             return
-        case .waited(let wait, let duration):
+        case WaitEvent.waited(let wait, let duration):
             guard state.withLock({ $0.end(wait) }) else { return }
-            meters.record(-1, .waiting, [("networking.wait.reason", wait.rawValue)])
-            meters.record(duration.inSeconds, .waitDuration, [("networking.wait.reason", wait.rawValue)])
+            meters.record(-1, .waiting, [("networking.wait.reason", wait.name)])
+            meters.record(duration.inSeconds, .waitDuration, [("networking.wait.reason", wait.name)])
         default:
             guard state.withLock({ !$0.isFollowing }) else { return }
             guard let (metric, count, dimensions) = event.counted else { break }
@@ -223,14 +231,14 @@ extension CallTelemetry {
 
 extension CallTelemetry.State {
     /// Notes a wait; false when it is another's.
-    fileprivate mutating func begin(_ wait: NetworkEvent.Wait) -> Bool {
+    fileprivate mutating func begin(_ wait: Wait) -> Bool {
         guard !isFollowing else { return false }
         waits.append(wait)
         return true
     }
 
     /// Notes the end of a wait; false when it is another's.
-    fileprivate mutating func end(_ wait: NetworkEvent.Wait) -> Bool {
+    fileprivate mutating func end(_ wait: Wait) -> Bool {
         guard !isFollowing || wait == .sharing, let index = waits.lastIndex(of: wait) else { return false }
         waits.remove(at: index)
         return true

@@ -3,48 +3,41 @@ import Networking
 import Tracing
 
 extension NetworkEvent {
-    /// Whether it says that time ran out.
-    var isTimeout: Bool {
-        switch self {
-        case .timedOut, .deadlineExceeded: true
-        default: false
-        }
-    }
-
     /// What counts it, and by what it is told apart.
     var counted: (TelemetryMetric, Double, Dimensions)? {
-        switch self {
-        case .retrying(let attempt): (.retries, 1, [("error.type", attempt.errorType)])
-        case .retryRefused(let refusal): (.refusedRetries, 1, [("networking.retry.refusal", refusal.rawValue)])
-        case .redirected: (.redirects, 1, [])
-        case .cacheEvicted(let count): (.cacheEvictions, Double(count), [])
-        case .shared: (.sharedCalls, 1, [])
-        case .refreshingCredentials: (.credentialRefreshes, 1, [])
-        case .timedOut: (.timeouts, 1, [("networking.timeout.scope", "attempt")])
-        case .deadlineExceeded: (.timeouts, 1, [("networking.timeout.scope", "call")])
+        switch self as any NetworkEvent {
+        case RetryEvent.retrying(let attempt): (.retries, 1, [("error.type", attempt.errorType)])
+        case RetryEvent.refused(let refusal): (.refusedRetries, 1, [("networking.retry.refusal", refusal.rawValue)])
+        case RedirectEvent.redirected: (.redirects, 1, [])
+        case CacheEvent.evicted(let count): (.cacheEvictions, Double(count), [])
+        case DeduplicationEvent.shared: (.sharedCalls, 1, [])
+        case AuthenticationEvent.refreshing: (.credentialRefreshes, 1, [])
+        case TimeoutEvent.expired: (.timeouts, 1, [("networking.timeout.scope", "attempt")])
+        case DeadlineEvent.exceeded: (.timeouts, 1, [("networking.timeout.scope", "call")])
         default: cacheOutcome.map { (.cacheOutcomes, 1, [("networking.cache.outcome", $0)]) }
         }
     }
 
     /// What the call's span says of it: words from bounded sets and numbers, never what a server or a caller wrote.
     var shown: (name: String, attributes: SpanAttributes)? {
-        switch self {
-        case .waited(let wait, let duration):
+        switch self as any NetworkEvent {
+        case WaitEvent.waited(let wait, let duration):
             (
                 "networking.wait",
-                ["networking.wait.reason": "\(wait.rawValue)", "networking.wait.duration": .double(duration.inSeconds)]
+                ["networking.wait.reason": .string(wait.name), "networking.wait.duration": .double(duration.inSeconds)]
             )
-        case .retrying(let attempt): ("networking.retry", ["error.type": .string(attempt.errorType)])
-        case .retryRefused(let refusal):
+        case RetryEvent.retrying(let attempt): ("networking.retry", ["error.type": .string(attempt.errorType)])
+        case RetryEvent.refused(let refusal):
             ("networking.retry.refused", ["networking.retry.refusal": .string(refusal.rawValue)])
-        case .redirected: ("networking.redirect", [:])
-        case .redirectRefused(let refusal):
+        case RedirectEvent.redirected: ("networking.redirect", [:])
+        case RedirectEvent.refused(let refusal):
             ("networking.redirect.refused", ["networking.redirect.refusal": .string(refusal.rawValue)])
-        case .shared: ("networking.shared", [:])
-        case .refreshingCredentials: ("networking.credentials.refresh", [:])
-        case .credentialsWithheld: ("networking.credentials.withheld", [:])
-        case .timedOut(let limit): ("networking.timeout", ["networking.timeout.limit": .double(limit.inSeconds)])
-        case .deadlineExceeded(let limit):
+        case DeduplicationEvent.shared: ("networking.shared", [:])
+        case AuthenticationEvent.refreshing: ("networking.credentials.refresh", [:])
+        case CredentialsEvent.withheld: ("networking.credentials.withheld", [:])
+        case TimeoutEvent.expired(let limit):
+            ("networking.timeout", ["networking.timeout.limit": .double(limit.inSeconds)])
+        case DeadlineEvent.exceeded(let limit):
             ("networking.deadline", ["networking.timeout.limit": .double(limit.inSeconds)])
         default: cacheOutcome.map { ("networking.cache", ["networking.cache.outcome": .string($0)]) }
         }
@@ -52,11 +45,11 @@ extension NetworkEvent {
 
     /// What the cache did for a call; nil for what is no answer to it.
     private var cacheOutcome: String? {
-        switch self {
-        case .cacheHit(let hit): "\(hit.rawValue)"
-        case .cacheMissed: "missed"
-        case .cacheBypassed: "bypassed"
-        case .cacheFailed: "failed"
+        switch self as any NetworkEvent {
+        case CacheEvent.hit(let hit): "\(hit.rawValue)"
+        case CacheEvent.missed: "missed"
+        case CacheEvent.bypassed: "bypassed"
+        case CacheEvent.failed: "failed"
         default: nil
         }
     }

@@ -13,17 +13,17 @@ import Synchronization
 /// It sees what happens upstream of its place in the stack. Events that happen at the same time are in the order in which
 /// they reached it.
 public final class EventRecorder: NetworkEventObserver {
-    private let state = Mutex<[(event: NetworkEvent, request: HTTPRequestData)]>([])
+    private let state = Mutex<[(event: any NetworkEvent, request: HTTPRequestData)]>([])
 
     /// Creates a record of nothing.
     public init() {}
 
     /// What happened, in order.
-    public var events: [NetworkEvent] {
+    public var events: [any NetworkEvent] {
         state.withLock { $0.map(\.event) }
     }
 
-    /// The names of the events, without their values: a test that compares these does not depend on times.
+    /// The names of the events: their descriptions up to the first parenthesis, without the values that depend on times.
     public var names: [String] {
         events.map { String("\($0)".prefix { $0 != "(" }) }
     }
@@ -34,7 +34,7 @@ public final class EventRecorder: NetworkEventObserver {
     }
 
     /// Remembers the event.
-    public func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    public func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         state.withLock { $0.append((event, request)) }
     }
 }

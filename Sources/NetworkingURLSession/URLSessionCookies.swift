@@ -53,7 +53,7 @@ final class URLSessionCookies: Sendable {
         let cookies = stored.map { Cookie($0) }.filter { $0.isSent(to: destination, at: now) }
         guard !cookies.isEmpty else { return }
         guard !request.exposesCredentials else {
-            request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(["Cookie"], reason: .plaintext)))
+            request.emit(CredentialsEvent.withheld(WithheldCredentials(["Cookie"], reason: .plaintext)))
             return
         }
         urlRequest.setValue(Cookie.field(of: cookies), forHTTPHeaderField: "Cookie")

@@ -72,7 +72,7 @@ final class URLSessionExchange: NSObject, Sendable {
     func start(_ makeTask: @escaping @Sendable () -> URLSessionTask) {
         if upload?.length ?? 0 > 0 {
             // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
-            request.emit(.connecting)
+            request.emit(ExchangeEvent.connecting)
         }
         reportProgress()
         load.begin()
@@ -311,9 +311,11 @@ extension URLSessionExchange {
         state.withLock { $0.sendAnew() }
         let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
         tell(
-            .attemptFailed(request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true))
+            ExchangeEvent.failed(
+                request.error(for: URLError(.networkConnectionLost), after: nil, received: 0, wasSent: true)
+            )
         )
-        tell(.attemptStarted)
+        tell(.started)
         return stream
     }
     #endif
@@ -372,7 +374,7 @@ extension URLSessionExchange {
         tell(.connectionMeasured(ConnectionMetrics(last)))
     }
 
-    private func tell(_ event: NetworkEvent) {
+    private func tell(_ event: ExchangeEvent) {
         // Its caller has left, and may have begun another exchange, whose event it would seem to be.
         if case .cancelled = state.withLock({ $0.outcome }) { return }
         // It is the library's own and never blocks, and the time should be right.

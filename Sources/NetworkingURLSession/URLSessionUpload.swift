@@ -95,9 +95,9 @@ extension RequestBody {
     /// The body as URLSession can send it.
     func upload(for request: HTTPRequestData) async throws -> URLSessionUpload {
         if let upload = try URLSessionUpload(self) { return upload }
-        request.emit(.readingBody)
+        request.emit(ExchangeEvent.readingBody)
         let upload = try await spooled()
-        request.emit(.bodyRead)
+        request.emit(ExchangeEvent.bodyRead)
         return upload
     }
 

@@ -148,8 +148,8 @@ extension Loopback {
             let outcome = try await requestsAfterAReset(put)
             #expect(outcome.kind == nil)
             #expect(
-                events.names.filter { $0.hasPrefix("attempt") } == [
-                    "attemptStarted", "attemptFailed", "attemptStarted", "attemptEnded",
+                events.names.filter { $0.hasPrefix("exchange") } == [
+                    "exchangeStarted", "exchangeFailed", "exchangeStarted", "exchangeEnded",
                 ]
             )
         }

@@ -68,7 +68,7 @@ extension Loopback {
         }
 
         private func waits(_ events: EventRecorder) -> Bool {
-            events.events.contains { if case .waiting(.connection, _) = $0 { true } else { false } }
+            events.events.contains { if case WaitEvent.waiting(.connection, _) = $0 { true } else { false } }
         }
 
         @Test(arguments: Transport.allCases)

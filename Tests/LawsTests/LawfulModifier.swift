@@ -101,6 +101,7 @@ extension LawfulModifier {
             LawfulModifier("observed(by:)", except: [.retention: "the listener of the test keeps requests"]) {
                 $0.observed(by: EventRecorder())
             },
+            LawfulModifier("observed(_:)") { $0.observed { _, _ in } },
             LawfulModifier("cached(in:)", "a cache") { $0.cached() },
             LawfulModifier("cached(in:)", "a store") { $0.cached(in: MemoryCacheStore()) },
             LawfulModifier("modified(_:)", "nil") { $0.modified(Unmodified?.none) },

@@ -102,6 +102,25 @@ struct InspectedTests {
         #expect(summary.response == nil)
     }
 
+    @Test func eventsOfAnotherPackageAreMarksOfTheCall() async throws {
+        struct Compressed: NetworkingModifier {
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                request.emit(CompressionEvent(count: 512))
+                return try await upstream.send(request)
+            }
+        }
+
+        struct CompressionEvent: NetworkEvent {
+            let count: Int
+
+            var description: String { "compressed(\(count) bytes)" }
+        }
+
+        try await MockTransport { _ in .ok() }.modified(Compressed()).inspected(by: inspector).data(.lawful)
+
+        #expect(summaries.first?.marks.map(\.name) == ["compressed(512 bytes)"])
+    }
+
     @Test func eachHopOfARedirectIsAnExchange() async throws {
         let transport = MockTransport([.redirect(to: "/new?token=SECRET"), .text("there")])
         try await transport.inspected(by: inspector).data(.lawful)
@@ -277,7 +296,7 @@ struct InspectedTests {
 
     @Test func itHoldsOnToNobodysListeners() async throws {
         final class Listener: NetworkEventObserver {
-            func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+            func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
         }
         weak var weakListener: Listener?
         do {

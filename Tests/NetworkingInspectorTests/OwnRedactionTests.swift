@@ -52,7 +52,7 @@ struct OwnRedactionTests {
             metrics.nameResolution = .milliseconds(5)
             metrics.connecting = .milliseconds(30)
             metrics.securing = .milliseconds(20)
-            request.emit(.connectionMeasured(metrics))
+            request.emit(ExchangeEvent.connectionMeasured(metrics))
             return HTTPResponseData(request: request)
         }
     }

@@ -471,7 +471,7 @@ private final class EventNames: NetworkEventObserver {
 
     var text: String { lines.text }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         lines.note("\(event)")
     }
 }

@@ -306,8 +306,8 @@ struct DamageTests {
             failures.load(ordering: .relaxed)
         }
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-            if case .cacheFailed(SQLiteCacheError.damaged) = event {
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            if case CacheEvent.failed(SQLiteCacheError.damaged) = event {
                 failures.add(1, ordering: .relaxed)
             }
         }

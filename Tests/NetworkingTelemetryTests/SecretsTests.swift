@@ -178,7 +178,7 @@ struct SecretsTests {
 private struct Printer: NetworkEventObserver {
     let texts: Journal
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         texts.note(everyPrint(of: event) + everyPrint(of: request))
     }
 }

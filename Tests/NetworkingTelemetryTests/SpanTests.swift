@@ -114,7 +114,7 @@ struct SpanTests {
                 metrics.protocolVersion = "2"
                 metrics.peerAddress = "192.0.2.7"
                 metrics.peerPort = 443
-                request.emit(.connectionMeasured(metrics))
+                request.emit(ExchangeEvent.connectionMeasured(metrics))
                 return HTTPResponseData(request: request)
             }
         }

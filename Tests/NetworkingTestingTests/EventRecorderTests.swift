@@ -13,7 +13,7 @@ struct EventRecorderTests {
 
         try await network.data(.lawful)
 
-        #expect(events.names.filter { $0 == "attemptStarted" }.count == 2)
+        #expect(events.names.filter { $0 == "exchangeStarted" }.count == 2)
         // The retry is outside, and what it does is not seen here.
         #expect(!events.names.contains("retrying"))
         #expect(events.requests.count == events.events.count)
@@ -21,10 +21,10 @@ struct EventRecorderTests {
     }
 
     @Test func namesHaveNoValues() {
-        events.observe(.attemptStarted, of: .lawful)
-        events.observe(.headReceived(HTTPResponse(status: .ok)), of: .lawful)
+        events.observe(ExchangeEvent.started, of: .lawful)
+        events.observe(ExchangeEvent.headReceived(HTTPResponse(status: .ok)), of: .lawful)
 
-        #expect(events.names == ["attemptStarted", "headReceived"])
+        #expect(events.names == ["exchangeStarted", "headReceived"])
     }
 
     @Test func knowsNothingOfOtherStacks() async throws {

@@ -40,7 +40,7 @@ package struct CredentialScope: Sendable {
                     + "Name it with server(authority:), or with the parameter at: of the modifier."
             )
         }
-        request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(reason: .otherServer)))
+        request.emit(CredentialsEvent.withheld(WithheldCredentials(reason: .otherServer)))
     }
 
     /// The authorities that the app names, for a description.

@@ -16,7 +16,7 @@ public struct NetworkEnvironment: Sendable {
     @TaskLocal public static var current = NetworkEnvironment()
 
     /// Only what was set; nil, which costs nothing to make or to copy, as long as that is nothing.
-    private var box: CopyOnWrite<Values>?
+    @usableFromInline var box: CopyOnWrite<Values>?
 
     /// Creates the default environment: the system's clock and chance, and swift-log's task-local logger.
     public init() {}
@@ -118,7 +118,7 @@ public struct NetworkEnvironment: Sendable {
     ///
     /// - Parameter key: The type that declares the value.
     public subscript<Key: NetworkEnvironmentKey>(key: Key.Type) -> Key.Value {
-        get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
+        @inlinable get { box?.value.custom.value(for: key, as: Key.Value.self) ?? key.defaultValue }
         set { values.custom.set(newValue, for: key, isOfOneCall: key.isOfOneCall) }
     }
 
@@ -153,7 +153,8 @@ public struct NetworkEnvironment: Sendable {
         }
     }
 
-    private struct Values: Sendable {
+    @usableFromInline
+    struct Values: Sendable {
         var clock: NetworkClock?
         var random: RandomSource?
         var secureRandom: SecureRandomSource?
@@ -161,7 +162,7 @@ public struct NetworkEnvironment: Sendable {
         var deadline: CallDeadline?
         var spanExit: SpanExit?
         var isThrottled: Bool?
-        var custom = TypedValues()
+        @usableFromInline var custom = TypedValues()
 
         mutating func merge(_ other: Values) {
             clock = other.clock ?? clock

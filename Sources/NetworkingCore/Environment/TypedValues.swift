@@ -1,27 +1,34 @@
 /// Values of any type, each under the type that is its key: what request options, response metadata and the
 /// environment are made of.
+@usableFromInline
 package struct TypedValues: Sendable {
     // An array, since a request rarely carries more than a few, and searching those beats hashing.
-    private var entries: [Entry] = []
+    @usableFromInline var entries: [Entry] = []
 
-    private struct Entry: Sendable {
-        let key: Any.Type
-        let box: any ValueBox
+    @usableFromInline
+    struct Entry: Sendable {
+        @usableFromInline let key: Any.Type
+        @usableFromInline let box: any ValueBox
         let identity: Identity?
         let isCredential: Bool
         let isOfOneCall: Bool
 
-        var identifier: ObjectIdentifier {
+        @inlinable var identifier: ObjectIdentifier {
             ObjectIdentifier(key)
         }
     }
 
+    // Modules of features read options and values of the environment through this, at no more cost than the core does.
+    @inlinable
     func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
         let key = ObjectIdentifier(key)
-        guard let entry = entries.first(where: { $0.identifier == key }) else { return nil }
-        // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an existential)
-        // would answer the same.
-        return unsafeDowncast(entry.box, to: Box<Value>.self).value
+        // By index, since a copy of an entry takes as long as all the rest.
+        for index in entries.indices where entries[index].identifier == key {
+            // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an existential) would bring the
+            // same.
+            return unsafeDowncast(entries[index].box, to: Box<Value>.self).value
+        }
+        return nil
     }
 
     /// Stores a value, or removes it.
@@ -104,24 +111,27 @@ package struct TypedValues: Sendable {
     }
 }
 
-private protocol ValueBox: AnyObject, Sendable {
+@usableFromInline
+protocol ValueBox: AnyObject, Sendable {
     var isNil: Bool { get }
 }
 
-private final class Box<Value: Sendable>: ValueBox {
-    let value: Value
+@usableFromInline
+final class Box<Value: Sendable>: ValueBox {
+    @usableFromInline let value: Value
 
     init(_ value: Value) {
         self.value = value
     }
 
-    var isNil: Bool {
+    @usableFromInline var isNil: Bool {
         let mirror = Mirror(reflecting: value)
         return mirror.displayStyle == .optional && mirror.children.isEmpty
     }
 }
 
 /// A hashable value of any type that may cross tasks, which `AnyHashable` may not.
+@usableFromInline
 package struct Identity: Sendable, Hashable {
     private let value: any Hashable & Sendable
 
@@ -129,24 +139,28 @@ package struct Identity: Sendable, Hashable {
         self.value = value
     }
 
+    @usableFromInline
     package static func == (lhs: Self, rhs: Self) -> Bool {
         AnyHashable(lhs.value) == AnyHashable(rhs.value)
     }
 
+    @usableFromInline
     package func hash(into hasher: inout Hasher) {
         hasher.combine(AnyHashable(value))
     }
 }
 
 /// A value behind one reference, copied when it is written to while shared.
+@usableFromInline
 package struct CopyOnWrite<Value: Sendable>: Sendable {
-    private var storage: Storage
+    @usableFromInline var storage: Storage
 
+    @inlinable
     init(_ value: Value) {
         storage = Storage(value)
     }
 
-    package var value: Value {
+    @inlinable package var value: Value {
         _read { yield storage.value }
         _modify {
             if !isKnownUniquelyReferenced(&storage) {
@@ -157,10 +171,12 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
     }
 
     // @unchecked because it is only written to while nobody else has a reference to it.
-    private final class Storage: @unchecked Sendable {
+    @usableFromInline
+    final class Storage: @unchecked Sendable {
         // Whoever gets here has checked access to the struct already; a second check at run time takes 76 instructions.
-        @exclusivity(unchecked) var value: Value
+        @exclusivity(unchecked) @usableFromInline var value: Value
 
+        @inlinable
         init(_ value: Value) {
             self.value = value
         }

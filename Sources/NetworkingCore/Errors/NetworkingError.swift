@@ -81,12 +81,12 @@ public struct NetworkingError: Error {
     public let request: HTTPRequestData
 
     /// The response, if one arrived.
-    public internal(set) var response: HTTPResponseData?
+    public package(set) var response: HTTPResponseData?
 
     /// The error of the transport or the decoder beneath this one, untouched.
     ///
     /// It may hold what this error hides (a `URLError` carries the URL), so it is never printed with it.
-    public internal(set) var underlying: (any Error)?
+    public package(set) var underlying: (any Error)?
 
     /// What happened and what to do about it, in one or two sentences, without secrets.
     public let reason: String

@@ -1,18 +1,22 @@
-/// Writes down what happens in one call, for `instrument`: which part of the stack has the request, and what is told of it.
+/// An object that records what one call does, which `instrument` attaches to the request.
+///
+/// A request carries it next to its options, because setting it must not copy those. It receives every event before the observers, and
+/// never blocks.
 package protocol CallRecording: AnyObject, Sendable {
-    /// A part of the stack gets the request.
+    /// Records that a part of the stack receives the request.
     ///
     /// - Returns: The number to leave with.
     func enter(_ part: any Any.Type) -> Int32
 
-    /// It has returned or thrown.
+    /// Records that the part has returned or thrown.
     func leave(_ number: Int32)
 
-    func record(_ event: NetworkEvent)
+    /// Records an event.
+    func record(_ event: any NetworkEvent)
 
-    /// One for work that is done beside this call, and may outlive it.
+    /// Returns a recording of work beside this call, which may outlive it.
     func branch() -> any CallRecording
 
-    /// Adds what a branch has recorded so far; what it records later is not this call's.
+    /// Adds what a branch has recorded so far.
     func join(_ branch: any CallRecording)
 }

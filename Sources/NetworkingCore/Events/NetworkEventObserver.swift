@@ -1,29 +1,35 @@
 public import HTTPTypes
 import Synchronization
 
-/// What listens to the events of the requests that pass a point of a stack.
+/// A listener to the events of requests, in a stack or of one request.
 ///
 /// ```swift
 /// struct Printer: NetworkEventObserver {
-///     func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-///         print(request.id, event)
+///     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+///         switch event {
+///         case ExchangeEvent.headReceived(let head): print(request.id, head.status)
+///         case RedirectEvent.redirected(let next): print(request.id, "continues at", next)
+///         default: break
+///         }
 ///     }
 /// }
 ///
 /// request.addObserver(Printer())
 /// ```
 public protocol NetworkEventObserver: RequestOptionReader, Sendable {
-    /// Hears of an event, on whatever thread it happens. Keep it short: the request waits for it.
+    /// Receives an event, on the thread where it happens.
+    ///
+    /// Keep it short, because the request waits for it. Ignore the events that you do not know: other packages report their own.
     ///
     /// - Parameters:
-    ///   - event: What happened.
-    ///   - request: The request that it happened to, as it was there.
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData)
+    ///   - event: The event.
+    ///   - request: The request of the event, as it is at that place in the stack.
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData)
 
-    /// Names header fields for one exchange of a transport, just before it begins: those of tracing, which differ from attempt
-    /// to attempt.
+    /// Returns header fields for one exchange of a transport, just before it starts, such as those of a trace.
     ///
-    /// They replace fields of the same names, also those of listeners further out. The exchange of several requests that share one asks one of them. The default has none.
+    /// They replace fields of the same names, also those of listeners further out. If several requests share an exchange, a listener of
+    /// one of them is asked. The default returns none.
     ///
     /// - Parameter request: The request as it goes out.
     /// - Returns: The fields.
@@ -31,16 +37,16 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
 }
 
 extension NetworkEventObserver {
-    /// Names none.
+    /// Returns no fields.
     public func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
         [:]
     }
 }
 
 extension HTTPRequestData {
-    /// Adds a listener to what happens to this request from here on, towards the transport.
+    /// Adds a listener, which receives the events of this request from here on, towards the transport.
     ///
-    /// One that a modifier adds hears of that send alone: the request of a response no longer has it.
+    /// A listener that a modifier adds receives the events of that send alone: the request of a response no longer has it.
     ///
     /// - Parameter observer: The listener.
     public mutating func addObserver(_ observer: some NetworkEventObserver) {
@@ -51,29 +57,29 @@ extension HTTPRequestData {
         }
     }
 
-    /// Whether somebody has asked to be told; a recorder has not, and is.
+    /// Whether the request has observers besides its recorder.
     package var isObserved: Bool {
         guard let box else { return false }
         return !box.value.observers.isEmpty || !box.value.stackObservers.isEmpty
     }
 
-    /// Whether anybody listens.
+    /// Whether the request has observers or a recorder.
     package var hasListeners: Bool {
         recorder != nil || isObserved
     }
 
-    /// Tells the listeners what happened; for modifiers and transports.
+    /// Reports an event to the listeners; for modifiers and transports.
     ///
-    /// - Parameter event: What happened. It is only made when somebody listens.
-    public func emit(_ event: @autoclosure () -> NetworkEvent) {
+    /// - Parameter event: The event, of the library or of your own. It is created only if the request has listeners.
+    public func emit(_ event: @autoclosure () -> any NetworkEvent) {
         guard hasListeners else { return }
         let event = event()
         recorder?.record(event)
         notifyObservers(of: event)
     }
 
-    /// Tells those who have asked to be told.
-    package func notifyObservers(of event: NetworkEvent) {
+    /// Reports an event to the observers.
+    package func notifyObservers(of event: any NetworkEvent) {
         guard isObserved else { return }
         for observer in settings.observers + settings.stackObservers {
             observer.observe(event, of: self)
@@ -82,13 +88,13 @@ extension HTTPRequestData {
 
     private static let lastExchange = Atomic<UInt32>(0)
 
-    /// Gives the request what its listeners want one exchange of it to have, and a number that tells it from others.
+    /// Sets the header fields that the listeners name for one exchange, and the number of the exchange.
     mutating func beginExchange() {
         guard isObserved else { return }
         exchangeNumber = Self.lastExchange.add(1, ordering: .relaxed).newValue
         let fields = attemptFields
         guard !fields.isEmpty else { return }
-        // Whoever sends it again has not written them.
+        // They are removed before the request is sent again, since no part of the stack has set them.
         settings.attemptFields = fields
         for field in fields {
             headerFields[field.name] = nil
@@ -98,7 +104,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// Takes off what listeners named for the exchange with which it went out before, unless somebody has written something else since.
+    /// Removes the header fields that listeners named for the last exchange, except fields that have been changed since.
     mutating func removeAttemptFields() {
         guard let fields = box?.value.attemptFields, !fields.isEmpty else { return }
         settings.attemptFields = [:]
@@ -107,7 +113,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// The header fields that its listeners want one exchange of it to have.
+    /// The header fields that the listeners name for one exchange.
     package var attemptFields: HTTPFields {
         var fields = HTTPFields()
         for observer in settings.observers + settings.stackObservers {

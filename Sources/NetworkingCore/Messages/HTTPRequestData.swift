@@ -74,7 +74,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     @usableFromInline package var state: State = []
     /// What tells one exchange from others, for who listens; 0 where nobody does.
     package internal(set) var exchangeNumber: UInt32 = 0
-    /// Who measures the call that it is part of.
+    /// The recorder of the call that it is part of; nil while the call is not measured.
     ///
     /// No option, since setting it must not copy those.
     package var recorder: (any CallRecording)?
@@ -86,7 +86,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     /// The options; nil while none was set.
     ///
     /// Read them through this, which copies one and not all.
-    package private(set) var box: CopyOnWrite<RequestSettings>?
+    @usableFromInline package private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
     ///

@@ -17,6 +17,11 @@ extension NetworkingComponent {
     }
 }
 
+extension Wait {
+    /// `delayed` waits before it sends.
+    public static let delay = Wait("delay", isTimed: true)
+}
+
 struct Delayed: NetworkingModifier, CustomStringConvertible {
     let duration: Duration
 

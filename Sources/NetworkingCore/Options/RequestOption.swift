@@ -61,7 +61,7 @@ extension HTTPRequestData {
     ///
     /// - Parameter option: The type that declares the option.
     public subscript<Option: RequestOption>(option option: Option.Type) -> Option.Value {
-        get { settings.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
+        @inlinable get { box?.value.custom.value(for: option, as: Option.Value.self) ?? option.defaultValue }
         set {
             let identity = option.identity(of: newValue).map { Identity($0) }
             settings.custom.set(newValue, for: option, identity: identity, isCredential: option.isCredential)

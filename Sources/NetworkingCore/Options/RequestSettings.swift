@@ -1,6 +1,7 @@
 import HTTPTypes
 
 /// The options of the library's own modifiers, as fields: reading one costs a field and not a search.
+@usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
 
@@ -48,7 +49,7 @@ package struct RequestSettings: Sendable {
     var signers: [Principal] = []
     /// The fields that signing set.
     var signedFields: [HTTPField.Name] = []
-    package var custom = TypedValues()
+    @usableFromInline package var custom = TypedValues()
 }
 
 extension HTTPRequestData {

@@ -44,13 +44,13 @@ extension HTTPRequestData {
             }
             // What one user ordered must not happen on another's account.
             if let user = response.principal, let nextUser = principal?(next), user != nextUser {
-                hop.emit(.redirectRefused(.anotherUser))
+                hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
                 return response
             }
             try Task.checkCancellation()
             history.append(HTTPResponseData.Redirect(request: hop, response: response.http))
-            hop.emit(.redirected(to: next))
+            hop.emit(RedirectEvent.redirected(to: next))
             hop = next
         }
     }
@@ -123,8 +123,8 @@ extension HTTPRequestData {
         return next
     }
 
-    private func refused(_ reason: NetworkEvent.RedirectRefusal) -> HTTPRequestData? {
-        emit(.redirectRefused(reason))
+    private func refused(_ reason: RedirectRefusal) -> HTTPRequestData? {
+        emit(RedirectEvent.refused(reason))
         return nil
     }
 

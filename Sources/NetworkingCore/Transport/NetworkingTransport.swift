@@ -32,7 +32,7 @@ extension NetworkingTransport {
         guard request.isUnderway else { return try await begin(request) }
         try Task.checkCancellation()
         if let names = request.box?.value.withheldCredentials, !names.isEmpty {
-            request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(names, reason: .otherServer)))
+            request.emit(CredentialsEvent.withheld(WithheldCredentials(names, reason: .otherServer)))
         }
         if request.state.contains(.hasRedirectsFollowed) { return try await attempt(request) }
         return try await request.followingRedirects { try await attempt($0) }
@@ -43,19 +43,22 @@ extension NetworkingTransport {
         var request = request
         // Modifiers on the way may have set fields or a body since the whole was checked.
         request.describeBody()
-        var repeated: [Attempt] = []
+        var repeated: [RepeatedExchange] = []
         while true {
             request.beginExchange()
             try request.check()
-            request.emit(.attemptStarted)
+            request.emit(ExchangeEvent.started)
             do {
                 var response = try await exchange(request)
                 if !repeated.isEmpty {
-                    response.attempts = repeated
+                    response.repeatedExchanges = repeated
                 }
-                request.emit(.responseReceived(response))
+                // A recorder has no use for the response, and a copy of it costs more than recording an event.
+                if request.isObserved {
+                    request.notifyObservers(of: ExchangeEvent.responseReceived(response))
+                }
                 request.emit(
-                    .attemptEnded(
+                    ExchangeEvent.ended(
                         sent: response.sentBodyLength ?? request.body?.length ?? 0,
                         received: response.body.count
                     )
@@ -63,8 +66,8 @@ extension NetworkingTransport {
                 return response
             } catch {
                 let error = (error as? RequestBody.Failure)?.error(of: request) ?? error
-                request.emit(.attemptFailed(error))
-                repeated = try request.attempts(repeated, andFailed: error)
+                request.emit(ExchangeEvent.failed(error))
+                repeated = try request.exchanges(repeated, andFailed: error)
             }
         }
     }
@@ -74,30 +77,58 @@ extension HTTPRequestData {
     /// The number of kept connections in a row that may turn out to be closed.
     private static let maximumRepetitions = 16
 
-    /// Returns the failed attempts if the transport may send the request again by itself.
+    /// Returns the failed exchanges if the transport may send the request again by itself.
     ///
     /// - Parameters:
-    ///   - earlier: The attempts before.
+    ///   - earlier: The exchanges before.
     ///   - error: The error of the last exchange.
-    /// - Returns: The attempts with the last one.
-    /// - Throws: The error, with the attempts before, if the request is not sent again.
-    fileprivate func attempts(_ earlier: [Attempt], andFailed error: any Error) throws -> [Attempt] {
+    /// - Returns: The exchanges with the last one.
+    /// - Throws: The error, with the exchanges before, if the request is not sent again.
+    fileprivate func exchanges(
+        _ earlier: [RepeatedExchange],
+        andFailed error: any Error
+    ) throws -> [RepeatedExchange] {
         guard var error = error as? NetworkingError else { throw error }
         let elapsed = error.unansweredAfter
         error.unansweredAfter = nil
         if !earlier.isEmpty {
-            error.attempts = earlier
+            error.repeatedExchanges = earlier
         }
         guard let elapsed, earlier.count < Self.maximumRepetitions, !hasRetriesOff else { throw error }
         try Task.checkCancellation()
-        let number = earlier.count + 1
-        return earlier + [Attempt(number: number, result: .failure(error), elapsed: elapsed, backoff: .zero)]
+        return earlier + [RepeatedExchange(error: error, elapsed: elapsed)]
     }
 
     /// Whether the app has switched retries off, for the request or for the stack.
     private var hasRetriesOff: Bool {
         box?.value.isResentByTransport == false || NetworkEnvironment.current.retries == .off
     }
+}
+
+/// An exchange that a transport repeated by itself, because a kept connection ended before the response.
+package struct RepeatedExchange: Sendable {
+    package let error: NetworkingError
+    package let elapsed: Duration
+}
+
+extension HTTPResponseData {
+    /// The exchanges that the transport repeated before this response, oldest first.
+    package var repeatedExchanges: [RepeatedExchange] {
+        get { self[metadata: RepeatedExchangesKey.self] }
+        set { self[metadata: RepeatedExchangesKey.self] = newValue }
+    }
+}
+
+extension NetworkingError {
+    /// The exchanges that the transport repeated before this failure, oldest first.
+    package var repeatedExchanges: [RepeatedExchange] {
+        get { self[metadata: RepeatedExchangesKey.self] }
+        set { self[metadata: RepeatedExchangesKey.self] = newValue }
+    }
+}
+
+private enum RepeatedExchangesKey: ResponseMetadata {
+    static let defaultValue: [RepeatedExchange] = []
 }
 
 extension HTTPRequestData {

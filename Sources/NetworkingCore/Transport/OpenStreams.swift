@@ -124,12 +124,12 @@ package final class OpenStreams: Sendable {
         }
 
         func report() {
-            request.emit(.waiting(.connection, nil))
+            request.emit(WaitEvent.waiting(.connection, nil))
         }
 
         func end() {
             guard !isOver.exchange(true, ordering: .relaxed) else { return }
-            request.emit(.waited(.connection, clock.now - start))
+            request.emit(WaitEvent.waited(.connection, clock.now - start))
         }
     }
 }
@@ -150,4 +150,11 @@ extension AnyNetworkingComponent: ConnectionCounting {
     package func connectionShortage(for request: HTTPRequestData) -> String? {
         (base as? any ConnectionCounting)?.connectionShortage(for: request)
     }
+}
+
+extension Wait {
+    /// An exchange waits because open streams hold every connection that the transport makes to the server.
+    ///
+    /// `AsyncHTTPClientTransport` and, on Linux over plain http, URLSession report it.
+    public static let connection = Wait("connection")
 }

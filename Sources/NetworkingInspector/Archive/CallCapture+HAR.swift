@@ -229,6 +229,7 @@ extension CallMetrics.Mark {
         case .refresh: "refresh"
         case .timeout: "timeout"
         case .deadline: "deadline"
+        case .event(let description): description
         }
     }
 }
@@ -250,7 +251,7 @@ extension CallMetrics.Span.Kind {
     fileprivate var partName: String {
         switch self {
         case .modifier(let name): name
-        case .wait(let wait): wait.rawValue
+        case .wait(let wait): wait.name
         default: description
         }
     }

@@ -22,8 +22,9 @@ struct CallLog: Sendable {
         case enter(any Any.Type)
         /// With the number of the entry with which it came.
         case leave(Int32)
-        case waiting(NetworkEvent.Wait)
-        case waited(NetworkEvent.Wait)
+        // Indirect, since a name would make all entries longer.
+        indirect case waiting(Wait)
+        indirect case waited(Wait)
         case attemptStarted
         case attemptEnded(Traffic)
         case attemptFailed
@@ -147,22 +148,36 @@ struct CallLog: Sendable {
 }
 
 extension CallLog.Change {
-    init?(_ event: NetworkEvent) {
+    // One cast for each type of event, the most frequent first: a pattern for each case would be a cast for each case.
+    init?(_ event: any NetworkEvent) {
         switch event {
-        case .waiting(let wait, _): self = .waiting(wait)
-        case .waited(let wait, _): self = .waited(wait)
-        case .attemptStarted: self = .attemptStarted
-        case .attemptEnded(let sent, let received):
-            self = .attemptEnded(CallLog.Traffic(sent: sent, received: received))
-        case .attemptFailed: self = .attemptFailed
+        case let event as ExchangeEvent: self.init(event)
+        case let event as WaitEvent: self.init(event)
+        case is CallEvent, is CredentialsEvent: return nil
+        default:
+            guard let mark = CallMetrics.Mark(event) else { return nil }
+            self = .mark(mark)
+        }
+    }
+
+    private init?(_ event: ExchangeEvent) {
+        switch event {
+        case .started: self = .attemptStarted
+        case .ended(let sent, let received): self = .attemptEnded(CallLog.Traffic(sent: sent, received: received))
+        case .failed: self = .attemptFailed
         case .readingBody: self = .phase(.readingBody)
         case .connecting: self = .phase(.connecting)
         case .bodyRead, .connected: self = .phase(.firstByte)
         case .headReceived(let head) where head.status.kind != .informational: self = .phase(.body)
         case .connectionMeasured(let metrics): self = .connection(CallLog.Connection(metrics))
-        default:
-            guard let mark = CallMetrics.Mark(event) else { return nil }
-            self = .mark(mark)
+        case .headReceived, .responseReceived: return nil
+        }
+    }
+
+    private init(_ event: WaitEvent) {
+        switch event {
+        case .waiting(let wait, _): self = .waiting(wait)
+        case .waited(let wait, _): self = .waited(wait)
         }
     }
 }

@@ -24,7 +24,7 @@ extension CallMetrics {
             /// A modifier, by the name of its type: `retry`, `throttled`.
             case modifier(String)
             /// A wait.
-            case wait(NetworkEvent.Wait)
+            case wait(Wait)
             /// An exchange of a transport, counted from 1.
             case attempt(Int)
             /// A transport reads the body to its end before it connects.

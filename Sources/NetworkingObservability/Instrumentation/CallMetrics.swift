@@ -1,4 +1,7 @@
+import NetworkingAuthentication
+public import NetworkingCaching
 public import NetworkingCore
+public import NetworkingResilience
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -34,7 +37,7 @@ public struct CallMetrics: Sendable {
     @nonexhaustive
     public enum Mark: Sendable, Hashable {
         /// The response came from the cache.
-        case cacheHit(NetworkEvent.CacheHit)
+        case cacheHit(CacheHit)
         /// The cache had nothing fit.
         case cacheMiss
         /// The cache let it pass.
@@ -53,6 +56,8 @@ public struct CallMetrics: Sendable {
         case timeout
         /// Its own time ran out.
         case deadline
+        /// An event of another package or a note, by its description.
+        indirect case event(String)
     }
 
     private let content: Content
@@ -114,20 +119,37 @@ public struct CallMetrics: Sendable {
 }
 
 extension CallMetrics.Mark {
+    /// The longest description of an event that is kept.
+    private static let longestDescription = 200
+
     /// What of an event is kept.
-    init?(_ event: NetworkEvent) {
+    init?(_ event: any NetworkEvent) {
         switch event {
-        case .cacheHit(let hit): self = .cacheHit(hit)
-        case .cacheMissed: self = .cacheMiss
-        case .cacheBypassed(let reason): self = .cacheBypass(reason)
-        case .shared: self = .shared
+        case let event as CacheEvent: self.init(event)
+        case let event as RetryEvent: self.init(event)
+        case RedirectEvent.redirected: self = .redirect
+        case is RedirectEvent: return nil
+        case is DeduplicationEvent: self = .shared
+        case is AuthenticationEvent: self = .refresh
+        case is TimeoutEvent: self = .timeout
+        case is DeadlineEvent: self = .deadline
+        default: self = .event(String(PrintableText.singleLine(event.description).prefix(Self.longestDescription)))
+        }
+    }
+
+    private init?(_ event: CacheEvent) {
+        switch event {
+        case .hit(let hit): self = .cacheHit(hit)
+        case .missed: self = .cacheMiss
+        case .bypassed(let reason): self = .cacheBypass(reason)
+        case .stored, .evicted, .revalidated, .failed: return nil
+        }
+    }
+
+    private init(_ event: RetryEvent) {
+        switch event {
         case .retrying: self = .retry
-        case .retryRefused(let refusal): self = .retryRefused(refusal)
-        case .redirected: self = .redirect
-        case .refreshingCredentials: self = .refresh
-        case .timedOut: self = .timeout
-        case .deadlineExceeded: self = .deadline
-        default: return nil
+        case .refused(let refusal): self = .retryRefused(refusal)
         }
     }
 }

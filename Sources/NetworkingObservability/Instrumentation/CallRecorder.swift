@@ -34,7 +34,7 @@ final class CallRecorder: CallRecording {
         log.withLock { _ = $0.add(.leave(number), at: now) }
     }
 
-    package func record(_ event: NetworkEvent) {
+    package func record(_ event: any NetworkEvent) {
         guard let change = CallLog.Change(event) else { return }
         _ = log.withLock { log in
             log.tally.add(change)

@@ -34,7 +34,7 @@ struct CallTally: Sendable, Hashable {
         case .retry: retries += 1
         case .redirect: redirects += 1
         case .refresh: refreshes += 1
-        case .retryRefused, .timeout, .deadline: break
+        case .retryRefused, .timeout, .deadline, .event: break
         }
     }
 

@@ -1,3 +1,4 @@
+public import NetworkingCaching
 public import NetworkingCore
 
 /// What the calls of a session took together.
@@ -40,7 +41,7 @@ public struct SessionStatistics: Sendable {
     /// How many shared an exchange that somebody else began.
     public private(set) var shared = 0
     /// The calls that the cache answered, by how.
-    public private(set) var cacheHits: [NetworkEvent.CacheHit: Int] = [:]
+    public private(set) var cacheHits: [CacheHit: Int] = [:]
     /// How many the cache could not answer.
     public private(set) var cacheMisses = 0
     /// How many the cache let pass.

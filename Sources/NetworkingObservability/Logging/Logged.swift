@@ -1,6 +1,9 @@
 import HTTPTypes
 public import Logging
+import NetworkingAuthentication
+import NetworkingCaching
 public import NetworkingCore
+import NetworkingResilience
 
 extension NetworkingComponent {
     /// Logs each request when it starts and when it ends, to swift-log.
@@ -256,33 +259,46 @@ private struct EventLog: NetworkEventObserver {
         redaction = lines.publicRedaction
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-        let text: String? =
-            switch event {
-            case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
-            // How long these take is said when they begin.
-            case .waited(.delay, _), .waited(.backoff, _), .waited(.reconnection, _): nil
-            case .waited(let wait, let duration): "waited \(duration) (\(wait))"
-            case .retrying(let attempt): "tries again (attempt \(attempt))"
-            case .retryRefused(let refusal): "does not try again (\(refusal))"
-            case .refreshingCredentials: "refreshes credentials"
-            case .cacheHit(let hit): "answered from the cache (\(hit))"
-            case .cacheBypassed(let reason): "not cached (\(reason))"
-            case .cacheFailed(let error): "the cache failed (\(type(of: error)))"
-            case .cacheMissed, .cacheStored, .cacheEvicted, .cacheRevalidated: nil
-            case .shared: "shares the exchange of an identical request"
-            case .redirected(let next): "redirected to \(redaction.line(for: next))"
-            case .redirectRefused(let reason): "redirect not followed (\(reason))"
-            case .timedOut(let limit): "gave up after \(limit)"
-            case .deadlineExceeded(let limit): "deadline of \(limit) passed"
-            case .credentialsWithheld(let withheld): "\(withheld)"
-            case .readingBody: "reads the body before it connects"
-            case .note(let text): PrintableText.singleLine(text)
-            case .callStarted, .callEnded, .callFailed: nil
-            case .attemptStarted, .attemptEnded, .attemptFailed, .bodyRead, .connecting, .connected, .headReceived: nil
-            case .connectionMeasured, .responseReceived: nil
-            }
-        guard let text else { return }
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let text = text(for: event) else { return }
         lines.event(text, of: request)
+    }
+
+    /// The line for an event; nil for an event that the other lines of the request imply.
+    private func text(for event: any NetworkEvent) -> String? {
+        switch event {
+        case ExchangeEvent.readingBody: "reads the body before it connects"
+        case is ExchangeEvent, is CallEvent: nil
+        case let event as WaitEvent: text(for: event)
+        case let event as CacheEvent: text(for: event)
+        case RetryEvent.retrying(let attempt): "tries again (attempt \(attempt))"
+        case RetryEvent.refused(let refusal): "does not try again (\(refusal))"
+        case RedirectEvent.redirected(let next): "redirected to \(redaction.line(for: next))"
+        case RedirectEvent.refused(let reason): "redirect not followed (\(reason))"
+        case AuthenticationEvent.refreshing: "refreshes credentials"
+        case CredentialsEvent.withheld(let withheld): "\(withheld)"
+        case DeduplicationEvent.shared: "shares the exchange of an identical request"
+        case TimeoutEvent.expired(let limit): "gave up after \(limit)"
+        case DeadlineEvent.exceeded(let limit): "deadline of \(limit) passed"
+        default: PrintableText.singleLine(event.description)
+        }
+    }
+
+    private func text(for event: WaitEvent) -> String? {
+        switch event {
+        case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
+        // The line at the start of the wait has its duration.
+        case .waited(let wait, _) where wait.isTimed: nil
+        case .waited(let wait, let duration): "waited \(duration) (\(wait))"
+        }
+    }
+
+    private func text(for event: CacheEvent) -> String? {
+        switch event {
+        case .hit(let hit): "answered from the cache (\(hit))"
+        case .bypassed(let reason): "not cached (\(reason))"
+        case .failed(let error): "the cache failed (\(type(of: error)))"
+        case .missed, .stored, .evicted, .revalidated: nil
+        }
     }
 }

@@ -137,7 +137,7 @@ package struct ExchangeTrace: NetworkEventObserver {
         self.init(TraceContext(parent: parent), isFixed: false, random)
     }
 
-    package func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+    package func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
     package func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
         var context = context

@@ -131,7 +131,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
                 return try await upstream.send(shared)
             }
         } else {
-            request.emit(.shared)
+            request.emit(DeduplicationEvent.shared)
         }
         do {
             guard let passenger else { return try await flight.work.valueForCreator() }

@@ -92,7 +92,7 @@ final class Audience: NetworkEventObserver {
         }
 
         /// Hears an event of the shared exchange as of its own request.
-        func hear(_ event: NetworkEvent, of shared: HTTPRequestData) {
+        func hear(_ event: any NetworkEvent, of shared: HTTPRequestData) {
             heard(shared).emit(event)
         }
 
@@ -152,7 +152,7 @@ final class Audience: NetworkEventObserver {
         return request
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         for listener in state.withLock({ $0.listeners.values }) {
             listener.hear(event, of: request)
         }

@@ -278,14 +278,14 @@ private struct RetriedCall {
     }
 
     private func refused(_ refusal: RetryRefusal) -> RetryRefusal {
-        request.emit(.retryRefused(refusal))
+        request.emit(RetryEvent.refused(refusal))
         return refusal
     }
 
     /// Waits for the next attempt, and makes the request ready for it.
     mutating func wait() async throws {
         guard let last = history.attempts.last, let delay = last.backoff else { return }
-        request.emit(.retrying(last))
+        request.emit(RetryEvent.retrying(last))
         if delay > .zero {
             try await request.wait(.backoff, for: delay, on: environment.clock)
         } else {

@@ -78,6 +78,11 @@ extension RequestOptionKey {
     public static let rateLimitWeight = RequestOptionKey(HTTPRequestData.WeightOption.self)
 }
 
+extension Wait {
+    /// `rateLimited` waits for a permit.
+    public static let permit = Wait("permit")
+}
+
 struct RateLimited: NetworkingModifier, CustomStringConvertible {
     let limiter: RateLimiter
     let maximumWait: Duration?
@@ -96,8 +101,8 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
         case .taken:
             break
         case .wait(let place, let duration):
-            request.emit(.waiting(.permit, duration))
-            defer { request.emit(.waited(.permit, clock.now - start)) }
+            request.emit(WaitEvent.waiting(.permit, duration))
+            defer { request.emit(WaitEvent.waited(.permit, clock.now - start)) }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
             guard !Task.isCancelled else {
                 limiter.giveBack(place, key, on: clock)

@@ -71,6 +71,11 @@ extension NetworkingComponent {
     }
 }
 
+extension Wait {
+    /// `throttled` waits for a slot.
+    public static let slot = Wait("slot")
+}
+
 struct Throttled: NetworkingModifier, CustomStringConvertible {
     let slots: Slots
     let maximumWait: Duration?
@@ -104,8 +109,8 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         guard let place = slots.enqueue(request.priority, host, refusal: tooMany(request)) else {
             throw tooMany(request)
         }
-        request.emit(.waiting(.slot, maximumWait))
-        defer { request.emit(.waited(.slot, clock.now - start)) }
+        request.emit(WaitEvent.waiting(.slot, maximumWait))
+        defer { request.emit(WaitEvent.waited(.slot, clock.now - start)) }
         let alarm = maximumWait.map { limit in
             clock.alarm(at: start + limit) { [slots] in slots.leave(place, host, with: tooLong(request)) }
         }

@@ -135,9 +135,9 @@ final class PhaseWatch: Sendable {
 
         // MARK: Phases
 
-        mutating func observe(_ event: NetworkEvent, at now: Duration) {
+        mutating func observe(_ event: ExchangeEvent, at now: Duration) {
             switch event {
-            case .attemptStarted:
+            case .started:
                 (tellsConnection, sent, isSinkBusy) = (false, 0, false)
                 enterConnecting(at: now)
             case .readingBody:
@@ -152,10 +152,10 @@ final class PhaseWatch: Sendable {
                 enterHead(at: now)
             case .headReceived:
                 enterBody(at: now)
-            case .attemptEnded, .attemptFailed:
+            case .ended, .failed:
                 // Until the next attempt, only the whole goes on.
                 phase = nil
-            default:
+            case .connectionMeasured, .responseReceived:
                 break
             }
         }
@@ -244,7 +244,8 @@ final class PhaseWatch: Sendable {
 }
 
 extension PhaseWatch: NetworkEventObserver {
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+        guard let event = event as? ExchangeEvent else { return }
         update { $0.observe(event, at: $1) }
     }
 }

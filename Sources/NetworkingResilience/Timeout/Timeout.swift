@@ -93,7 +93,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         over upstream: some NetworkingComponent,
         underlying: (any Error)? = nil
     ) -> NetworkingError {
-        request.emit(.timedOut(after: limits[limit]))
+        request.emit(TimeoutEvent.expired(after: limits[limit]))
         var reason = limits.reason(for: limit)
         if limit != .idle, let shortage = (upstream as? any ConnectionCounting)?.connectionShortage(for: request) {
             reason += " \(shortage)"

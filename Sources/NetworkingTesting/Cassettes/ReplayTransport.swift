@@ -44,7 +44,7 @@ final class ReplayTransport: NetworkingTransport {
         progress.sent.count = progress.sent.expected ?? 0
         progress.received.expected = Int64(response.body.count)
         request.progressHandler?(progress)
-        request.emit(.headReceived(head))
+        request.emit(ExchangeEvent.headReceived(head))
         let body: ResponseBody
         let destination = try await request.bodyDestination(for: head)
         answered.store(true, ordering: .relaxed)

@@ -105,7 +105,7 @@ private struct FaultyTransport: NetworkingTransport {
         case .failure(let failure):
             throw failure.error(of: request, "The test's FaultInjector made the request fail, which was not sent.")
         case .status(let head):
-            request.emit(.headReceived(head))
+            request.emit(ExchangeEvent.headReceived(head))
             return HTTPResponseData(request: request, http: head, body: .collected(Data()))
         }
     }

@@ -353,3 +353,8 @@ extension HTTPField.Name {
     // A valid name, so there is a value.
     fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")!
 }
+
+extension Wait {
+    /// `events` waits before it connects again: between two calls, so that only the request's own observers receive it.
+    public static let reconnection = Wait("reconnection", isTimed: true)
+}

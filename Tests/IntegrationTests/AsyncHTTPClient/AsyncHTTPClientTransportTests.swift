@@ -337,8 +337,8 @@ extension Loopback {
                 let response = try await network.data(request)
                 #expect(response.data == Data("again".utf8))
                 #expect(response.attempts.map { ($0.error as? NetworkingError)?.kind } == [.connectionLost])
-                let attempts = events.names.filter { $0.hasPrefix("attempt") }
-                #expect(attempts == ["attemptStarted", "attemptFailed", "attemptStarted", "attemptEnded"])
+                let attempts = events.names.filter { $0.hasPrefix("exchange") }
+                #expect(attempts == ["exchangeStarted", "exchangeFailed", "exchangeStarted", "exchangeEnded"])
                 #expect(server.requests.count == 3)
             }
         }

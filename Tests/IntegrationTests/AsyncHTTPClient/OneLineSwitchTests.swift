@@ -42,7 +42,9 @@ extension Loopback {
                 .server(baseURL: url)
         }
 
-        private struct Nobody: RequestInterceptor, NetworkEventListener {}
+        private struct Nobody: RequestInterceptor, NetworkEventObserver {
+            func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
+        }
 
         /// Signs what a hop would take along unsigned.
         private struct PathSigner: RequestSigner {

@@ -86,7 +86,7 @@ struct TransferWatchTests {
             }
         }
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
             call()
         }
     }

@@ -26,7 +26,7 @@ struct CacheSuiteTests {
             }
             for interim in reply.interim {
                 let status = HTTPResponse.Status(code: interim.status)
-                request.emit(.headReceived(HTTPResponse(status: status, headerFields: interim.fields)))
+                request.emit(ExchangeEvent.headReceived(HTTPResponse(status: status, headerFields: interim.fields)))
             }
             let response = MockResponse(
                 status: HTTPResponse.Status(code: reply.status),

@@ -120,7 +120,7 @@ final class CacheTestRun: Sendable {
         let before = events.events.count
         do {
             let response = try await network.data(request)
-            let interim = events.events.dropFirst(before).compactMap(\.interimHead)
+            let interim = events.events.dropFirst(before).compactMap { ($0 as? ExchangeEvent)?.interimHead }
             // What goes on in the background is over before the next.
             try await eventually("no revalidation is in progress") { !cache.isRevalidating }
             try check(response, step, number)
@@ -346,7 +346,7 @@ final class CacheTestRun: Sendable {
     }
 }
 
-extension NetworkEvent {
+extension ExchangeEvent {
     fileprivate var interimHead: HTTPResponse? {
         guard case .headReceived(let head) = self, head.status.kind == .informational else { return nil }
         return head

@@ -173,8 +173,8 @@ enum InspectedSession {
     private struct Sharing: NetworkEventObserver {
         let began: AsyncStream<Never>.Continuation
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-            if case .waiting(.sharing, _) = event { began.finish() }
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            if case WaitEvent.waiting(.sharing, _) = event { began.finish() }
         }
     }
 
@@ -182,8 +182,8 @@ enum InspectedSession {
     fileprivate struct Arrival: NetworkEventObserver {
         let continuation: AsyncStream<Never>.Continuation
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-            if case .attemptStarted = event { continuation.finish() }
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            if case ExchangeEvent.started = event { continuation.finish() }
         }
     }
 }

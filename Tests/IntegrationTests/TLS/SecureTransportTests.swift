@@ -89,7 +89,11 @@ extension Loopback {
                 let events = EventRecorder()
                 try await network.observed(by: events).data(HTTPRequestData(path: "version"))
                 let measured = events.events.compactMap { event in
-                    if case .connectionMeasured(let metrics) = event { metrics.protocolVersion } else { nil }
+                    if case ExchangeEvent.connectionMeasured(let metrics) = event {
+                        metrics.protocolVersion
+                    } else {
+                        nil
+                    }
                 }
                 #expect(measured == (client == .asyncHTTPClient ? [version == "h2" ? "2" : "1.1"] : []))
             }

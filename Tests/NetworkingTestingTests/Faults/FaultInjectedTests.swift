@@ -89,7 +89,7 @@ struct FaultInjectedTests {
         request.addObserver(events)
 
         _ = try? await network(.error(.connectionLost)).data(request)
-        #expect(events.names == ["attemptStarted", "attemptFailed"])
+        #expect(events.names == ["exchangeStarted", "exchangeFailed"])
     }
 
     // MARK: Latency
@@ -412,7 +412,7 @@ private final class Events: NetworkEventObserver {
         state.withLock { $0 }
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         state.withLock { $0.append(String("\(event)".prefix { $0 != "(" })) }
     }
 }

@@ -163,7 +163,7 @@ struct TestingGuide {
 
         #expect(log.text.contains("items/7"))
         #expect(!log.text.contains("secret-token"))
-        #expect(events.names.contains("attemptStarted"))
+        #expect(events.names.contains("exchangeStarted"))
     }
 
     @Test func refreshesOnceForAll() async throws {

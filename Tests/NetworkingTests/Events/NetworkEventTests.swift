@@ -45,8 +45,8 @@ struct NetworkEventTests {
         request.addObserver(one)
         var copy = request
         copy.addObserver(other)
-        copy.emit(.attemptStarted)
-        request.emit(.attemptEnded(sent: 0, received: 1))
+        copy.emit(ExchangeEvent.started)
+        request.emit(ExchangeEvent.ended(sent: 0, received: 1))
         #expect(one.lines == ["started GET /a", "ended 1"])
         #expect(other.lines == ["started GET /a"])
     }
@@ -57,7 +57,7 @@ struct NetworkEventTests {
             .emit(
                 {
                     made.withLock { $0 = true }
-                    return .attemptStarted
+                    return ExchangeEvent.started
                 }()
             )
         #expect(!made.withLock { $0 })
@@ -73,8 +73,8 @@ struct NetworkEventTests {
     @Test func showsNoSecretHoweverItIsPrinted() {
         let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "session=hunter2"])
         let request = HTTPRequestData(path: "a?token=hunter2", headerFields: [.authorization: "hunter2"])
-        #expect(!everyPrint(of: NetworkEvent.headReceived(head)).contains("hunter2"))
-        #expect(!everyPrint(of: NetworkEvent.redirected(to: request)).contains("hunter2"))
+        #expect(!everyPrint(of: ExchangeEvent.headReceived(head)).contains("hunter2"))
+        #expect(!everyPrint(of: RedirectEvent.redirected(to: request)).contains("hunter2"))
     }
 }
 
@@ -86,15 +86,15 @@ private final class Story: NetworkEventObserver {
         state.withLock { $0 }
     }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         let line =
             switch event {
-            case .attemptStarted: "started \(request)"
-            case .headReceived(let head): "head \(head.status.code)"
-            case .responseReceived(let response): "all of \(response.body.count)"
-            case .attemptEnded(_, let received): "ended \(received)"
-            case .attemptFailed: "failed"
-            case .redirected(let next): "redirected \(next)"
+            case ExchangeEvent.started: "started \(request)"
+            case ExchangeEvent.headReceived(let head): "head \(head.status.code)"
+            case ExchangeEvent.responseReceived(let response): "all of \(response.body.count)"
+            case ExchangeEvent.ended(_, let received): "ended \(received)"
+            case ExchangeEvent.failed: "failed"
+            case RedirectEvent.redirected(let next): "redirected \(next)"
             default: "\(event)"
             }
         state.withLock { $0.append(line) }

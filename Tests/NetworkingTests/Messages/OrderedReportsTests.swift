@@ -52,7 +52,7 @@ struct TransferReportsTests {
             calls.add(1, ordering: .relaxed)
         }
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
             call()
         }
 
@@ -66,7 +66,7 @@ struct TransferReportsTests {
         let audience = Audience()
         let observer = JoiningObserver(audience)
         let listener = audience.add(HTTPRequestData.lawful.with { $0.addObserver(observer) })
-        audience.observe(.connected, of: .lawful)
+        audience.observe(ExchangeEvent.connected, of: .lawful)
         #expect(observer.calls.load(ordering: .relaxed) == 1)
         #expect(audience.headerFields(forAttempt: .lawful).isEmpty)
         #expect(observer.calls.load(ordering: .relaxed) == 2)

@@ -159,7 +159,7 @@ struct DeadlineTests {
         try await clock.advance(by: .seconds(30), afterSleepers: 1)
 
         await #expect(throws: NetworkingError.self) { try await call.value }
-        #expect(events.names == ["attemptStarted", "attemptFailed", "deadlineExceeded"])
+        #expect(events.names == ["exchangeStarted", "exchangeFailed", "deadlineExceeded"])
     }
 
     @Test func callsTimeoutIsForTheWholeStack() async throws {

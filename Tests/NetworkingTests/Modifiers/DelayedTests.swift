@@ -70,7 +70,7 @@ struct DelayedTests {
 
         try await network.data(request)
 
-        guard case .waiting(.delay, .seconds(3))? = events.events.first else {
+        guard case WaitEvent.waiting(.delay, .seconds(3))? = events.events.first else {
             Issue.record("The first event is \(events.names)")
             return
         }

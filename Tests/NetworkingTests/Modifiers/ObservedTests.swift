@@ -5,6 +5,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
+@testable import NetworkingResilience
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct ObservedTests {
     @Test func aListenerHearsFromItsPlaceOn() async throws {
@@ -14,14 +16,14 @@ struct ObservedTests {
         try await network.data(.lawful)
         #expect(
             outer.names == [
-                "callStarted", "waiting", "waited", "attemptStarted", "headReceived", "responseReceived",
-                "attemptEnded",
+                "callStarted", "waiting", "waited", "exchangeStarted", "headReceived", "responseReceived",
+                "exchangeEnded",
                 "callEnded",
             ]
         )
         #expect(
             inner.names == [
-                "callStarted", "attemptStarted", "headReceived", "responseReceived", "attemptEnded", "callEnded",
+                "callStarted", "exchangeStarted", "headReceived", "responseReceived", "exchangeEnded", "callEnded",
             ]
         )
     }
@@ -35,41 +37,68 @@ struct ObservedTests {
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(events.names == ["callStarted", "waiting", "waited", "callFailed"])
-        guard case .callFailed(is CancellationError)? = events.events.last else {
+        guard case CallEvent.failed(is CancellationError)? = events.events.last else {
             Issue.record("\(String(describing: events.events.last))")
             return
         }
     }
 
-    /// Every event has its method, with what it brings.
-    @Test func aListenerHasAMethodForEachEvent() {
-        let listener = AllEars()
+    @Test func closureReceivesEventsWithTheirRequests() async throws {
+        let journal = Journal()
+        let network = MockTransport([.status(.serviceUnavailable), .ok()]).retry(.immediate())
+            .observed { event, request in
+                switch event {
+                case CallEvent.started: journal.note("started \(request)")
+                case RetryEvent.retrying(let attempt): journal.note("retrying after \(attempt.number)")
+                case ExchangeEvent.ended(sent: 0, received: _): journal.note("ended")
+                case CallEvent.ended(let response) where response.status == .ok: journal.note("ok")
+                default: break
+                }
+            }
+        try await network.data(HTTPRequestData(authority: "example.com"))
+        #expect(
+            journal.entries == ["started GET https://example.com/", "ended", "retrying after 1", "ended", "ok"]
+        )
+        #expect("\(network.outline)".contains("observed"))
+        #expect(!"\(network.outline)".contains("ClosureObserver"))
+    }
+
+    /// Recorders and logs tell events apart by these.
+    @Test func eventsHaveNamesOfTheirOwn() {
         let request = HTTPRequestData.lawful
         let response = HTTPResponseData(request: request)
         let attempt = Attempt(number: 1, result: .success(response), elapsed: .zero)
-        let events: [NetworkEvent] = [
-            .callStarted, .callEnded(response), .callFailed(CancellationError()), .waiting(.slot, .seconds(1)),
-            .waited(.slot, .seconds(2)), .attemptStarted, .readingBody, .bodyRead, .connecting, .connected,
-            .headReceived(response.http), .connectionMeasured(ConnectionMetrics()), .attemptEnded(sent: 1, received: 2),
-            .attemptFailed(CancellationError()), .redirected(to: request), .redirectRefused(.downgrade),
-            .retrying(attempt), .retryRefused(.budget), .refreshingCredentials,
-            .credentialsWithheld(NetworkEvent.WithheldCredentials(["Authorization"], reason: .otherServer)),
-            .cacheHit(.stale), .cacheMissed, .cacheStored, .cacheEvicted(count: 3), .cacheRevalidated,
-            .cacheBypassed(.method), .cacheFailed(CancellationError()), .shared, .timedOut(after: .seconds(4)),
-            .deadlineExceeded(after: .seconds(5)), .note("hello"),
+        let events: [any NetworkEvent] = [
+            CallEvent.started, CallEvent.ended(response), CallEvent.failed(CancellationError()),
+            WaitEvent.waiting(.slot, .seconds(1)), WaitEvent.waited(.slot, .seconds(2)),
+            ExchangeEvent.started, ExchangeEvent.readingBody, ExchangeEvent.bodyRead, ExchangeEvent.connecting,
+            ExchangeEvent.connected, ExchangeEvent.headReceived(response.http),
+            ExchangeEvent.connectionMeasured(ConnectionMetrics()), ExchangeEvent.responseReceived(response),
+            ExchangeEvent.ended(sent: 1, received: 2), ExchangeEvent.failed(CancellationError()),
+            RedirectEvent.redirected(to: request), RedirectEvent.refused(.downgrade),
+            RetryEvent.retrying(attempt), RetryEvent.refused(.budget), AuthenticationEvent.refreshing,
+            CredentialsEvent.withheld(WithheldCredentials(["Authorization"], reason: .otherServer)),
+            CacheEvent.hit(.stale), CacheEvent.missed, CacheEvent.stored, CacheEvent.evicted(count: 3),
+            CacheEvent.revalidated, CacheEvent.bypassed(.method), CacheEvent.failed(CancellationError()),
+            DeduplicationEvent.shared, TimeoutEvent.expired(after: .seconds(4)),
+            DeadlineEvent.exceeded(after: .seconds(5)), NetworkNote("hello"),
         ]
+        let recorder = EventRecorder()
         for event in events {
-            listener.observe(event, of: request)
+            recorder.observe(event, of: request)
+            #expect(Mirror(reflecting: event).children.map { "\($0.value)" } == [event.description])
         }
-        #expect(listener.journal.entries.count == events.count)
-        #expect(Set(listener.journal.entries).count == events.count)
+        #expect(Set(recorder.names).count == events.count)
         #expect(
-            listener.journal.entries == events.map { "\("\($0)".prefix { $0 != "(" })" }
+            recorder.names == [
+                "callStarted", "callEnded", "callFailed", "waiting", "waited", "exchangeStarted", "readingBody",
+                "bodyRead", "connecting", "connected", "headReceived", "connectionMeasured", "responseReceived",
+                "exchangeEnded", "exchangeFailed", "redirected", "redirectRefused", "retrying", "retryRefused",
+                "refreshingCredentials", "credentialsWithheld", "cacheHit", "cacheMissed", "cacheStored",
+                "cacheEvicted", "cacheRevalidated", "cacheBypassed", "cacheFailed", "shared", "timedOut",
+                "deadlineExceeded", "hello",
+            ]
         )
-        // And one that implements none does nothing.
-        for event in events {
-            NoEars().observe(event, of: request)
-        }
     }
 
     /// What a listener names goes out with each exchange, another value each time, and is checked as the rest is.
@@ -77,7 +106,7 @@ struct ObservedTests {
         struct Numbering: NetworkEventObserver {
             let journal = Journal()
 
-            func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+            func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
             func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
                 journal.note("\(request)")
@@ -103,7 +132,7 @@ struct ObservedTests {
         struct Naming: NetworkEventObserver {
             let name: String
 
-            func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+            func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 
             func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
                 [.requestID: name]
@@ -129,51 +158,4 @@ struct ObservedTests {
 
 extension HTTPField.Name {
     fileprivate static let requestID = HTTPField.Name("X-Request-ID")!
-}
-
-private struct NoEars: NetworkEventListener {}
-
-/// Notes which method was called.
-private struct AllEars: NetworkEventListener {
-    let journal = Journal()
-
-    func callStarted(_ request: HTTPRequestData) { journal.note("callStarted") }
-    func callEnded(_ response: HTTPResponseData, _ request: HTTPRequestData) { journal.note("callEnded") }
-    func callFailed(_ error: any Error, _ request: HTTPRequestData) { journal.note("callFailed") }
-    func waiting(_ wait: NetworkEvent.Wait, upTo limit: Duration?, _ request: HTTPRequestData) {
-        journal.note("waiting")
-    }
-    func waited(_ wait: NetworkEvent.Wait, _ duration: Duration, _ request: HTTPRequestData) { journal.note("waited") }
-    func attemptStarted(_ request: HTTPRequestData) { journal.note("attemptStarted") }
-    func readingBody(_ request: HTTPRequestData) { journal.note("readingBody") }
-    func bodyRead(_ request: HTTPRequestData) { journal.note("bodyRead") }
-    func connecting(_ request: HTTPRequestData) { journal.note("connecting") }
-    func connected(_ request: HTTPRequestData) { journal.note("connected") }
-    func headReceived(_ head: HTTPResponse, _ request: HTTPRequestData) { journal.note("headReceived") }
-    func connectionMeasured(_ metrics: ConnectionMetrics, _ request: HTTPRequestData) {
-        journal.note("connectionMeasured")
-    }
-    func attemptEnded(sent: Int64, received: Int64, _ request: HTTPRequestData) { journal.note("attemptEnded") }
-    func attemptFailed(_ error: any Error, _ request: HTTPRequestData) { journal.note("attemptFailed") }
-    func redirected(to next: HTTPRequestData, _ request: HTTPRequestData) { journal.note("redirected") }
-    func redirectRefused(_ refusal: NetworkEvent.RedirectRefusal, _ request: HTTPRequestData) {
-        journal.note("redirectRefused")
-    }
-    func retrying(_ attempt: Attempt, _ request: HTTPRequestData) { journal.note("retrying") }
-    func retryRefused(_ refusal: RetryRefusal, _ request: HTTPRequestData) { journal.note("retryRefused") }
-    func refreshingCredentials(_ request: HTTPRequestData) { journal.note("refreshingCredentials") }
-    func credentialsWithheld(_ withheld: NetworkEvent.WithheldCredentials, _ request: HTTPRequestData) {
-        journal.note("credentialsWithheld")
-    }
-    func cacheHit(_ hit: NetworkEvent.CacheHit, _ request: HTTPRequestData) { journal.note("cacheHit") }
-    func cacheMissed(_ request: HTTPRequestData) { journal.note("cacheMissed") }
-    func cacheStored(_ request: HTTPRequestData) { journal.note("cacheStored") }
-    func cacheEvicted(count: Int, _ request: HTTPRequestData) { journal.note("cacheEvicted") }
-    func cacheRevalidated(_ request: HTTPRequestData) { journal.note("cacheRevalidated") }
-    func cacheBypassed(_ reason: CacheBypass, _ request: HTTPRequestData) { journal.note("cacheBypassed") }
-    func cacheFailed(_ error: any Error, _ request: HTTPRequestData) { journal.note("cacheFailed") }
-    func shared(_ request: HTTPRequestData) { journal.note("shared") }
-    func timedOut(after limit: Duration, _ request: HTTPRequestData) { journal.note("timedOut") }
-    func deadlineExceeded(after limit: Duration, _ request: HTTPRequestData) { journal.note("deadlineExceeded") }
-    func note(_ text: String, _ request: HTTPRequestData) { journal.note("note") }
 }

@@ -132,14 +132,14 @@ struct RedirectRulesTests {
     }
 
     private final class EventRecorder: NetworkEventObserver {
-        private let events = Mutex<[NetworkEvent.RedirectRefusal]>([])
+        private let events = Mutex<[RedirectRefusal]>([])
 
-        var refusals: [NetworkEvent.RedirectRefusal] {
+        var refusals: [RedirectRefusal] {
             events.withLock { $0 }
         }
 
-        func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
-            guard case .redirectRefused(let refusal) = event else { return }
+        func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
+            guard case RedirectEvent.refused(let refusal) = event else { return }
             events.withLock { $0.append(refusal) }
         }
     }

@@ -293,12 +293,12 @@ private struct OptionUse: Sendable {
 private struct UrgencyRead: NetworkEventObserver, RequestInterceptor {
     var requestOptions: Set<RequestOptionKey> { [RequestOptionKey(Urgency.self)] }
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }
 
 /// Has each default, so that none of them is ambiguous.
 private struct SilentReader: NetworkEventObserver, RequestInterceptor, NetworkingModifier {
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {}
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {}
 }
 
 private struct Repeated: NetworkingModifier {

@@ -45,8 +45,8 @@ struct EventOptionsTests {
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(10))
         #expect(try await call.value == ["one", "two"])
-        let waits: [NetworkEvent.Wait] = events.events.compactMap { event in
-            if case .waited(let wait, let duration) = event, duration >= .seconds(7) { wait } else { nil }
+        let waits: [Wait] = events.events.compactMap { event in
+            if case WaitEvent.waited(let wait, let duration) = event, duration >= .seconds(7) { wait } else { nil }
         }
         #expect(waits == [.reconnection])
     }

@@ -14,8 +14,8 @@ struct NetworkingTransportTests {
 
         #expect(
             events.names == [
-                "attemptStarted", "headReceived", "responseReceived", "attemptEnded", "redirected",
-                "attemptStarted", "headReceived", "responseReceived", "attemptEnded",
+                "exchangeStarted", "headReceived", "responseReceived", "exchangeEnded", "redirected",
+                "exchangeStarted", "headReceived", "responseReceived", "exchangeEnded",
             ]
         )
         #expect(events.requests.first?.path == "/check")
@@ -57,8 +57,8 @@ struct NetworkingTransportTests {
         #expect(response.attempts.map(\.elapsed) == [.seconds(1), .seconds(1)])
         #expect(
             events.names == [
-                "attemptStarted", "attemptFailed", "attemptStarted", "attemptFailed",
-                "attemptStarted", "responseReceived", "attemptEnded",
+                "exchangeStarted", "exchangeFailed", "exchangeStarted", "exchangeFailed",
+                "exchangeStarted", "responseReceived", "exchangeEnded",
             ]
         )
         #expect(Set(events.requests.map(\.exchangeNumber)).count == 3)
@@ -112,7 +112,7 @@ struct NetworkingTransportTests {
             .environment(\.clock, .immediate())
 
         let response = try await network.data(.lawful)
-        #expect(events.names == ["attemptStarted", "headReceived", "responseReceived", "attemptEnded"])
+        #expect(events.names == ["exchangeStarted", "headReceived", "responseReceived", "exchangeEnded"])
         try await MockTransport { _ in .ok() }.data(response.sentRequest)
 
         #expect(events.names.count == 4)
@@ -121,9 +121,9 @@ struct NetworkingTransportTests {
     @Test func eventIsNotMadeWhenNobodyListens() {
         HTTPRequestData.lawful.emit(unwanted())
 
-        func unwanted() -> NetworkEvent {
+        func unwanted() -> any NetworkEvent {
             Issue.record("The event was made.")
-            return .attemptStarted
+            return ExchangeEvent.started
         }
     }
 
@@ -143,7 +143,7 @@ private struct Naming: NetworkEventObserver {
     let name: String
     let journal: Journal
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         journal.note(name)
     }
 }

@@ -28,7 +28,7 @@ extension TransportCheck {
         TransportCheck("cancel while connecting") { bench in
             try await withUnresponsiveServer { url in
                 let started = Gate()
-                let listener = Listener { if case .attemptStarted = $0 { started.open() } }
+                let listener = Listener { if case ExchangeEvent.started = $0 { started.open() } }
                 let network = bench.transport.timeout(.seconds(60)).server(baseURL: url)
                 let call = Task { try await network.data(.with { $0.addObserver(listener) }) }
                 try await bench.wait(for: started, during: call)
@@ -44,7 +44,7 @@ extension TransportCheck {
         TransportCheck("cancel before the body") { bench in
             bench.server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", .stall) }
             let arrived = Gate()
-            let listener = Listener { if case .headReceived = $0 { arrived.open() } }
+            let listener = Listener { if case ExchangeEvent.headReceived = $0 { arrived.open() } }
             let call = bench.start(.with { $0.addObserver(listener) })
             try await bench.wait(for: arrived, during: call)
             try await bench.cancel(call)
@@ -151,9 +151,9 @@ extension CheckBench {
 }
 
 private struct Listener: NetworkEventObserver {
-    let hear: @Sendable (NetworkEvent) -> Void
+    let hear: @Sendable (any NetworkEvent) -> Void
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         hear(event)
     }
 }

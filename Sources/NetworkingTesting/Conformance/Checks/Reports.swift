@@ -31,12 +31,12 @@ extension TransportCheck {
         TransportCheck("events", needsSockets: false) { bench in
             bench.server.route("/") { _ in .text("hello") }
             let events = try await bench.events { try await bench.fetch($0) }
-            try expect(events, is: ["attemptStarted", "headReceived", "attemptEnded 5"], in: "the events")
+            try expect(events, is: ["exchangeStarted", "headReceived", "exchangeEnded 5"], in: "the events")
         },
         TransportCheck("events of a failure") { bench in
             bench.server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") }
             let events = try await bench.events { try await bench.fail(with: .truncated, sending: $0) }
-            try expect(events, is: ["attemptStarted", "headReceived", "attemptFailed"], in: "the events")
+            try expect(events, is: ["exchangeStarted", "headReceived", "exchangeFailed"], in: "the events")
         },
         TransportCheck("request of the response", needsSockets: false) { bench in
             bench.server.route("/") { _ in .ok }
@@ -63,13 +63,13 @@ extension CheckBench {
 private final class Listener: NetworkEventObserver {
     let events = Mutex<[String]>([])
 
-    func observe(_ event: NetworkEvent, of request: HTTPRequestData) {
+    func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         let name: String? =
             switch event {
-            case .attemptStarted: "attemptStarted"
-            case .headReceived: "headReceived"
-            case .attemptEnded(_, let received): "attemptEnded \(received)"
-            case .attemptFailed: "attemptFailed"
+            case ExchangeEvent.started: "exchangeStarted"
+            case ExchangeEvent.headReceived: "headReceived"
+            case ExchangeEvent.ended(_, let received): "exchangeEnded \(received)"
+            case ExchangeEvent.failed: "exchangeFailed"
             default: nil
             }
         if let name { events.withLock { $0.append(name) } }

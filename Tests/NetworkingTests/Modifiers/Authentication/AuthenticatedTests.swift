@@ -146,7 +146,7 @@ struct AuthenticatedTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == [nil])
         #expect(
             events.names == [
-                "credentialsWithheld", "attemptStarted", "headReceived", "responseReceived", "attemptEnded",
+                "credentialsWithheld", "exchangeStarted", "headReceived", "responseReceived", "exchangeEnded",
             ]
         )
         try await network.data(HTTPRequestData(url: URL(string: "https://API.example.com/me")!))

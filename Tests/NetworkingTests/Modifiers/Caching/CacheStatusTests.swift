@@ -100,7 +100,7 @@ struct CacheStatusTests {
         #expect(status.lifetimeLeft == -5)
         #expect(status.detail == "stale-if-error")
         let hits = events.events.compactMap { event in
-            if case .cacheHit(let hit) = event { hit } else { nil }
+            if case CacheEvent.hit(let hit) = event { hit } else { nil }
         }
         #expect(hits == [.standIn])
     }

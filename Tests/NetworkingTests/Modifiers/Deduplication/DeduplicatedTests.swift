@@ -426,7 +426,7 @@ struct DeduplicatedTests {
         _ = try await (first.value, second.value)
         #expect(!events[0].names.contains("shared"))
         #expect(events[1].names.first == "shared")
-        #expect(events.map { $0.names.contains("attemptEnded") } == [true, true])
+        #expect(events.map { $0.names.contains("exchangeEnded") } == [true, true])
         #expect(events[1].names.last == "waited")
     }
 

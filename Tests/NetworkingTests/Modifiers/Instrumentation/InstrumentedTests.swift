@@ -92,20 +92,20 @@ struct InstrumentedTests {
             func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
                 let clock = NetworkEnvironment.current.clock
                 if isUpload {
-                    request.emit(.readingBody)
+                    request.emit(ExchangeEvent.readingBody)
                     try await clock.sleep(for: .seconds(1))
-                    request.emit(.bodyRead)
-                    request.emit(.connecting)
+                    request.emit(ExchangeEvent.bodyRead)
+                    request.emit(ExchangeEvent.connecting)
                     try await clock.sleep(for: .seconds(2))
-                    request.emit(.connected)
+                    request.emit(ExchangeEvent.connected)
                 }
                 try await clock.sleep(for: .seconds(4))
-                request.emit(.headReceived(HTTPResponse(status: .init(code: 103))))
+                request.emit(ExchangeEvent.headReceived(HTTPResponse(status: .init(code: 103))))
                 try await clock.sleep(for: .seconds(8))
-                request.emit(.headReceived(HTTPResponse(status: .ok)))
+                request.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
                 var metrics = ConnectionMetrics()
                 metrics.protocolVersion = "2"
-                request.emit(.connectionMeasured(metrics))
+                request.emit(ExchangeEvent.connectionMeasured(metrics))
                 try await clock.sleep(for: .seconds(16))
                 return HTTPResponseData(request: request, data: Data(count: 7))
             }

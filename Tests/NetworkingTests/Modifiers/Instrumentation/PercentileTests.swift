@@ -31,8 +31,8 @@ struct PercentileTests {
         let metrics: ConnectionMetrics
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            request.emit(.headReceived(HTTPResponse(status: .ok)))
-            request.emit(.connectionMeasured(metrics))
+            request.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
+            request.emit(ExchangeEvent.connectionMeasured(metrics))
             return HTTPResponseData(request: request)
         }
     }

@@ -432,7 +432,7 @@ struct LoggedTests {
         let first = try await network.data(.lawful.with { $0.addObserver(events) })
         try await network.data(first.sentRequest)
 
-        #expect(events.names.count { $0 == "attemptStarted" } == 2)
+        #expect(events.names.count { $0 == "exchangeStarted" } == 2)
     }
 
     // MARK: Secrets

@@ -6,6 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import NetworkingResilience
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RetryTests {
     private let clock = ManualClock()

@@ -251,7 +251,7 @@ struct ServerHeaderFieldsTests {
 
         #expect(
             events.names == [
-                "credentialsWithheld", "attemptStarted", "headReceived", "responseReceived", "attemptEnded",
+                "credentialsWithheld", "exchangeStarted", "headReceived", "responseReceived", "exchangeEnded",
             ]
         )
     }
@@ -280,7 +280,7 @@ struct ServerHeaderFieldsTests {
 
 private struct WithholdingTransport: NetworkingTransport {
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        request.emit(.credentialsWithheld(NetworkEvent.WithheldCredentials(["Cookie"], reason: .plaintext)))
+        request.emit(CredentialsEvent.withheld(WithheldCredentials(["Cookie"], reason: .plaintext)))
         return HTTPResponseData(request: request, status: .ok)
     }
 }

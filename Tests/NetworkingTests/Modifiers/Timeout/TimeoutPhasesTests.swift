@@ -24,7 +24,7 @@ struct TimeoutPhasesTests {
 
     @Test func theHeadsLimitDoesNotCountTheBody() async throws {
         let transport = self.transport { call in
-            call.emit(.headReceived(HTTPResponse(status: .ok)))
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             try await call.wait(.seconds(60))
         }
         let response = try await answer(of: transport.timeout(head: .seconds(1)), after: [.seconds(60)])
@@ -47,9 +47,9 @@ struct TimeoutPhasesTests {
 
     @Test func aTransportThatTellsGetsEachTimeByItself() async throws {
         let network = transport { call in
-            call.emit(.connecting)
+            call.emit(ExchangeEvent.connecting)
             try await call.wait(.milliseconds(1_900))
-            call.emit(.connected)
+            call.emit(ExchangeEvent.connected)
             try await call.wait()
         }
         .timeout(connect: .seconds(2), head: .seconds(3))
@@ -59,7 +59,7 @@ struct TimeoutPhasesTests {
 
     @Test func aConnectionThatTakesTooLongEndsTheAttempt() async throws {
         let network = transport { call in
-            call.emit(.connecting)
+            call.emit(ExchangeEvent.connecting)
             try await call.wait()
         }
         .timeout(.seconds(60), connect: .seconds(2), head: .seconds(3))
@@ -69,7 +69,7 @@ struct TimeoutPhasesTests {
 
     @Test func theHeadCountsFromTheLastByteSent() async throws {
         let network = transport { call in
-            call.emit(.connecting)
+            call.emit(ExchangeEvent.connecting)
             try await call.wait(.seconds(1))
             call.sent(5, of: 10)
             try await call.wait(.seconds(2))
@@ -84,7 +84,7 @@ struct TimeoutPhasesTests {
 
     @Test func eachPieceStartsTheIdleTimeAnew() async throws {
         let network = transport { call in
-            call.emit(.headReceived(HTTPResponse(status: .ok)))
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             for count in 1...3 {
                 try await call.wait(.milliseconds(900))
                 call.received(Int64(count))
@@ -111,11 +111,11 @@ struct TimeoutPhasesTests {
 
     @Test func readingABodyThatIsStillToComeIsNotConnecting() async throws {
         let network = transport { call in
-            call.emit(.readingBody)
+            call.emit(ExchangeEvent.readingBody)
             try await call.wait(.seconds(30))
-            call.emit(.bodyRead)
+            call.emit(ExchangeEvent.bodyRead)
             try await call.wait(.milliseconds(900))
-            call.emit(.headReceived(HTTPResponse(status: .ok)))
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
         }
         .timeout(connect: .milliseconds(500), head: .milliseconds(500))
         let response = try await answer(of: network, after: [.seconds(30), .milliseconds(900)])
@@ -126,7 +126,7 @@ struct TimeoutPhasesTests {
         let network = transport { call in
             call.sent(10, of: 10)
             try await call.wait(.seconds(30))
-            call.emit(.headReceived(HTTPResponse(status: .ok)))
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
         }
         .timeout(idle: .seconds(1))
         let response = try await answer(of: network, after: [.seconds(30)])
@@ -158,7 +158,7 @@ struct TimeoutPhasesTests {
 
     @Test func theWholeGoesOnThroughThePhases() async throws {
         let network = transport { call in
-            call.emit(.headReceived(HTTPResponse(status: .ok)))
+            call.emit(ExchangeEvent.headReceived(HTTPResponse(status: .ok)))
             for count in 1...9 {
                 try await call.wait(.milliseconds(900))
                 call.received(Int64(count))
@@ -345,7 +345,7 @@ private struct ScriptedCall: Sendable {
     let arrivals: Arrivals
     let delivered = Delivered()
 
-    func emit(_ event: NetworkEvent) {
+    func emit(_ event: any NetworkEvent) {
         request.emit(event)
     }
 
@@ -369,7 +369,7 @@ private struct ScriptedCall: Sendable {
 
     func deliver(_ chunks: [String], finishes: Bool = true) async throws {
         let head = HTTPResponse(status: .ok)
-        emit(.headReceived(head))
+        emit(ExchangeEvent.headReceived(head))
         guard case .sink(let sink) = try await request.bodyDestination(for: head) else { return }
         for chunk in chunks {
             try await sink.receive(Data(chunk.utf8))

@@ -149,12 +149,12 @@ struct TimeoutTests {
 
         // The head is there, and the clock knows of the alarm and of the body's next byte.
         try await clock.advance(by: .seconds(9), afterSleepers: 2)
-        #expect(events.names == ["attemptStarted", "headReceived"])
+        #expect(events.names == ["exchangeStarted", "headReceived"])
         try await clock.advance(by: .seconds(1), afterSleepers: 2)
 
         let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
-        #expect(events.names == ["attemptStarted", "headReceived", "attemptFailed", "timedOut"])
+        #expect(events.names == ["exchangeStarted", "headReceived", "exchangeFailed", "timedOut"])
     }
 
     @Test func attemptsOfARetryHaveATimeEach() async throws {

@@ -1,4 +1,5 @@
 import HTTPTypes
+public import NetworkingCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -20,15 +21,7 @@ public struct Attempt: Sendable {
     public let elapsed: Duration
 
     /// How long was waited after it; nil as long as nobody has decided to.
-    public package(set) var backoff: Duration?
-
-    package init(number: Int, result: Result<HTTPResponseData, any Error>, elapsed: Duration, backoff: Duration? = nil)
-    {
-        self.number = number
-        self.result = result
-        self.elapsed = elapsed
-        self.backoff = backoff
-    }
+    public internal(set) var backoff: Duration?
 
     /// The response, which a `NetworkingError` may have, too; nil when there was none.
     public var response: HTTPResponseData? {
@@ -51,7 +44,7 @@ extension Attempt {
     private static let longestBody = 4 << 10
 
     /// The attempt as part of a history, which must not hold on to every body.
-    package func trimmed(backoff: Duration) -> Attempt {
+    func trimmed(backoff: Duration) -> Attempt {
         let result: Result<HTTPResponseData, any Error> =
             switch result {
             case .success(let response): .success(response.trimmed(to: Self.longestBody))
@@ -84,8 +77,18 @@ extension NetworkingError {
 }
 
 extension [Attempt] {
+    /// Returns these attempts and then the exchanges that the transport repeated by itself.
+    fileprivate func followed(by exchanges: [RepeatedExchange]) -> [Attempt] {
+        guard !exchanges.isEmpty else { return self }
+        return followed(
+            by: exchanges.map { exchange in
+                Attempt(number: 0, result: .failure(exchange.error), elapsed: exchange.elapsed, backoff: .zero)
+            }
+        )
+    }
+
     /// Returns these attempts and then others, whose numbers go on from the last of these.
-    package func followed(by others: [Attempt]) -> [Attempt] {
+    func followed(by others: [Attempt]) -> [Attempt] {
         let last = last?.number ?? 0
         return self
             + zip(1..., others)
@@ -125,9 +128,12 @@ extension HTTPResponseData {
     ///
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
     /// Among them are those that the transport repeated by itself, because a kept connection ended before the response.
-    public package(set) var attempts: [Attempt] {
-        get { self[metadata: AttemptsKey.self] }
-        set { self[metadata: AttemptsKey.self] = newValue }
+    public internal(set) var attempts: [Attempt] {
+        get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
+        set {
+            self[metadata: AttemptsKey.self] = newValue
+            if !repeatedExchanges.isEmpty { repeatedExchanges = [] }
+        }
     }
 }
 
@@ -135,9 +141,12 @@ extension NetworkingError {
     /// The attempts before the one that failed with this, oldest first; empty when it was the first.
     ///
     /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
-    public package(set) var attempts: [Attempt] {
-        get { self[metadata: AttemptsKey.self] }
-        set { self[metadata: AttemptsKey.self] = newValue }
+    public internal(set) var attempts: [Attempt] {
+        get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
+        set {
+            self[metadata: AttemptsKey.self] = newValue
+            if !repeatedExchanges.isEmpty { repeatedExchanges = [] }
+        }
     }
 }
 

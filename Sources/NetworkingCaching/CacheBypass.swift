@@ -1,3 +1,5 @@
+import NetworkingCore
+
 /// Why `cached` lets a request or a response pass.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {

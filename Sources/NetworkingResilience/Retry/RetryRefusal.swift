@@ -1,3 +1,5 @@
+public import NetworkingCore
+
 /// Why a request that failed was not tried again, or not any more.
 @nonexhaustive
 public enum RetryRefusal: String, Sendable, Hashable {
@@ -25,7 +27,7 @@ public enum RetryRefusal: String, Sendable, Hashable {
 
 extension HTTPResponseData {
     /// Why a response that would have been tried again was given out; nil for any other.
-    public package(set) var retryRefusal: RetryRefusal? {
+    public internal(set) var retryRefusal: RetryRefusal? {
         get { self[metadata: RetryRefusalKey.self] }
         set { self[metadata: RetryRefusalKey.self] = newValue }
     }
@@ -33,7 +35,7 @@ extension HTTPResponseData {
 
 extension NetworkingError {
     /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
-    public package(set) var retryRefusal: RetryRefusal? {
+    public internal(set) var retryRefusal: RetryRefusal? {
         get { self[metadata: RetryRefusalKey.self] }
         set { self[metadata: RetryRefusalKey.self] = newValue }
     }

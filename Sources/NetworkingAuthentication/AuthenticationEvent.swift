@@ -1,0 +1,20 @@
+public import NetworkingCore
+
+/// What `authenticated` does about the credentials of a request.
+@nonexhaustive
+public enum AuthenticationEvent: NetworkEvent {
+    /// A request starts a refresh of the credentials, or fetches the first ones.
+    case refreshing
+
+    /// The event: `refreshingCredentials`.
+    public var description: String {
+        switch self {
+        case .refreshing: "refreshingCredentials"
+        }
+    }
+}
+
+extension Wait {
+    /// `authenticated` waits for a refresh of the credentials, which this request or another one has started.
+    public static let credentials = Wait("credentials")
+}

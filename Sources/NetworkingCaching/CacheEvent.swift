@@ -1,0 +1,46 @@
+public import NetworkingCore
+
+/// What `cached` does with a request or its response.
+@nonexhaustive
+public enum CacheEvent: NetworkEvent {
+    /// The response comes from the cache.
+    case hit(CacheHit)
+    /// The cache has no response that fits the request.
+    case missed
+    /// The cache has stored a response.
+    case stored
+    /// The cache has removed this many other responses to make room.
+    case evicted(count: Int)
+    /// The server has confirmed a stored response.
+    case revalidated
+    /// The cache does not serve the request, or does not store its response.
+    case bypassed(CacheBypass)
+    /// The cache's store failed. The request continues without it.
+    case failed(any Error)
+
+    /// The event without secrets: `cacheHit(fresh)`.
+    public var description: String {
+        switch self {
+        case .hit(let hit): "cacheHit(\(hit))"
+        case .missed: "cacheMissed"
+        case .stored: "cacheStored"
+        case .evicted(let count): "cacheEvicted(count: \(count))"
+        case .revalidated: "cacheRevalidated"
+        case .bypassed(let reason): "cacheBypassed(\(reason))"
+        case .failed(let error): "cacheFailed(\(type(of: error)))"
+        }
+    }
+}
+
+/// The kind of a response from the cache.
+@nonexhaustive
+public enum CacheHit: String, Sendable, Hashable {
+    /// A fresh response.
+    case fresh
+    /// A stale response, which the cache validates in the background.
+    case stale
+    /// A response that replaces the one of a failing server.
+    case standIn
+    /// A response that the server has confirmed.
+    case revalidated
+}

@@ -1,0 +1,39 @@
+/// The credentials that a request is sent without, by their names, and the reason.
+public struct WithheldCredentials: Sendable, Hashable {
+    /// Why credentials do not go with a request.
+    @nonexhaustive
+    public enum Reason: String, Sendable, Hashable {
+        /// The request does not go to the server that the stack names next to the modifier that adds the credentials.
+        case otherServer
+        /// The request goes over plain http to another machine.
+        case plaintext
+    }
+
+    /// The names of header fields and query items.
+    ///
+    /// Empty if the modifier chooses them when it adds them, as `authenticated` and `signed` do.
+    public let names: [String]
+    /// Why the request is sent without them.
+    public let reason: Reason
+
+    /// Creates the description of withheld credentials, for a modifier or a transport that withholds its own.
+    ///
+    /// - Parameters:
+    ///   - names: The names of header fields and query items. No values.
+    ///   - reason: Why the request is sent without them.
+    public init(_ names: [String] = [], reason: Reason) {
+        self.names = names
+        self.reason = reason
+    }
+}
+
+extension WithheldCredentials: CustomStringConvertible {
+    /// The names and the reason in one sentence without a period: "withheld Cookie from plain http".
+    public var description: String {
+        let what = names.isEmpty ? "credentials" : names.map { PrintableText.singleLine($0) }.joined(separator: ", ")
+        return switch reason {
+        case .otherServer: "withheld \(what) from another server"
+        case .plaintext: "withheld \(what) from plain http"
+        }
+    }
+}

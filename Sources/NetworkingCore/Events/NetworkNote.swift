@@ -1,0 +1,23 @@
+/// A message from a modifier or a transport to the listeners of a request, in words.
+///
+/// ```swift
+/// request.emit(NetworkNote("compressed 4096 bytes to 512"))
+/// ```
+///
+/// Declare a ``NetworkEvent`` of your own for something that a listener reacts to.
+public struct NetworkNote: NetworkEvent, Hashable {
+    /// The message, without secrets.
+    public let text: String
+
+    /// Creates a note.
+    ///
+    /// - Parameter text: The message, without secrets.
+    public init(_ text: String) {
+        self.text = text
+    }
+
+    /// The message in one line.
+    public var description: String {
+        PrintableText.singleLine(text)
+    }
+}

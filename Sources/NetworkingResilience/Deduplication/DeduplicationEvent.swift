@@ -1,0 +1,20 @@
+public import NetworkingCore
+
+/// What `deduplicated` does with a request.
+@nonexhaustive
+public enum DeduplicationEvent: NetworkEvent {
+    /// The request shares the exchange of an identical one that is in flight.
+    case shared
+
+    /// The event: `shared`.
+    public var description: String {
+        switch self {
+        case .shared: "shared"
+        }
+    }
+}
+
+extension Wait {
+    /// `deduplicated` waits for an exchange that another request has started.
+    public static let sharing = Wait("sharing")
+}

@@ -1,0 +1,15 @@
+public import NetworkingCore
+
+/// What `timeout` does with an attempt.
+@nonexhaustive
+public enum TimeoutEvent: NetworkEvent {
+    /// The attempt was cancelled because it exceeded this time limit.
+    case expired(after: Duration)
+
+    /// The event: `timedOut(after: 30.0 seconds)`.
+    public var description: String {
+        switch self {
+        case .expired(let limit): "timedOut(after: \(limit))"
+        }
+    }
+}
