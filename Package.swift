@@ -468,7 +468,19 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// The package manager compiles a target again when a module on which it depends itself has changed, not one that such a module re-exports.
+let reexported = package.targets.first { $0.name == "Networking" }?.dependencies ?? []
 for target in package.targets {
+    let isDependent = target.dependencies.contains {
+        if case .byNameItem("Networking", _) = $0 { true } else { false }
+    }
+    if isDependent {
+        target.dependencies += reexported.filter { dependency in
+            guard case .byNameItem(let name, _) = dependency else { return false }
+            return !target.dependencies.contains { if case .byNameItem(name, _) = $0 { true } else { false } }
+        }
+    }
+
     var settings = target.swiftSettings ?? []
     settings += [
         // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md

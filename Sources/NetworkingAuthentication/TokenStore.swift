@@ -238,8 +238,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 // Whoever came for one user is not sent on for another.
                 guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
-            case .wait(let renewal, let passenger):
-                try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: passenger) }
+            case .wait(let renewal, let waiter):
+                try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: waiter) }
             case .renew(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
@@ -271,8 +271,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         switch nextStep(for: refused) {
         case .go:
             isRenewal = refused.isRenewal
-        case .wait(let renewal, let passenger):
-            try await request.waitForCredentials(explaining: response) { try await renewal.value(for: passenger) }
+        case .wait(let renewal, let waiter):
+            try await request.waitForCredentials(explaining: response) { try await renewal.value(for: waiter) }
         case .renew(let renewal, let old, let generation):
             request.emit(AuthenticationEvent.refreshing)
             start(renewal, from: old, generation, after: response, for: request, over: upstream)
@@ -305,12 +305,12 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 
     /// A refresh that requests wait for, and that goes on without them.
-    private typealias Renewal = SharedFlight<Void>
+    private typealias Renewal = SharedOperation<Void>
 
     private enum Step {
         case go(Grant)
-        case wait(Renewal, Renewal.Passenger)
-        /// The flight is to be started, from the credentials of a generation, or from none.
+        case wait(Renewal, Renewal.Waiter)
+        /// The renewal is to be started, from the credentials of a generation, or from none.
         case renew(Renewal, Credentials?, generation: UInt64)
         /// The same, while the credentials that are there are used.
         case renewAhead(Renewal, Credentials?, generation: UInt64)
@@ -352,13 +352,13 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             } else if delegate == nil {
                 return .impossible
             }
-            if let renewal = state.renewal, let passenger = renewal.join() { return .wait(renewal, passenger) }
+            if let renewal = state.renewal, let waiter = renewal.join() { return .wait(renewal, waiter) }
             if let refusal = state.refreshes.refusal(under: limit, at: now) {
                 if refused == nil, let grant = state.grant { return .go(grant) }
                 return .tooOften(refusal)
             }
             state.refreshes.begin(from: state.generation, at: now)
-            let renewal = Renewal(outlivesPassengers: true)
+            let renewal = Renewal(outlivesWaiters: true)
             state.renewal = renewal
             let isAhead = refused == nil && state.credentials != nil && !isExpired
             return isAhead

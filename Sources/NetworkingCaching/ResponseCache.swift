@@ -114,9 +114,9 @@ public final class ResponseCache: Sendable {
             revalidations.count < Self.mostRevalidations && revalidations.insert(key).inserted
         }
         guard isFree else { return }
-        // A flight without passengers: it belongs to nobody, and has no deadline of its first caller's.
-        let flight = SharedFlight<Void>(outlivesPassengers: true)
-        flight.start { [self] in
+        // A shared operation without waiters: it belongs to nobody, and has no deadline of its first caller's.
+        let operation = SharedOperation<Void>(outlivesWaiters: true)
+        operation.start { [self] in
             defer { revalidations.withLock { _ = $0.remove(key) } }
             try await work()
         }

@@ -16,7 +16,7 @@ final class TokenService: Sendable {
     private let signInTimeout: Duration
     private let state = Mutex(State())
 
-    private typealias SignIn = SharedFlight<Session>
+    private typealias SignIn = SharedOperation<Session>
 
     private struct State {
         weak var store: TokenStore<Session>?
@@ -70,8 +70,8 @@ final class TokenService: Sendable {
     func joinSignIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
         // Whoever signs out cancels those who ask for tokens, and they must not begin anew after that.
         try Task.checkCancellation()
-        let (signIn, passenger, isDenied) = state.withLock { state -> (SignIn, SignIn.Passenger?, Bool) in
-            if let signIn = state.signIn, let passenger = signIn.join() { return (signIn, passenger, false) }
+        let (signIn, waiter, isDenied) = state.withLock { state -> (SignIn, SignIn.Waiter?, Bool) in
+            if let signIn = state.signIn, let waiter = signIn.join() { return (signIn, waiter, false) }
             let signIn = SignIn()
             guard !state.isDenied else { return (signIn, nil, true) }
             state.signIn = signIn
@@ -79,7 +79,7 @@ final class TokenService: Sendable {
         }
         // A page that has been closed must not come back with each request.
         guard !isDenied else { throw OAuthError.deniedBefore }
-        if let passenger { return try await signIn.value(for: passenger) }
+        if let waiter { return try await signIn.value(for: waiter) }
         start(signIn, by: grant, [], over: network)
         do {
             return try await signIn.valueForCreator()
@@ -147,7 +147,7 @@ final class TokenService: Sendable {
         store.set(session) {
             // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins either way.
             isWanted = state.withLock { state in
-                guard state.signIn === signIn, !signIn.isGivenUp else { return false }
+                guard state.signIn === signIn, !signIn.isAbandoned else { return false }
                 state.signIn = nil
                 state.deadToken = nil
                 state.origin = grant.needsUser ? .user : .app

@@ -114,7 +114,7 @@ extension Loopback {
         @Test func sharedRequestsThatAreAllCancelledCloseTheConnection() async throws {
             try await withTestServer { server in
                 server.route("/") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .stall) }
-                let flights = Flights()
+                let flights = InFlightRequests()
                 let network = URLSessionTransport(configuration: .ephemeral).deduplicated(sharing: flights)
                     .server(baseURL: server.url)
                 let calls = (0..<100).map { _ in Task { try await network.data(HTTPRequestData()) } }

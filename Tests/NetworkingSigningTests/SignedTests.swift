@@ -195,7 +195,7 @@ struct SignedTests {
     }
 
     @Test func thoseWhoShareAnExchangeShareItsSignature() async throws {
-        let flights = Flights()
+        let flights = InFlightRequests()
         let gate = Suspension<Void>()
         let transport = MockTransport { _ in
             try await gate.value()

@@ -166,7 +166,7 @@ struct MetricTests {
     }
 
     @Test func aSharedExchangeIsCountedOnce() async throws {
-        let flights = Flights()
+        let flights = InFlightRequests()
         let transport = MockTransport([.status(.serviceUnavailable).delayed(by: .seconds(1)), .ok()])
         let network = telemetry(transport.retry(.immediate()).deduplicated(sharing: flights))
             .environment(

@@ -418,7 +418,7 @@ struct SpanTests {
     }
 
     @Test func aSharedExchangeIsASpanOfWhoWasAsked() async throws {
-        let flights = Flights()
+        let flights = InFlightRequests()
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
         let network = transport.deduplicated(sharing: flights).telemetry(tracer: tracer)
             .environment(\.clock, .manual(clock))
@@ -440,7 +440,7 @@ struct SpanTests {
     }
 
     @Test func whoLeavesASharedExchangeEndsItsSpan() async throws {
-        let flights = Flights()
+        let flights = InFlightRequests()
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(1)) }
         let network = transport.deduplicated(sharing: flights).telemetry(tracer: tracer)
             .environment(\.clock, .manual(clock))

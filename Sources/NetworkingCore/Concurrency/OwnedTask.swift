@@ -1,6 +1,6 @@
 /// Work that must be cancelled apart from the task that waits for it: timeouts, unscoped streams, handles, alarms.
 ///
-/// Together with the flights that callers share, this is the only place where the library starts an unstructured
+/// Together with ``SharedOperation``, this is the only place where the library starts an unstructured
 /// task. Its owner cancels it when it lets go, and awaits it where it has a result.
 package struct OwnedTask<Success: Sendable>: Sendable {
     private let task: Task<Success, any Error>

@@ -13,6 +13,15 @@ package struct TypedValues: Sendable {
         let isCredential: Bool
         let isOfOneCall: Bool
 
+        @usableFromInline
+        init(key: Any.Type, box: any ValueBox, identity: Identity?, isCredential: Bool, isOfOneCall: Bool) {
+            self.key = key
+            self.box = box
+            self.identity = identity
+            self.isCredential = isCredential
+            self.isOfOneCall = isOfOneCall
+        }
+
         @inlinable var identifier: ObjectIdentifier {
             ObjectIdentifier(key)
         }
@@ -39,6 +48,7 @@ package struct TypedValues: Sendable {
     ///   - identity: What stands for the value when whole sets are compared; nil leaves it out of that.
     ///   - isCredential: Whether it lets someone in.
     ///   - isOfOneCall: Whether work that several calls share must not have it.
+    @inlinable
     mutating func set<Value: Sendable>(
         _ value: Value?,
         for key: Any.Type,
@@ -46,7 +56,7 @@ package struct TypedValues: Sendable {
         isCredential: Bool = false,
         isOfOneCall: Bool = false
     ) {
-        let index = entries.firstIndex { $0.identifier == ObjectIdentifier(key) }
+        let index = entries.indices.first { entries[$0].identifier == ObjectIdentifier(key) }
         guard let value else {
             if let index {
                 entries.remove(at: index)
@@ -120,6 +130,7 @@ protocol ValueBox: AnyObject, Sendable {
 final class Box<Value: Sendable>: ValueBox {
     @usableFromInline let value: Value
 
+    @inlinable
     init(_ value: Value) {
         self.value = value
     }

@@ -19,7 +19,7 @@ public struct HTTPResponseData: Sendable {
     /// The body, or how much of it went to the request's sink.
     public var body: ResponseBody
 
-    private var box: CopyOnWrite<Details>
+    @usableFromInline var box: CopyOnWrite<Details>
 
     /// Creates a response, for transports and stubs.
     ///
@@ -116,19 +116,20 @@ public struct HTTPResponseData: Sendable {
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
-        get { box.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
-        set { box.value.metadata.set(newValue, for: metadata) }
+        @inlinable get { box.value.metadata.value(for: metadata, as: Metadata.Value.self) ?? metadata.defaultValue }
+        @inlinable set { box.value.metadata.set(newValue, for: metadata) }
     }
 
     /// What is passed along rather than looked at, behind one reference.
-    private struct Details: Sendable {
+    @usableFromInline
+    struct Details: Sendable {
         var request: HTTPRequestData
         var sentRequest: HTTPRequestData
         var redirects: [Redirect] = []
         var principal: Principal?
         var wasOfferedToSink = false
         var sentBodyLength: Int64?
-        var metadata = TypedValues()
+        @usableFromInline var metadata = TypedValues()
 
         init(request: HTTPRequestData) {
             self.request = request

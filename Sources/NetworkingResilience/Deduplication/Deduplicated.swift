@@ -24,13 +24,13 @@ extension NetworkingComponent {
     ///   - excluding: Header fields in which identical requests may differ, besides those of tracing. Those that hold
     ///     credentials, such as Authorization and Cookie, always count.
     ///   - followersRetryOnFailure: Whether those that joined share one more exchange when the first fails.
-    ///   - flights: Where the exchanges under way are kept; stacks that share it share their exchanges.
+    ///   - inFlight: The exchanges in flight. Stacks that share the object share their exchanges.
     /// - Returns: A component that shares exchanges. It throws what they throw.
     public func deduplicated(
         methods: Set<HTTPRequest.Method>? = nil,
         excluding: [HTTPField.Name] = [],
         followersRetryOnFailure: Bool = false,
-        sharing flights: Flights = Flights()
+        sharing inFlight: InFlightRequests = InFlightRequests()
     ) -> some NetworkingComponent {
         modified(
             Deduplicated(
@@ -38,7 +38,7 @@ extension NetworkingComponent {
                 excluded: Deduplicated.excludedFields
                     .union(excluding.lazy.filter { !$0.isCredential }.map(\.canonicalName)),
                 followersRetryOnFailure: followersRetryOnFailure,
-                flights: flights
+                inFlight: inFlight
             )
         )
     }
@@ -78,7 +78,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     let methods: [HTTPRequest.Method]
     let excluded: Set<String>
     let followersRetryOnFailure: Bool
-    let flights: Flights
+    let inFlight: InFlightRequests
 
     func send(
         _ request: HTTPRequestData,
@@ -86,9 +86,9 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
     ) async throws -> HTTPResponseData {
         guard Self.reads.contains(request.method) else {
             // A read that began before the write must not answer one that came after it.
-            let url = FlightURL(request)
-            flights.detachReads(of: url)
-            defer { flights.detachReads(of: url) }
+            let url = DeduplicationURL(request)
+            inFlight.detachReads(of: url)
+            defer { inFlight.detachReads(of: url) }
             return try await share(request, upstream: upstream)
         }
         return try await share(request, upstream: upstream)
@@ -100,43 +100,43 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         isLast: Bool = false
     ) async throws -> HTTPResponseData {
         guard request.sink == nil, methods.contains(request.method), request.isDeduplicated,
-            let key = FlightKey(request, principal: upstream.principal(for: request), excluding: excluded)
+            let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
         else { return try await upstream.send(request) }
 
         // The exchange is a task of its own, so it does not know of a cancellation that came before it.
         try Task.checkCancellation()
-        let (flight, passenger) = flights.board(key)
-        let isNew = passenger == nil
+        let (exchange, waiter) = inFlight.join(key)
+        let isNew = waiter == nil
         let branch = isNew ? request.recorder?.branch() : nil
         defer {
             if let branch {
                 request.recorder?.join(branch)
             }
         }
-        let listener = flight.audience?.add(request)
+        let listener = exchange.audience?.add(request)
         defer {
             if let listener {
-                flight.audience?.remove(listener)
+                exchange.audience?.remove(listener)
             }
         }
         if isNew {
-            var shared = flight.audience?.heard(request) ?? request
+            var shared = exchange.audience?.heard(request) ?? request
             // Its creator's timeout does not end it, as long as others wait.
             shared.state.remove(.hasSilenceLimited)
             // It may go on without the one who measures.
             shared.recorder = branch
-            flight.work.start { [flights, shared] in
+            exchange.work.start { [inFlight, shared] in
                 // Before anybody hears of the result, so that whoever asks again then makes a new one.
-                defer { flights.remove(key, flight) }
+                defer { inFlight.remove(key, exchange) }
                 return try await upstream.send(shared)
             }
         } else {
             request.emit(DeduplicationEvent.shared)
         }
         do {
-            guard let passenger else { return try await flight.work.valueForCreator() }
+            guard let waiter else { return try await exchange.work.valueForCreator() }
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
-                try await flight.work.value(for: passenger)
+                try await exchange.work.value(for: waiter)
             }
             // Signed in anew meanwhile: it is somebody else's response.
             guard response.principal == nil || response.principal == key.principal else {

@@ -141,7 +141,7 @@ struct ObservedTests {
 
         let transport = MockTransport { _ in .ok() }
         let clock = ManualClock()
-        let flights = Flights()
+        let flights = InFlightRequests()
         let network = transport.delayed(by: .seconds(1)).deduplicated(sharing: flights)
             .environment(\.clock, .manual(clock))
         let first = Task { try await network.observed(by: Naming(name: "first")).data(.lawful) }

@@ -50,7 +50,7 @@ enum UnderFire {
             try await gate.wait()
             return .text("the same for all")
         }
-        let flights = Flights()
+        let flights = InFlightRequests()
         let network = URLSession.shared.deduplicated(sharing: flights).instrument(Tour.instrument)
             .server(baseURL: server.url)
         let calls = (1...20).map { _ in Task { try await network.data(HTTPRequestData(path: "popular")) } }

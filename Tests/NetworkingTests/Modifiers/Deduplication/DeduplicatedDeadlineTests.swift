@@ -12,7 +12,7 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedDeadlineTests {
     private let clock = ManualClock()
-    private let flights = Flights()
+    private let flights = InFlightRequests()
     /// Says after 100 ms that the server is busy for a second.
     private let transport = MockTransport([
         .status(.serviceUnavailable, headerFields: [.retryAfter: "1"]).delayed(by: .milliseconds(100)), .ok(),

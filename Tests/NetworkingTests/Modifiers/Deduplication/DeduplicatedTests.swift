@@ -9,7 +9,7 @@ import Testing
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct DeduplicatedTests {
     private let transport = GatedTransport()
-    private let flights = Flights()
+    private let flights = InFlightRequests()
 
     private var network: some NetworkingComponent {
         transport.deduplicated(sharing: flights)

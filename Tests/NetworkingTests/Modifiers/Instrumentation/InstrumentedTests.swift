@@ -169,7 +169,7 @@ struct InstrumentedTests {
     @Test func whoSharesAnExchangeWaitsForIt() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
-        let flights = Flights()
+        let flights = InFlightRequests()
         let events = EventRecorder()
         let network = transport.deduplicated(sharing: flights).observed(by: events).instrument(instrument)
             .environment(\.clock, .manual(clock))
@@ -193,7 +193,7 @@ struct InstrumentedTests {
     @Test func whoLeavesASharedExchangeIsNotToldMore() async throws {
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
-        let flights = Flights()
+        let flights = InFlightRequests()
         let ended = Ended()
         let events = EventRecorder()
         let network = transport.deduplicated(sharing: flights).observed(by: events)
@@ -293,7 +293,7 @@ struct InstrumentedTests {
         let transport = MockTransport { request -> MockResponse in
             .failure(NetworkingError(.connectionLost, request: request)).delayed(by: .seconds(1))
         }
-        let flights = Flights()
+        let flights = InFlightRequests()
         let events = EventRecorder()
         let network = transport.deduplicated(followersRetryOnFailure: true, sharing: flights).observed(by: events)
             .instrument(instrument).environment(\.clock, .manual(clock))

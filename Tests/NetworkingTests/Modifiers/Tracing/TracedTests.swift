@@ -289,7 +289,7 @@ struct TracedTests {
 
     @Test(arguments: [true, false])
     func aSharedExchangeHasOneTrace(isOutside: Bool) async throws {
-        let flights = Flights()
+        let flights = InFlightRequests()
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let base = transport

@@ -4,9 +4,9 @@ import NetworkingCore
 /// What identical requests have in common.
 ///
 /// A class, so that it is passed along as one reference, with its hash computed once.
-final class FlightKey: Hashable, Sendable {
+final class DeduplicationKey: Hashable, Sendable {
     let method: HTTPRequest.Method
-    let url: FlightURL
+    let url: DeduplicationURL
     private let fields: [HTTPField]
     private let body: RequestBody?
     let principal: Principal?
@@ -18,7 +18,7 @@ final class FlightKey: Hashable, Sendable {
     /// Reads the key of a request; nil when it has an option that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
         method = request.method
-        url = FlightURL(request)
+        url = DeduplicationURL(request)
         fields =
             request.headerFields.isEmpty
             ? [] : request.headerFields.filter { !excluded.contains($0.name.canonicalName) || $0.isCredential }
@@ -38,7 +38,7 @@ final class FlightKey: Hashable, Sendable {
         hash = hasher.finalize()
     }
 
-    static func == (lhs: FlightKey, rhs: FlightKey) -> Bool {
+    static func == (lhs: DeduplicationKey, rhs: DeduplicationKey) -> Bool {
         lhs === rhs
             || lhs.hash == rhs.hash && lhs.method == rhs.method && lhs.url == rhs.url && lhs.fields == rhs.fields
                 && lhs.body == rhs.body && lhs.principal == rhs.principal && lhs.options == rhs.options
@@ -85,7 +85,7 @@ final class FlightKey: Hashable, Sendable {
 
 /// The URL by which requests are compared: scheme, host and port without regard to case and to what the scheme implies,
 /// path and query to the byte.
-struct FlightURL: Hashable, Sendable {
+struct DeduplicationURL: Hashable, Sendable {
     private let isPlain: Bool
     private let authority: String
     private let target: String

@@ -3,13 +3,14 @@ import Synchronization
 
 /// An operation shared by several callers.
 ///
-/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets `CancellationError` at once. Every waiting caller receives the result.
+/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets `CancellationError`
+/// at once. Every waiting caller receives the result.
 ///
 /// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would end
 /// with the caller that started it.
-package final class SharedFlight<Success: Sendable>: Sendable {
+package final class SharedOperation<Success: Sendable>: Sendable {
     private let state = Mutex(State())
-    private let outlivesPassengers: Bool
+    private let outlivesWaiters: Bool
     private let hasCommonDeadline: Bool
 
     /// Creates a shared operation.
@@ -17,31 +18,33 @@ package final class SharedFlight<Success: Sendable>: Sendable {
     /// The creator counts as its first waiter and must call ``start(_:)``.
     ///
     /// - Parameters:
-    ///   - outlivesPassengers: Whether the work continues when no caller waits for it.
+    ///   - outlivesWaiters: Whether the work continues when no caller waits for it.
     ///   - hasCommonDeadline: Whether the latest deadline of its waiters is that of the work; otherwise it has none.
-    package init(outlivesPassengers: Bool = false, hasCommonDeadline: Bool = false) {
-        self.outlivesPassengers = outlivesPassengers
+    package init(outlivesWaiters: Bool = false, hasCommonDeadline: Bool = false) {
+        self.outlivesWaiters = outlivesWaiters
         self.hasCommonDeadline = hasCommonDeadline
     }
 
-    /// How many wait for it.
-    package var passengers: Int {
-        state.withLock { $0.passengers.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
+    /// The number of waiters.
+    package var waiters: Int {
+        state.withLock { $0.waiters.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 
-    /// Whether its result has no takers any more.
-    package var isGivenUp: Bool {
-        state.withLock { $0.isGivenUp }
+    /// Whether the last waiter has left, or somebody has ended the operation.
+    package var isAbandoned: Bool {
+        state.withLock { $0.isAbandoned }
     }
 
-    /// Joins the flight; nil when it is over, and nobody can any more.
+    /// Joins the operation.
     ///
-    /// Whoever joins has to wait for it or to leave. Who made the flight has joined it.
-    package func join() -> Passenger? {
+    /// The creator has joined already.
+    ///
+    /// - Returns: A waiter, with which the caller must wait; `nil` if the operation has ended or was abandoned.
+    package func join() -> Waiter? {
         let deadline = hasCommonDeadline ? deadlineOfJoiner : nil
         return state.withLock { state in
-            guard state.result == nil, !state.isGivenUp else { return nil }
-            return state.board(until: deadline)
+            guard state.result == nil, !state.isAbandoned else { return nil }
+            return state.addWaiter(until: deadline)
         }
     }
 
@@ -72,11 +75,11 @@ package final class SharedFlight<Success: Sendable>: Sendable {
                 begin(work)
             }
         }
-        let isGivenUp = state.withLock { state in
+        let isAbandoned = state.withLock { state in
             state.task = state.result == nil ? task : nil
-            return state.isGivenUp
+            return state.isAbandoned
         }
-        if isGivenUp {
+        if isAbandoned {
             task.cancel()
         }
     }
@@ -96,14 +99,14 @@ package final class SharedFlight<Success: Sendable>: Sendable {
     private func begin(_ work: @escaping @Sendable () async throws -> Success) -> OwnedTask<Void> {
         OwnedTask.immediate { [self] in
             do {
-                land(with: .success(try await work()))
+                complete(with: .success(try await work()))
             } catch {
-                land(with: .failure(error))
+                complete(with: .failure(error))
             }
         }
     }
 
-    /// Waits for the result, as who made the flight.
+    /// Waits for the result, as the creator.
     ///
     /// - Returns: The result.
     /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
@@ -111,51 +114,51 @@ package final class SharedFlight<Success: Sendable>: Sendable {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
             state.hasCreator = false
-            return .pending(state.board(until: state.creatorsDeadline))
+            return .pending(state.addWaiter(until: state.creatorsDeadline))
         }
         switch wait {
         case .over(let result):
-            // Work that never had to wait took no place to wait at.
+            // Work that never suspended has ended already.
             try Task.checkCancellation()
             return try result.get()
-        case .pending(let passenger):
-            return try await value(for: passenger)
+        case .pending(let waiter):
+            return try await value(for: waiter)
         }
     }
 
     private enum Wait {
         case over(Result<Success, any Error>)
-        case pending(Passenger)
+        case pending(Waiter)
     }
 
     /// Waits for the result.
     ///
-    /// - Parameter passenger: The place that joining gave.
+    /// - Parameter waiter: What ``join()`` returned.
     /// - Returns: The result.
     /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
-    package func value(for passenger: Passenger) async throws -> Success {
+    package func value(for waiter: Waiter) async throws -> Success {
         raisePriority(to: Task.currentPriority)
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-            return try await passenger.value { [self] in leave(passenger) }
+            return try await waiter.value { [self] in leave(waiter) }
         }
         return try await withTaskPriorityEscalationHandler {
-            try await passenger.value { [self] in leave(passenger) }
+            try await waiter.value { [self] in leave(waiter) }
         } onPriorityEscalated: { [self] _, priority in
             raisePriority(to: priority)
         }
     }
 
-    /// What somebody who waits has: it ends once, by the result or by leaving.
-    package typealias Passenger = Suspension<Success>
+    /// The wait of one caller. It ends once, with the result or with the caller's cancellation.
+    package typealias Waiter = Suspension<Success>
 
-    private func leave(_ passenger: Passenger) {
+    private func leave(_ waiter: Waiter) {
         let task = state.withLock { state -> OwnedTask<Void>? in
-            state.passengers[ObjectIdentifier(passenger)] = nil
-            state.deadlines[ObjectIdentifier(passenger)] = nil
-            guard !outlivesPassengers, state.passengers.isEmpty, !state.hasCreator, state.result == nil else {
+            state.waiters[ObjectIdentifier(waiter)] = nil
+            state.deadlines[ObjectIdentifier(waiter)] = nil
+            guard !outlivesWaiters, state.waiters.isEmpty, !state.hasCreator, state.result == nil else {
                 return nil
             }
-            state.isGivenUp = true
+            state.isAbandoned = true
             return state.task
         }
         task?.cancel()
@@ -164,23 +167,23 @@ package final class SharedFlight<Success: Sendable>: Sendable {
     /// Ends it with a result that its work need not bring any more; the work is cancelled.
     package func end(with result: Result<Success, any Error>) {
         let task = state.withLock { state in
-            state.isGivenUp = true
+            state.isAbandoned = true
             return state.task
         }
-        land(with: result)
+        complete(with: result)
         task?.cancel()
     }
 
-    private func land(with result: Result<Success, any Error>) {
-        let passengers = state.withLock { state -> [Passenger] in
+    private func complete(with result: Result<Success, any Error>) {
+        let waiters = state.withLock { state -> [Waiter] in
             guard state.result == nil else { return [] }
             state.result = result
             state.task = nil
-            defer { (state.passengers, state.deadlines) = ([:], [:]) }
-            return Array(state.passengers.values)
+            defer { (state.waiters, state.deadlines) = ([:], [:]) }
+            return Array(state.waiters.values)
         }
-        for passenger in passengers {
-            passenger.resume(with: result)
+        for waiter in waiters {
+            waiter.resume(with: result)
         }
     }
 
@@ -190,38 +193,82 @@ package final class SharedFlight<Success: Sendable>: Sendable {
 
     private struct State {
         var task: OwnedTask<Void>?
-        var passengers: [ObjectIdentifier: Passenger] = [:]
-        /// Who made it has not begun to wait.
+        var waiters: [ObjectIdentifier: Waiter] = [:]
+        /// The creator has not begun to wait.
         var hasCreator = true
         var result: Result<Success, any Error>?
-        /// Nobody waits any more, so nobody may join either.
-        var isGivenUp = false
-        /// The deadlines of the passengers that have one.
+        /// The last waiter has left, so that nobody may join.
+        var isAbandoned = false
+        /// The deadlines of the waiters that have one.
         var deadlines: [ObjectIdentifier: CallDeadline] = [:]
         var creatorsDeadline: CallDeadline?
         /// The clock of the deadlines, once the work with a common deadline has begun.
         var clock: NetworkClock?
 
-        mutating func board(until deadline: CallDeadline?) -> Passenger {
-            let passenger = Passenger()
-            passengers[ObjectIdentifier(passenger)] = passenger
+        mutating func addWaiter(until deadline: CallDeadline?) -> Waiter {
+            let waiter = Waiter()
+            waiters[ObjectIdentifier(waiter)] = waiter
             if let deadline {
-                deadlines[ObjectIdentifier(passenger)] = deadline
+                deadlines[ObjectIdentifier(waiter)] = deadline
             }
-            return passenger
+            return waiter
         }
 
         /// The deadlines of all that wait; `nil` if one of them has none.
         var allDeadlines: [CallDeadline]? {
-            guard deadlines.count == passengers.count else { return nil }
+            guard deadlines.count == waiters.count else { return nil }
             guard hasCreator else { return Array(deadlines.values) }
             return creatorsDeadline.map { deadlines.values + [$0] }
         }
     }
 }
 
-extension SharedFlight: DeadlineSource {
-    /// The latest deadline of those who wait; `nil` if one of them has none, or no one waits.
+/// A shared exchange, for features in other modules.
+///
+/// The compiler specialises ``SharedOperation`` in its own module alone. Unspecialised, an exchange that nobody shares takes twice as long.
+package struct SharedExchange: Sendable {
+    private let operation: SharedOperation<HTTPResponseData>
+
+    /// Creates a shared exchange, which its creator must start.
+    ///
+    /// The latest deadline of its waiters is that of the exchange.
+    package init() {
+        operation = SharedOperation(hasCommonDeadline: true)
+    }
+
+    /// The number of waiters.
+    package var waiters: Int {
+        operation.waiters
+    }
+
+    /// Joins the exchange; `nil` if it has ended or was abandoned.
+    package func join() -> SharedOperation<HTTPResponseData>.Waiter? {
+        operation.join()
+    }
+
+    /// Starts the exchange.
+    package func start(_ work: @escaping @Sendable () async throws -> HTTPResponseData) {
+        operation.start(work)
+    }
+
+    /// Waits for the response, as the creator.
+    package func valueForCreator() async throws -> HTTPResponseData {
+        try await operation.valueForCreator()
+    }
+
+    /// Waits for the response.
+    package func value(for waiter: SharedOperation<HTTPResponseData>.Waiter) async throws -> HTTPResponseData {
+        try await operation.value(for: waiter)
+    }
+
+    /// Whether two are the same exchange.
+    package static func === (lhs: SharedExchange, rhs: SharedExchange) -> Bool {
+        lhs.operation === rhs.operation
+    }
+}
+
+extension SharedOperation: DeadlineSource {
+    /// The latest deadline of those that wait; `nil` if one of them has none, or nobody waits.
     var latestDeadline: Duration? {
         // Outside of the lock, since a deadline may depend on another operation that is shared.
         let deadlines = state.withLock { $0.allDeadlines } ?? []

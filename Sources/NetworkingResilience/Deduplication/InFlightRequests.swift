@@ -2,59 +2,59 @@ import HTTPTypes
 import NetworkingCore
 import Synchronization
 
-/// The exchanges that are under way, for `deduplicated`; stacks that have the same one share them.
-///
-/// It holds what is in flight and nothing else.
-public final class Flights: Sendable {
-    private let state = Mutex<[FlightKey: Flight]>([:])
+/// The exchanges of `deduplicated` that are in exchange. Stacks that have the same object share their exchanges.
+public final class InFlightRequests: Sendable {
+    private let state = Mutex<[DeduplicationKey: InFlightRequest]>([:])
 
-    /// Creates an empty one.
+    /// Creates an object without exchanges.
     public init() {}
 
-    /// How many exchanges are under way that can be joined.
+    /// The number of exchanges that can be joined.
     public var count: Int {
         state.withLock { $0.count }
     }
 
-    /// How many requests wait for them.
+    /// The number of requests that wait for them.
     public var waiting: Int {
-        state.withLock { $0.values.reduce(0) { $0 + $1.work.passengers } }
+        state.withLock { $0.values.reduce(0) { $0 + $1.work.waiters } }
     }
 
-    /// Joins the exchange of a key, or makes a new one that the caller has to start: then there is no passenger.
-    func board(_ key: FlightKey) -> (Flight, SharedFlight<HTTPResponseData>.Passenger?) {
-        state.withLock { flights in
-            if let flight = flights[key], let passenger = flight.work.join() { return (flight, passenger) }
-            let flight = Flight(hasListeners: key.hasListeners)
-            flights[key] = flight
-            return (flight, nil)
+    /// Joins the exchange of a key, or creates one.
+    ///
+    /// - Returns: The exchange and the waiter of the caller, which is `nil` for a new exchange: the caller must start that.
+    func join(_ key: DeduplicationKey) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
+        state.withLock { exchanges in
+            if let exchange = exchanges[key], let waiter = exchange.work.join() { return (exchange, waiter) }
+            let exchange = InFlightRequest(hasListeners: key.hasListeners)
+            exchanges[key] = exchange
+            return (exchange, nil)
         }
     }
 
-    /// Removes a flight, so that later requests do not join it.
-    func remove(_ key: FlightKey, _ flight: Flight) {
-        state.withLock { flights in
-            guard let index = flights.index(forKey: key), flights.values[index].work === flight.work else { return }
-            flights.remove(at: index)
+    /// Removes an exchange, so that later requests do not join it.
+    func remove(_ key: DeduplicationKey, _ exchange: InFlightRequest) {
+        state.withLock { exchanges in
+            guard let index = exchanges.index(forKey: key), exchanges.values[index].work === exchange.work else { return }
+            exchanges.remove(at: index)
         }
     }
 
     /// Keeps later requests from joining what is being read from a URL.
     ///
     /// Those that have joined still get their response.
-    func detachReads(of url: FlightURL) {
-        state.withLock { flights in
-            guard !flights.isEmpty else { return }
-            for key in flights.keys where key.url == url && Deduplicated.reads.contains(key.method) {
-                flights[key] = nil
+    func detachReads(of url: DeduplicationURL) {
+        state.withLock { exchanges in
+            guard !exchanges.isEmpty else { return }
+            for key in exchanges.keys where key.url == url && Deduplicated.reads.contains(key.method) {
+                exchanges[key] = nil
             }
         }
     }
 }
 
-/// An exchange under way, and who listens to it.
-struct Flight: Sendable {
-    let work = SharedFlight<HTTPResponseData>(hasCommonDeadline: true)
+/// An exchange in exchange, and its listeners.
+struct InFlightRequest: Sendable {
+    let work = SharedExchange()
     /// Only requests with listeners have use for it.
     let audience: Audience?
 
