@@ -120,7 +120,7 @@ public struct CallMetrics: Sendable {
 
 extension CallMetrics.Mark {
     /// The longest description of an event that is kept.
-    private static let longestDescription = 200
+    private static let maximumDescription = 200
 
     /// What of an event is kept.
     init?(_ event: any NetworkEvent) {
@@ -133,7 +133,7 @@ extension CallMetrics.Mark {
         case is AuthenticationEvent: self = .refresh
         case is TimeoutEvent: self = .timeout
         case is DeadlineEvent: self = .deadline
-        default: self = .event(String(PrintableText.singleLine(event.description).prefix(Self.longestDescription)))
+        default: self = .event(String(PrintableText.singleLine(event.description).prefix(Self.maximumDescription)))
         }
     }
 

@@ -34,7 +34,9 @@ public final class InFlightRequests: Sendable {
     /// Removes an exchange, so that later requests do not join it.
     func remove(_ key: DeduplicationKey, _ exchange: InFlightRequest) {
         state.withLock { exchanges in
-            guard let index = exchanges.index(forKey: key), exchanges.values[index].work === exchange.work else { return }
+            guard let index = exchanges.index(forKey: key), exchanges.values[index].work === exchange.work else {
+                return
+            }
             exchanges.remove(at: index)
         }
     }
