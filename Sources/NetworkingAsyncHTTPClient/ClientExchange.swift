@@ -166,13 +166,13 @@ struct ClientExchange {
 
 extension HTTPRequestData {
     /// The longest body that is handed over at once.
-    private static let longestAtOnce = 32 << 10
+    private static let maximumAtOnce = 32 << 10
 
     /// The body, when it is to be read while it is sent: when it is long, or somebody wants to know how far it is.
     fileprivate var bodyToRead: RequestBody? {
         // Nobody asks for an empty one.
         guard let body, body.length != 0 else { return nil }
-        let isShort = body.data.map { $0.count <= Self.longestAtOnce } ?? false
+        let isShort = body.data.map { $0.count <= Self.maximumAtOnce } ?? false
         return isShort && progressHandler == nil && !isObserved ? nil : body
     }
 }

@@ -110,11 +110,11 @@ struct ReceivedBody {
 
 /// Undoes one content coding with NIO's handler for channels.
 ///
-/// The handler keeps the state of the stream. The channel around it is a new one for each portion, because such a channel may
-/// be used from one thread only, and the portions of a body come on any.
+/// The handler keeps the state of the stream. The channel around it is a new one for each chunk, because such a channel may
+/// be used from one thread only, and the chunks of a body come on any.
 private final class Decoder {
     /// A thousand times as much is what it may become before anybody looks at it.
-    private static let portion = 4 << 10
+    private static let chunk = 4 << 10
 
     private let handler = NIOHTTPResponseDecompressor(limit: .none)
 
@@ -133,8 +133,8 @@ private final class Decoder {
 
     func decode(_ bytes: ByteBuffer, _ handOn: (ByteBuffer) throws -> Void) throws {
         var bytes = bytes
-        while let portion = bytes.readSlice(length: min(Self.portion, bytes.readableBytes)), portion.readableBytes > 0 {
-            for piece in try feed(.body(portion)) where piece.readableBytes > 0 {
+        while let chunk = bytes.readSlice(length: min(Self.chunk, bytes.readableBytes)), chunk.readableBytes > 0 {
+            for piece in try feed(.body(chunk)) where piece.readableBytes > 0 {
                 try handOn(piece)
             }
         }

@@ -3,7 +3,7 @@ import Networking
 import NIOCore
 import Synchronization
 
-/// A body as AsyncHTTPClient reads it, portion by portion, when it can send the next.
+/// A body as AsyncHTTPClient reads it, chunk by chunk, when it can send the next.
 ///
 /// AsyncHTTPClient reads in a task of its own that nobody can cancel, and goes on when the exchange is over. So the body is
 /// read in a task that belongs to the exchange, and handed over.
@@ -12,9 +12,9 @@ final class Upload: AsyncSequence, Sendable {
     typealias Failure = any Error
 
     /// So much is handed over before the event loops get to deal with it.
-    private static let longestStride = 64 << 10
+    private static let maximumStride = 64 << 10
 
-    private let portions = Handoff<ByteBuffer>()
+    private let chunks = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
     /// Ends when AsyncHTTPClient asks for no more.
     private let taken = Suspension<Void>()
@@ -34,7 +34,7 @@ final class Upload: AsyncSequence, Sendable {
         let failureBox = FailureBox()
         self.failureBox = failureBox
         self.watch = watch
-        reading = .immediate { [portions, connected, readerEnd] in
+        reading = .immediate { [chunks, connected, readerEnd] in
             defer { readerEnd.resume() }
             do {
                 if !body.isReplayable {
@@ -44,16 +44,16 @@ final class Upload: AsyncSequence, Sendable {
                     // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it stall.
                     var rest = chunk[...]
                     while !rest.isEmpty {
-                        try await portions.give(ByteBuffer(bytes: rest.prefix(Self.longestStride)))
-                        rest = rest.dropFirst(Self.longestStride)
+                        try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.maximumStride)))
+                        rest = rest.dropFirst(Self.maximumStride)
                     }
                 }
-                portions.finish()
+                chunks.finish()
             } catch {
                 if !(error is CancellationError) {
                     failureBox.failure.withLock { $0 = error }
                 }
-                portions.finish(throwing: error)
+                chunks.finish(throwing: error)
             }
         }
     }
@@ -78,7 +78,7 @@ final class Upload: AsyncSequence, Sendable {
 
     /// Stops reading: nobody sends it any more.
     func end() {
-        portions.abandon()
+        chunks.abandon()
         reading.cancel()
         over.resume()
     }
@@ -127,11 +127,11 @@ final class Upload: AsyncSequence, Sendable {
             if upload.connected.resume(with: .success(())) {
                 upload.watch.connect()
             }
-            if stride >= Upload.longestStride {
+            if stride >= Upload.maximumStride {
                 try await upload.letEventLoopsCatchUp()
                 stride = 0
             }
-            guard let portion = try await upload.portions.take() else {
+            guard let chunk = try await upload.chunks.take() else {
                 upload.taken.resume()
                 return nil
             }
@@ -140,9 +140,9 @@ final class Upload: AsyncSequence, Sendable {
                 try await upload.over.value()
                 throw CancellationError()
             }
-            stride += portion.readableBytes
-            upload.watch.send(portion.readableBytes)
-            return portion
+            stride += chunk.readableBytes
+            upload.watch.send(chunk.readableBytes)
+            return chunk
         }
     }
 

@@ -14,7 +14,7 @@ import Synchronization
 /// Nothing in it is Apple's, so that it is tested where the session itself cannot be.
 final class BackgroundTransferLedger: Sendable {
     /// The most bytes of a server's answer that are kept.
-    static let longestAnswer = 1 << 20
+    static let maximumAnswer = 1 << 20
 
     let events = BackgroundTransferEvents()
     private let home: URL
@@ -91,7 +91,7 @@ final class BackgroundTransferLedger: Sendable {
     func receive(_ data: Data, of number: Int) {
         transfers.withLock { transfers in
             let length = transfers[number]?.answer.count ?? 0
-            transfers[number, default: Transfer()].answer.append(data.prefix(Self.longestAnswer - length))
+            transfers[number, default: Transfer()].answer.append(data.prefix(Self.maximumAnswer - length))
         }
     }
 
@@ -123,7 +123,7 @@ final class BackgroundTransferLedger: Sendable {
             return .failed(id: record.id, BackgroundTransferFailure(request.invalidAnswer))
         }
         guard record.accepts(head.status) else {
-            let page = try? PrivateFile.read(file.path, upTo: Self.longestAnswer)
+            let page = try? PrivateFile.read(file.path, upTo: Self.maximumAnswer)
             let response = HTTPResponseData(request: request, http: head, body: .collected(page ?? Data()))
             return .failed(id: record.id, BackgroundTransferFailure(NetworkingError.refusedStatus(of: response)))
         }

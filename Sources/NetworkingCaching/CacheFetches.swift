@@ -81,8 +81,8 @@ final class CacheFetches: Sendable {
     }
 
     /// A store that never removes anything must not fill the memory.
-    private static let mostDoomed = 1_000
-    private static let mostRemovals = 32
+    private static let maximumDoomed = 1_000
+    private static let maximumRemovals = 32
     /// As many changes are remembered by their URLs; a store is read in less time than they take.
     private static let mostLatest = 256
 
@@ -137,7 +137,7 @@ final class CacheFetches: Sendable {
             state.note(url)
             state.fetches[url]?.changes += 1
             state.doomed[url] = state.changes
-            if state.doomed.count > Self.mostDoomed {
+            if state.doomed.count > Self.maximumDoomed {
                 state.doomAll()
             }
             return state.changes
@@ -161,7 +161,7 @@ final class CacheFetches: Sendable {
         let token = outdateAll()
         state.withLock { state in
             state.removals[token] = Removal(token: token, isUnwanted: isUnwanted, isUnderWay: true)
-            if state.removals.count > Self.mostRemovals {
+            if state.removals.count > Self.maximumRemovals {
                 state.doomAll()
             }
         }

@@ -9,7 +9,7 @@ public final class MemoryCacheStore: CacheStore {
     /// The most bytes that an entry may take.
     public let entryCostLimit: Int
     /// More variants of one URL come from a server that varies by something without end.
-    static let mostVariants = 32
+    static let maximumVariants = 32
 
     private let key = CacheDigestKey()
     private let state: Mutex<State>
@@ -74,7 +74,7 @@ public final class MemoryCacheStore: CacheStore {
     func replace(_ entries: [CachedEntry], for key: CacheKey) {
         let cost = entries.reduce(0) { $0 + $1.cost }
         let fits =
-            cost <= costLimit && entries.count <= Self.mostVariants
+            cost <= costLimit && entries.count <= Self.maximumVariants
             && entries.allSatisfy { $0.cost <= entryCostLimit }
         state.withLock { state in
             state.remove(nil, for: key)
@@ -155,7 +155,7 @@ extension MemoryCacheStore {
             cost += entry.cost
             count += 1
             var evicted = 0
-            if let variants = nodes[place]?.entries, variants.count > MemoryCacheStore.mostVariants {
+            if let variants = nodes[place]?.entries, variants.count > MemoryCacheStore.maximumVariants {
                 forget(variants[0], at: place)
                 evicted = 1
             }
@@ -188,9 +188,9 @@ extension MemoryCacheStore {
         }
 
         /// Returns how many entries went.
-        mutating func trim(toCost most: Int, count mostEntries: Int) -> Int {
+        mutating func trim(toCost most: Int, count maximumEntries: Int) -> Int {
             let before = count
-            while cost > most || count > mostEntries, let oldest {
+            while cost > most || count > maximumEntries, let oldest {
                 remove(oldest)
             }
             return before - count

@@ -27,7 +27,7 @@ public final class ResponseCache: Sendable {
     /// Revalidations that nobody waits for, by what they revalidate.
     private let revalidations = Mutex<Set<CacheKey>>([])
     /// More at a time would compete with what somebody waits for.
-    private static let mostRevalidations = 8
+    private static let maximumRevalidations = 8
 
     /// Creates a cache.
     ///
@@ -111,7 +111,7 @@ public final class ResponseCache: Sendable {
     /// Revalidates in the background, unless that is being done.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
         let isFree = revalidations.withLock { revalidations in
-            revalidations.count < Self.mostRevalidations && revalidations.insert(key).inserted
+            revalidations.count < Self.maximumRevalidations && revalidations.insert(key).inserted
         }
         guard isFree else { return }
         // A flight without passengers: it belongs to nobody, and has no deadline of its first caller's.

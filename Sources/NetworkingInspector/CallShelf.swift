@@ -4,12 +4,12 @@ import Synchronization
 
 /// The calls that an inspector has, oldest first, and who waits for something new among them.
 final class CallShelf: Sendable {
-    private let mostCalls: Int
+    private let maximumCalls: Int
     private let maximumBytes: Int
     private let state = Mutex(State())
 
-    init(mostCalls: Int, maximumBytes: Int) {
-        self.mostCalls = mostCalls
+    init(maximumCalls: Int, maximumBytes: Int) {
+        self.maximumCalls = maximumCalls
         self.maximumBytes = maximumBytes
     }
 
@@ -99,7 +99,7 @@ final class CallShelf: Sendable {
     func add(_ make: (_ id: Int) -> CallCapture) -> CallCapture? {
         let (capture, excess) = change { state -> (CallCapture?, Excess) in
             guard !state.isPaused else { return (nil, Excess()) }
-            let oldest = state.slots.count == mostCalls ? state.popFirst() : nil
+            let oldest = state.slots.count == maximumCalls ? state.popFirst() : nil
             state.lastID += 1
             let capture = make(state.lastID)
             let size = capture.size

@@ -36,28 +36,28 @@ public final class NetworkInspector: Sendable {
     ///
     /// - Parameters:
     ///   - title: What the report and the page are called.
-    ///   - mostCalls: How many calls to keep; the oldest make room. A call takes some 5 KB besides its bodies.
+    ///   - maximumCalls: How many calls to keep; the oldest make room. A call takes some 5 KB besides its bodies.
     ///   - bodyLimit: The longest body to keep, in bytes; of longer ones the length is told. 1 MiB by default.
     ///   - maximumBytes: About how many bytes of memory all calls may take together, 64 MiB by default. The oldest bodies make
     ///     room. All but bodies takes at most half of it, and the oldest calls make room for that. The exchanges of one call take
     ///     at most an eighth, after which no more of them are kept.
     ///   - redaction: What to hide.
-    /// - Precondition: `mostCalls` is greater than zero, the limits are not negative.
+    /// - Precondition: `maximumCalls` is greater than zero, the limits are not negative.
     public init(
         title: String = "Network",
-        keeping mostCalls: Int = 1_000,
+        keeping maximumCalls: Int = 1_000,
         bodyLimit: Int = 1 << 20,
         maximumBytes: Int = 64 << 20,
         redaction: Redaction = .standard
     ) {
-        precondition(mostCalls > 0, "mostCalls must be greater than zero (is \(mostCalls))")
+        precondition(maximumCalls > 0, "maximumCalls must be greater than zero (is \(maximumCalls))")
         precondition(bodyLimit >= 0, "bodyLimit must not be negative (is \(bodyLimit))")
         precondition(maximumBytes >= 0, "maximumBytes must not be negative (is \(maximumBytes))")
         self.title = title
         self.bodyLimit = bodyLimit
         self.redaction = redaction
         self.maximumBytes = maximumBytes
-        shelf = CallShelf(mostCalls: mostCalls, maximumBytes: maximumBytes)
+        shelf = CallShelf(maximumCalls: maximumCalls, maximumBytes: maximumBytes)
     }
 
     /// How many calls it has, those under way included.

@@ -33,7 +33,7 @@ extension MockResponse {
             self = .text(value)
         }
 
-        /// Bytes, which reach a sink as one portion.
+        /// Bytes, which reach a sink as one chunk.
         ///
         /// - Parameter data: The bytes.
         /// - Returns: The piece.
@@ -41,7 +41,7 @@ extension MockResponse {
             Piece(.data(data))
         }
 
-        /// Text, which reaches a sink as one portion.
+        /// Text, which reaches a sink as one chunk.
         ///
         /// - Parameter text: The text.
         /// - Returns: The piece.

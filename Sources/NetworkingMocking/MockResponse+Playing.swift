@@ -13,7 +13,7 @@ extension MockResponse {
     /// - Parameters:
     ///   - request: The request.
     ///   - progress: What has been told of its progress.
-    ///   - onPortion: Hears of each portion of the body that has reached its destination.
+    ///   - onPortion: Hears of each chunk of the body that has reached its destination.
     /// - Returns: The response.
     /// - Throws: What the answer fails with, and `CancellationError`.
     func respond(
@@ -57,9 +57,9 @@ extension MockResponse {
         do {
             let file = try OpenFile(reading: url.path)
             var data = Data()
-            while case let portion = try file.read(upTo: 1 << 20), !portion.isEmpty {
+            while case let chunk = try file.read(upTo: 1 << 20), !chunk.isEmpty {
                 try Task.checkCancellation()
-                data.append(portion)
+                data.append(chunk)
             }
             return data
         } catch let fault as FileFault {

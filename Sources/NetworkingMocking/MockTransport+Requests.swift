@@ -26,7 +26,7 @@ extension MockTransport {
         board.read { $0.cancelled }
     }
 
-    /// How many portions of bodies have reached the requests' sinks, or memory.
+    /// How many chunks of bodies have reached the requests' sinks, or memory.
     public var deliveredPortions: Int {
         board.read { $0.delivered }
     }
@@ -49,7 +49,7 @@ extension MockTransport {
         try await board.wait { $0.ended >= count }
     }
 
-    /// Waits until portions of bodies have reached the requests' sinks, or memory.
+    /// Waits until chunks of bodies have reached the requests' sinks, or memory.
     ///
     /// - Parameter count: How many, since the transport was made.
     /// - Throws: `CancellationError` when the caller is cancelled first.

@@ -17,7 +17,7 @@ struct TokenEndpoint {
     /// How long one request may take.
     static let timeout = Duration.seconds(30)
     /// The longest answer that is read.
-    static let longestAnswer: Int64 = 1 << 20
+    static let maximumAnswer: Int64 = 1 << 20
 
     /// Asks for tokens.
     ///
@@ -95,7 +95,7 @@ extension NetworkingComponent {
             // A code or a refresh token that comes twice counts as stolen (RFC 9700 section 4.14.2), and what was lost may have come.
             request.retryPolicy = .never
         }
-        request.maximumResponseBytes = TokenEndpoint.longestAnswer
+        request.maximumResponseBytes = TokenEndpoint.maximumAnswer
         do {
             return try await data(request, timeout: TokenEndpoint.timeout)
         } catch let error as NetworkingError {

@@ -36,7 +36,7 @@ final class CacheFile: Sendable {
         /// The most pages of the file, where a test wants a small disk.
         var pageLimit: Int?
         /// How many uses are noted before they are written without another write.
-        var mostUses = 256
+        var maximumUses = 256
         /// The number of changes that are remembered.
         ///
         /// A fetch is outdated if more follow it.
@@ -50,7 +50,7 @@ final class CacheFile: Sendable {
     }
 
     /// More variants of one URL come from a server that varies by something without end.
-    static let mostVariants = 32
+    static let maximumVariants = 32
 
     /// Entries with a higher cost are not read on the thread of the calling task.
     ///
@@ -264,7 +264,8 @@ final class CacheFile: Sendable {
             try db.run(SQL.removeEntry, [number, uuid])
             try db.run(SQL.addEntry, [number, entry.cost, checksum, uuid, head, entry.body])
             var evicted = 0
-            if try Int.fetchOne(db.cachedStatement(sql: SQL.variants), arguments: [number]) ?? 0 > Self.mostVariants {
+            if try Int.fetchOne(db.cachedStatement(sql: SQL.variants), arguments: [number]) ?? 0 > Self.maximumVariants
+            {
                 evicted += try db.run(SQL.removeOldestVariant, [number])
             }
             // Its own variants before what others use.
@@ -513,7 +514,7 @@ final class CacheFile: Sendable {
         guard let number = found.key else { return }
         let count = uses.withLock { $0.note(number) }
         // Once for each so many: until the write begins, more are noted.
-        guard count == settings.mostUses else { return }
+        guard count == settings.maximumUses else { return }
         writer.asyncWriteWithoutTransaction { [self] db in
             // Whoever writes next hears of what is wrong.
             try? transaction(db) { _ in }
@@ -607,7 +608,7 @@ extension Database {
         return (count, keys)
     }
 
-    /// Gives unused pages at the end back to the disk when they are many; in portions, since others wait.
+    /// Gives unused pages at the end back to the disk when they are many; in chunks, since others wait.
     ///
     /// Returns whether there are more.
     @discardableResult

@@ -24,7 +24,7 @@ struct CacheLocation: Sendable {
 
     private static let logs = ["-wal", "-shm"]
     /// Older ones are removed; each may be as large as the store.
-    private static let mostSetAside = 2
+    private static let maximumSetAside = 2
 
     /// The file that is there now; nil without one.
     ///
@@ -76,7 +76,7 @@ struct CacheLocation: Sendable {
     func setAside() throws(FileFault) -> String {
         let numbers = setAsideNumbers()
         let number = (numbers.last ?? 0) + 1
-        for old in numbers.dropLast(Self.mostSetAside - 1) {
+        for old in numbers.dropLast(Self.maximumSetAside - 1) {
             for suffix in [""] + Self.logs {
                 try PrivateFile.remove(name(setAside: old) + suffix)
             }

@@ -202,7 +202,7 @@ public final class SQLiteCacheStore: CacheStore {
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         // At the start and at the end, since a response that is on its way meanwhile may be among them.
         try await using { try await $0.changeAll() }
-        // In portions, since all keys may be more than the memory should hold; what comes meanwhile has greater numbers.
+        // In chunks, since all keys may be more than the memory should hold; what comes meanwhile has greater numbers.
         var last = Int64.min
         while true {
             let after = last

@@ -16,7 +16,7 @@ extension HTTPRequestData {
     /// ```
     ///
     /// It is that of the bytes which will be sent, and that of no bytes where there is no body. Files and streams are read in
-    /// portions, away from the caller's actor, and once more when they are sent: a body that can be read only once has none. A
+    /// chunks, away from the caller's actor, and once more when they are sent: a body that can be read only once has none. A
     /// cancelled caller gets `CancellationError`.
     ///
     /// - Parameter function: The hash function.
@@ -34,7 +34,7 @@ extension HTTPRequestData {
 
     /// Reads the body, as a signer does before it is sent.
     ///
-    /// - Parameter take: Takes a portion. Portions are short, so that a cancellation is heard soon.
+    /// - Parameter take: Takes a chunk. Chunks are short, so that a cancellation is heard soon.
     /// - Throws: As ``bodyDigest(using:)`` does.
     @concurrent
     func readBody(_ take: (Data) -> Void) async throws {
@@ -76,7 +76,7 @@ extension Data {
         return function.finalize()
     }
 
-    /// Hands out the bytes in portions so short that a cancellation is heard soon.
+    /// Hands out the bytes in chunks so short that a cancellation is heard soon.
     fileprivate func forEachPortion(_ take: (Data) -> Void) throws {
         var rest = self[...]
         while !rest.isEmpty {

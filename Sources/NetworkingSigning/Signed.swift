@@ -40,7 +40,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
     let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
 
     /// How often a signer may have its way with one request.
-    private static var mostSignatures: Int { 3 }
+    private static var maximumSignatures: Int { 3 }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         // A transport would take the signature along to where it was not made for.
@@ -87,7 +87,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
             let attempt = try await signed(request)
             let result = try await upstream.outcome(of: attempt)
             if let response = result.response, try await signsAgain(attempt, after: response),
-                signatures < Self.mostSignatures, request.canBeSentAgain(sinkUse)
+                signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)
             {
                 try Task.checkCancellation()
                 // What the sink has need not be sent again.

@@ -37,7 +37,7 @@ extension NetworkingComponent {
         metrics: (any MetricsFactory)? = nil,
         options: TelemetryOptions = TelemetryOptions()
     ) -> some NetworkingComponent {
-        let meters = TelemetryMeters(factory: metrics, mostSeries: options.mostSeries)
+        let meters = TelemetryMeters(factory: metrics, maximumSeries: options.maximumSeries)
         return modified(Telemetry(tracer: tracer, meters: meters, options: options))
     }
 }

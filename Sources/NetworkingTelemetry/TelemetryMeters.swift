@@ -10,12 +10,12 @@ typealias Dimensions = [(String, String)]
 /// A backend takes long to make one, so that each is made once; and each costs memory for ever, so that there is a limit.
 final class TelemetryMeters: Sendable {
     private let factory: (any MetricsFactory)?
-    private let mostSeries: Int
+    private let maximumSeries: Int
     private let state = Mutex(State())
 
-    init(factory: (any MetricsFactory)?, mostSeries: Int) {
+    init(factory: (any MetricsFactory)?, maximumSeries: Int) {
         self.factory = factory
-        self.mostSeries = mostSeries
+        self.maximumSeries = maximumSeries
     }
 
     /// Counts something, or notes how much it was.
@@ -31,7 +31,7 @@ final class TelemetryMeters: Sendable {
         let key = Key(metric: metric, dimensions: dimensions)
         return state.withLock { state in
             if let handler = state.handlers[key] { return handler }
-            guard state.series[metric, default: 0] < mostSeries else {
+            guard state.series[metric, default: 0] < maximumSeries else {
                 if let handler = state.overflows[metric] { return handler }
                 let handler = make(metric, [("otel.metric.overflow", "true")])
                 state.overflows[metric] = handler

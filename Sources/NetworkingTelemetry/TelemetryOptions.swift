@@ -42,7 +42,7 @@ public struct TelemetryOptions: Sendable {
 
     /// The most combinations of dimensions that one metric has; what comes after them is recorded together, with the one dimension
     /// `otel.metric.overflow`.
-    public var mostSeries = 2_000
+    public var maximumSeries = 2_000
 
     /// Creates the default options.
     public init() {}

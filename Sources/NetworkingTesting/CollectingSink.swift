@@ -27,7 +27,7 @@ public final class CollectingSink: ResponseSink {
     public enum Step: Sendable, Equatable {
         /// To look at the head and to say what it wants.
         case offer
-        /// To take a portion of the body.
+        /// To take a chunk of the body.
         case receive
         /// To finish, now that the body is complete.
         case finish

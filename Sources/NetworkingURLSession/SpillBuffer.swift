@@ -13,12 +13,12 @@ import Foundation
 /// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for the disk.
 final class SpillBuffer: Sendable {
     /// The maximum number of bytes that wait in memory for the reader.
-    let longestInMemory: Int
+    let maximumInMemory: Int
     /// The number of bytes behind the disk from which on ``waitForDisk()`` waits.
-    private let longestUnwritten: Int
+    private let maximumUnwritten: Int
     private let patience: Duration
     /// The maximum time that one call of ``waitForDisk()`` waits.
-    private static let longestTurn: Duration = .milliseconds(50)
+    private static let maximumTurn: Duration = .milliseconds(50)
     private let state: Mutex<State>
     /// Used on the queue only, so that the lock is always free.
     private let files: Mutex<SpillFiles>
@@ -60,20 +60,20 @@ final class SpillBuffer: Sendable {
     /// Creates an empty buffer.
     ///
     /// - Parameters:
-    ///   - longestInMemory: The maximum number of bytes that wait in memory for the reader.
-    ///   - longestUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    ///   - maximumInMemory: The maximum number of bytes that wait in memory for the reader.
+    ///   - maximumUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
     ///   - patience: The time without progress after which the disk counts as unresponsive.
     ///   - queue: The queue for the files.
     ///   - files: The files, empty.
     init(
-        inMemoryUpTo longestInMemory: Int = .max,
-        unwrittenUpTo longestUnwritten: Int = 1 << 20,
+        inMemoryUpTo maximumInMemory: Int = .max,
+        unwrittenUpTo maximumUnwritten: Int = 1 << 20,
         patience: Duration = .seconds(5),
         queue: DispatchQueue? = nil,
         files: SpillFiles = SpillFiles()
     ) {
-        self.longestInMemory = longestInMemory
-        self.longestUnwritten = longestUnwritten
+        self.maximumInMemory = maximumInMemory
+        self.maximumUnwritten = maximumUnwritten
         self.patience = patience
         state = Mutex(State(queue: queue))
         self.files = Mutex(files)
@@ -81,7 +81,7 @@ final class SpillBuffer: Sendable {
 
     /// Whether bytes may wait in a file.
     var spills: Bool {
-        longestInMemory < .max
+        maximumInMemory < .max
     }
 
     /// The number of bytes that wait.
@@ -120,7 +120,7 @@ final class SpillBuffer: Sendable {
             guard state.fault == nil, !state.isDropped else { return false }
             // Bytes in the files follow those in memory, so later bytes follow them there.
             let isInMemory = state.countInFiles == 0 && state.unwrittenCount == 0
-            guard !isInMemory || state.memory.count + data.count > longestInMemory else {
+            guard !isInMemory || state.memory.count + data.count > maximumInMemory else {
                 state.memory.append(data)
                 return false
             }
@@ -163,11 +163,11 @@ final class SpillBuffer: Sendable {
     /// caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once the disk has taken no bytes for
     /// the patience.
     func waitForDisk() {
-        let excess = state.withLock { $0.unwrittenCount - longestUnwritten }
+        let excess = state.withLock { $0.unwrittenCount - maximumUnwritten }
         guard excess > 0 else { return }
         let isWritten = DispatchSemaphore(value: 0)
         onQueue { isWritten.signal() }
-        let turn = excess > longestUnwritten / 2 ? patience : min(patience, Self.longestTurn)
+        let turn = excess > maximumUnwritten / 2 ? patience : min(patience, Self.maximumTurn)
         guard isWritten.wait(timeout: .now() + .nanoseconds(Int(turn / .nanoseconds(1)))) == .timedOut,
             state.withLock({ $0.isUnresponsive(after: patience) })
         else { return }

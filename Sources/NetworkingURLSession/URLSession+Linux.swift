@@ -133,7 +133,7 @@ final class UploadReading: Sendable {
     }
 }
 
-/// A body as URLSession reads it: in portions as large as it likes, on its queue, and never more than was announced.
+/// A body as URLSession reads it: in chunks as large as it likes, on its queue, and never more than was announced.
 // Not Sendable, like every stream; URLSession reads it on one queue.
 final class UploadStream: InputStream {
     private let reading: UploadReading

@@ -17,7 +17,7 @@ import Synchronization
 /// reading header fields, finding the right error.
 final class URLSessionExchange: NSObject, Sendable {
     /// The most bytes that wait for a sink in memory.
-    private static let longestInMemory = 1 << 20
+    private static let maximumInMemory = 1 << 20
 
     private let request: HTTPRequestData
     private let cookies: URLSessionCookies?
@@ -49,7 +49,7 @@ final class URLSessionExchange: NSObject, Sendable {
         sessionAcceptsCodings = acceptsCodings
         self.calls = calls
         load = URLSessionCalls.Load(on: calls)
-        let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.longestInMemory)
+        let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.maximumInMemory)
         self.body = body
         // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
         state = Mutex(
@@ -567,7 +567,7 @@ extension URLSessionExchange {
         mutating func receive(_ response: URLResponse) {
             self.response = response
             // What a server claims is believed up to a bound.
-            let expected = min(response.expectedContentLength, limit, Int64(min(body.longestInMemory, 64 << 20)))
+            let expected = min(response.expectedContentLength, limit, Int64(min(body.maximumInMemory, 64 << 20)))
             if expected > 16_384 {
                 body.reserveCapacity(Int(expected))
             }

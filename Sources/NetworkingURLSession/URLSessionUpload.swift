@@ -10,7 +10,7 @@ import NetworkingCore
 /// sessions while it waits for one.
 struct URLSessionUpload: Sendable {
     /// The longest body that is spooled in memory.
-    private static let longestInMemory = 512 << 10
+    private static let maximumInMemory = 512 << 10
 
     /// The bytes, when URLSession gets them all at once.
     let data: Data?
@@ -45,7 +45,7 @@ struct URLSessionUpload: Sendable {
         do {
             for try await chunk in body.chunks {
                 count += Int64(chunk.count)
-                if spool == nil, head.count + chunk.count > Self.longestInMemory {
+                if spool == nil, head.count + chunk.count > Self.maximumInMemory {
                     let file = try TemporaryFile(keepsName: Self.opensFilesByName)
                     try file.write(head)
                     head = Data()

@@ -126,9 +126,9 @@ extension Loopback {
 
         @Test func whatIsAheadWaitsInAFileAndComesInOrder() async throws {
             try await withTestServer { server in
-                // The reader's portion and the one on its way may be 4 MiB each, before anything has to go to a file.
-                let portion = Data((0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
-                let bytes = portion + portion + portion + portion
+                // The reader's chunk and the one on its way may be 4 MiB each, before anything has to go to a file.
+                let chunk = Data((0..<(4 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7) })
+                let bytes = chunk + chunk + chunk + chunk
                 server.route("/") { _ in TestResponse(body: .data(bytes)) }
                 let known = Self.spools(besides: [])
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
@@ -176,7 +176,7 @@ extension Loopback {
                     var isFirst = true
                     for try await chunk in try await network.stream(HTTPRequestData(url: server.url)) {
                         if isFirst {
-                            // So slow that all of it has come before the second portion is read.
+                            // So slow that all of it has come before the second chunk is read.
                             try await server.waitForActiveRequests(0)
                             isFirst = false
                         }

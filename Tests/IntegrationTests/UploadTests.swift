@@ -31,15 +31,15 @@ extension Loopback {
             return bytes
         }
 
-        /// A stream of so many bytes, in portions of 64 KiB.
+        /// A stream of so many bytes, in chunks of 64 KiB.
         private static func stream(_ count: Int) -> AsyncStream<Data> {
             let rest = Mutex(count)
             return AsyncStream {
                 rest.withLock { rest in
                     guard rest > 0 else { return nil }
-                    let portion = min(rest, 65_536)
-                    rest -= portion
-                    return pattern.prefix(portion)
+                    let chunk = min(rest, 65_536)
+                    rest -= chunk
+                    return pattern.prefix(chunk)
                 }
             }
         }

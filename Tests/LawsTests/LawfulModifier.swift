@@ -79,7 +79,7 @@ extension LawfulModifier {
             LawfulModifier("throttled(maxPerHost:)") {
                 $0.throttled(maxPerHost: 6, queue: 9, maximumWait: .seconds(9))
             },
-            LawfulModifier("throttled(by:)") { $0.throttled(by: Slots(max: 6)) },
+            LawfulModifier("throttled(by:)") { $0.throttled(by: ConcurrencyLimiter(max: 6)) },
             LawfulModifier("rateLimited(to:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
             LawfulModifier("redirected(_:)") { $0.redirected() },

@@ -264,7 +264,7 @@ struct SQLiteCacheStoreTests {
         try await withTemporaryDirectory { directory in
             let location = CacheLocation(path: directory.appending(path: "cache").path)
             try location.prepareFiles()
-            let file = try CacheFile(at: location, CacheFile.Settings(costLimit: 1 << 20, mostUses: 2))
+            let file = try CacheFile(at: location, CacheFile.Settings(costLimit: 1 << 20, maximumUses: 2))
             for name in ["a", "b", "c"] {
                 _ = try await file.store(.sample(), for: .named(name))
             }

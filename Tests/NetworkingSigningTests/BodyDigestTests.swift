@@ -35,16 +35,16 @@ struct BodyDigestTests {
     }
 
     @Test func allKindsOfBodiesComeToTheSame() async throws {
-        // More than three portions of a mebibyte, no two of which are the same.
+        // More than three chunks of a mebibyte, no two of which are the same.
         let bytes = Data.unlike(3_514_000)
         let expected = SHA256.hash(data: bytes)
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try bytes.write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let portions = stride(from: 0, to: bytes.count, by: 70_000).map { bytes[$0..<min($0 + 70_000, bytes.count)] }
+        let chunks = stride(from: 0, to: bytes.count, by: 70_000).map { bytes[$0..<min($0 + 70_000, bytes.count)] }
         let stream = RequestBody.stream {
             AsyncStream<Data> { continuation in
-                for portion in portions { continuation.yield(portion) }
+                for chunk in chunks { continuation.yield(chunk) }
                 continuation.finish()
             }
         }

@@ -203,7 +203,7 @@ struct MetricTests {
 
     @Test func thereIsALimitToSeries() async throws {
         let transport = MockTransport { _ in .ok() }
-        let network = telemetry(transport) { $0.mostSeries = 3 }
+        let network = telemetry(transport) { $0.maximumSeries = 3 }
         for index in 0..<10 {
             for _ in 0..<2 {
                 try await network.data(HTTPRequestData(authority: "host-\(index).example"))

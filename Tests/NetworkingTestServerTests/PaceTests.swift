@@ -31,7 +31,7 @@ struct PaceTests {
         #expect(sleeps == Array(repeating: .milliseconds(100), count: pauses))
     }
 
-    /// The portions go across the chunks, and count what is on the wire: two chunks of eight bytes, and an end of five.
+    /// The chunks go across the chunks, and count what is on the wire: two chunks of eight bytes, and an end of five.
     @Test func theCodingOfAThrottledBodyCountsToo() async throws {
         let body = TestResponse.Body.chunks(["abc", TestResponse.Chunk("def", delay: .seconds(1))])
         let (text, sleeps) = try await answer(TestResponse(body: body).throttled(to: 8, every: .seconds(10)))
@@ -102,14 +102,14 @@ struct PaceTests {
         ("Content-Length: 3\r\n\r\n012", ["012"], 0),
         ("Transfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n1\r\n6\r\n0\r\n\r\n", ["012", "345", "6"], 2),
     ])
-    func anEchoReadsSlowlyToo(rest: String, portions: [String], pauses: Int) async throws {
+    func anEchoReadsSlowlyToo(rest: String, chunks: [String], pauses: Int) async throws {
         let clock = RecordingClock()
         try await withTestServer(clock: clock) { server in
             server.routeAtHead(.post, "/") { _ in
                 TestResponse(body: .echo).readingThrottled(to: 3, every: .seconds(5))
             }
             let answer = try await response(of: server, to: "POST / HTTP/1.1\r\n" + rest)
-            let body = portions.map { "\($0.utf8.count)\r\n\($0)\r\n" }.joined() + "0\r\n\r\n"
+            let body = chunks.map { "\($0.utf8.count)\r\n\($0)\r\n" }.joined() + "0\r\n\r\n"
             #expect(answer == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         }
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))

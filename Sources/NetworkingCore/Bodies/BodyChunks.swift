@@ -4,14 +4,14 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The bytes of a body in portions, for a transport to send.
+/// The bytes of a body in chunks, for a transport to send.
 ///
 /// Each iteration reads the body from its start: files are opened anew, streams are made anew. It throws
 /// ``RequestBody/Failure`` when the body cannot be read, when it has been read before and can be read only once, when a
 /// file changes under way, and when there is more or less than the body's length said. It checks for cancellation before
-/// each portion.
+/// each chunk.
 public struct BodyChunks: AsyncSequence, Sendable {
-    /// A portion of bytes; never empty.
+    /// A chunk of bytes; never empty.
     public typealias Element = Data
 
     let body: RequestBody
@@ -33,7 +33,7 @@ public struct BodyChunks: AsyncSequence, Sendable {
             length = body.length
         }
 
-        /// Brings the next portion; nil after the last.
+        /// Brings the next chunk; nil after the last.
         ///
         /// - Throws: ``RequestBody/Failure``, or `CancellationError` when the caller is cancelled.
         public mutating func next() async throws -> Data? {
@@ -66,7 +66,7 @@ public struct BodyChunks: AsyncSequence, Sendable {
 }
 
 extension RequestBody {
-    /// The bytes in portions, read anew by each iteration.
+    /// The bytes in chunks, read anew by each iteration.
     ///
     /// A transport of one's own sends these where ``data`` is nil.
     public var chunks: BodyChunks {

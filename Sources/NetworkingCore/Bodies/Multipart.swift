@@ -299,7 +299,7 @@ struct MultipartBody: BodySource {
     }
 }
 
-/// Looks for a boundary in bytes that come in portions.
+/// Looks for a boundary in bytes that come in chunks.
 private struct BoundarySearch {
     private let boundary: [UInt8]
     private var tail: [UInt8] = []

@@ -26,7 +26,7 @@ extension RequestBody {
         )
     }
 
-    /// A sequence of portions of bytes, which is read once.
+    /// A sequence of chunks of bytes, which is read once.
     ///
     /// Whatever would have to send the request again fails or gives up instead, so give a closure that makes the sequence
     /// where that is possible: `stream(from:)`. URLSession, which cannot send bytes as they come,
@@ -36,7 +36,7 @@ extension RequestBody {
     /// Cancellation reaches the sequence as the cancellation of the task that reads it.
     ///
     /// - Parameters:
-    ///   - chunks: The portions: `Data`, arrays of bytes, or other such collections.
+    ///   - chunks: The chunks: `Data`, arrays of bytes, or other such collections.
     ///   - length: How many bytes it brings, if that is known.
     ///   - contentType: Their media type.
     /// - Returns: A body that can be sent once.
@@ -52,7 +52,7 @@ extension RequestBody {
 
     /// A sequence of single bytes, which is read once.
     ///
-    /// They are sent in portions of 16 KiB. For the rest see the form for portions.
+    /// They are sent in chunks of 16 KiB. For the rest see the form for chunks.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
@@ -69,7 +69,7 @@ extension RequestBody {
         return RequestBody(source, contentType: contentType)
     }
 
-    /// A sequence of portions of bytes that can be made again, so that the request can be sent again.
+    /// A sequence of chunks of bytes that can be made again, so that the request can be sent again.
     ///
     /// ```swift
     /// request.body = .stream(contentType: "text/csv") { database.export() }

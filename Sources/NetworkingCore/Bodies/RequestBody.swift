@@ -18,7 +18,7 @@ public import Foundation
 /// ```
 ///
 /// A body brings its Content-Type; one that the request's header fields name wins. Files and streams are read while they
-/// are sent, in portions, and never held in memory as a whole.
+/// are sent, in chunks, and never held in memory as a whole.
 public struct RequestBody: Sendable {
     private let storage: Storage
 

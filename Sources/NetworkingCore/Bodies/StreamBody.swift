@@ -87,7 +87,7 @@ private struct StatedLengthReader: BodyReader {
     }
 }
 
-/// Portions of bytes as the sequence brings them.
+/// Chunks of bytes as the sequence brings them.
 struct ChunkReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element: DataProtocol {
     private var iterator: Iterator
 
@@ -107,7 +107,7 @@ struct ChunkReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.E
     }
 }
 
-/// Single bytes, gathered in portions.
+/// Single bytes, gathered in chunks.
 struct ByteReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element == UInt8 {
     private static var chunkSize: Int { 16 << 10 }
 

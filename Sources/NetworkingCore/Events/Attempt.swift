@@ -48,14 +48,14 @@ public struct Attempt: Sendable {
 }
 
 extension Attempt {
-    private static let longestBody = 4 << 10
+    private static let maximumBody = 4 << 10
 
     /// The attempt as part of a history, which must not hold on to every body.
     package func trimmed(backoff: Duration) -> Attempt {
         let result: Result<HTTPResponseData, any Error> =
             switch result {
-            case .success(let response): .success(response.trimmed(to: Self.longestBody))
-            case .failure(let error as NetworkingError): .failure(error.trimmed(to: Self.longestBody))
+            case .success(let response): .success(response.trimmed(to: Self.maximumBody))
+            case .failure(let error as NetworkingError): .failure(error.trimmed(to: Self.maximumBody))
             case .failure(let error): .failure(error)
             }
         return Attempt(number: number, result: result, elapsed: elapsed, backoff: backoff)

@@ -16,7 +16,7 @@ import Android
 
 /// A regular file that is open; it is closed when the last reference to it goes.
 ///
-/// One way of reading and writing for all platforms: FoundationEssentials has none that works in portions.
+/// One way of reading and writing for all platforms: FoundationEssentials has none that works in chunks.
 package final class OpenFile: Sendable {
     let path: String
     private let descriptor: CInt

@@ -25,7 +25,7 @@ extension Redaction {
     package func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
         if let data = body.data { return text(for: data, contentType: contentType, style: style) }
         guard let parts = body.parts else { return PrintableText.singleLine(hidingValues(in: body.description)) }
-        let texts = parts.prefix(Self.mostParts)
+        let texts = parts.prefix(Self.maximumParts)
             .map { part in
                 summary(
                     name: part.name,
@@ -123,14 +123,14 @@ extension Redaction {
     // MARK: Parts
 
     /// More parts than that are counted.
-    private static let mostParts = 100
+    private static let maximumParts = 100
 
     private func multipart(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
         guard let boundary = type.boundary, let parts = MultipartParser.parts(of: Array(data), boundary: boundary)
         else {
             return nil
         }
-        let texts = parts.prefix(Self.mostParts)
+        let texts = parts.prefix(Self.maximumParts)
             .map { part in
                 summary(
                     name: part.name,

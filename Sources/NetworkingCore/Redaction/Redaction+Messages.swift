@@ -2,9 +2,9 @@ import HTTPTypes
 
 extension Redaction {
     /// The most bytes of a value that a line of a log shows.
-    static let longestValue = 2_048
+    static let maximumValue = 2_048
     /// The most header fields that a log shows.
-    private static let mostFields = 200
+    private static let maximumFields = 200
 
     /// Method and URL of a request.
     package func line(for request: HTTPRequestData) -> String {
@@ -23,8 +23,8 @@ extension Redaction {
         open += path
         let shown = query.map { "?\(redaction.pairs($0, hiding: redaction.hidesQueryItem))" } ?? ""
         return (
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.longestValue),
-            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.longestValue)
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: open)), to: Self.maximumValue),
+            PrintableText.cut(PrintableText.singleLine(redaction.hidingValues(in: shown)), to: Self.maximumValue)
         )
     }
 
@@ -35,8 +35,8 @@ extension Redaction {
 
     /// The same for a log, which has room for so much only.
     package func boundedLines(for fields: HTTPFields) -> [String] {
-        var lines = fields.prefix(Self.mostFields).map { line(for: $0, limit: Self.longestValue) }
-        if fields.count > Self.mostFields {
+        var lines = fields.prefix(Self.maximumFields).map { line(for: $0, limit: Self.maximumValue) }
+        if fields.count > Self.maximumFields {
             lines.append("… (\(fields.count) fields)")
         }
         return lines
@@ -63,7 +63,7 @@ extension Redaction {
     /// Other people's errors may print anything, so only this library's speak for themselves.
     package func reason(of error: any Error) -> String {
         let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
-        return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.longestValue)
+        return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.maximumValue)
     }
 
     /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.

@@ -50,7 +50,7 @@ extension ForwardingSink {
         try await sink.offer(head)
     }
 
-    /// Passes the portion on.
+    /// Passes the chunk on.
     public func receive(_ chunk: Data) async throws {
         try await sink.receive(chunk)
     }

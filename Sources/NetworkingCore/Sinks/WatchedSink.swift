@@ -27,7 +27,7 @@ public struct WatchedSink: ForwardingSink {
     ///
     /// - Parameters:
     ///   - sink: Where the body goes.
-    ///   - onChunk: Hears each portion before the sink gets it.
+    ///   - onChunk: Hears each chunk before the sink gets it.
     ///   - onEnd: Hears that the body is complete, or why it is not.
     public init(
         _ sink: any ResponseSink,
@@ -39,7 +39,7 @@ public struct WatchedSink: ForwardingSink {
         self.onEnd = onEnd
     }
 
-    /// Shows the portion, and passes it on.
+    /// Shows the chunk, and passes it on.
     public func receive(_ chunk: Data) async throws {
         onChunk(chunk)
         try await sink.receive(chunk)

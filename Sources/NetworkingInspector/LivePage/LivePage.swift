@@ -12,13 +12,13 @@ final class LivePage: HTTPHandler {
     typealias HTTPResponse = FlyingFox.HTTPResponse
 
     /// How long a browser's question may wait for something new.
-    private static let longestWait = Duration.seconds(20)
+    private static let maximumWait = Duration.seconds(20)
     /// How long it waits for more, once there is something.
     private static let shortestWait = Duration.milliseconds(100)
     /// When the server gives up on an answer, in seconds; well after the waiting has ended.
-    static let longestAnswer = 60.0
+    static let maximumAnswer = 60.0
     /// How many calls an answer has at most, so that a page that is opened late fills up bit by bit.
-    private static let mostCalls = 200
+    private static let maximumCalls = 200
 
     private let inspector: NetworkInspector
     private let clock: NetworkClock
@@ -124,13 +124,13 @@ final class LivePage: HTTPHandler {
         let items = Dictionary(request.query.map { ($0.name, $0.value) }) { _, last in last }
         let (epoch, revision) = (items["epoch"] ?? "", items["after"].flatMap(Int.init) ?? 0)
         let shelf = inspector.shelf
-        let deadline = clock.now + Self.longestWait
+        let deadline = clock.now + Self.maximumWait
         try await shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock)
-        var changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
+        var changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         if revision > 0, !changes.hasMore, clock.now < deadline {
             // A busy app changes something all the time, and each answer has whole calls.
             try await clock.sleep(for: Self.shortestWait)
-            changes = shelf.changes(since: revision, of: epoch, upTo: Self.mostCalls)
+            changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         }
         return HTTPResponse(
             statusCode: .ok,

@@ -59,7 +59,7 @@ package enum JSONDocument: Sendable {
     }
 
     /// More differences than that help nobody.
-    private static let mostDifferences = 5
+    private static let maximumDifferences = 5
 
     /// Where and how it differs from what it should be, a sentence each, without what is hidden.
     package func differences(
@@ -79,10 +79,10 @@ package enum JSONDocument: Sendable {
         _ isHidden: (String) -> Bool,
         _ sentences: inout [String]
     ) {
-        guard sentences.count < Self.mostDifferences, !says(expected, comparison) else { return }
+        guard sentences.count < Self.maximumDifferences, !says(expected, comparison) else { return }
         switch (self, expected) {
         case (.object(let left), .object(let right)):
-            for name in right.keys.sorted() where sentences.count < Self.mostDifferences {
+            for name in right.keys.sorted() where sentences.count < Self.maximumDifferences {
                 guard let value = right[name] else { continue }
                 let inner = Self.place(name.text, in: place)
                 guard let own = left[name] else {
@@ -99,7 +99,7 @@ package enum JSONDocument: Sendable {
                 }
             }
             guard comparison == .equal else { return }
-            for name in left.keys.sorted() where right[name] == nil && sentences.count < Self.mostDifferences {
+            for name in left.keys.sorted() where right[name] == nil && sentences.count < Self.maximumDifferences {
                 sentences.append("\(Self.place(name.text, in: place)) is not expected.")
             }
         case (.array(let left), .array(let right)):

@@ -26,7 +26,7 @@ struct LoopbackListener: Sendable {
     private let pool: LoopbackEventLoop.Pool
 
     /// How many connections are served at a time; others wait.
-    private static let mostConnections = 64
+    private static let maximumConnections = 64
 
     /// Begins to listen.
     ///
@@ -50,7 +50,7 @@ struct LoopbackListener: Sendable {
         await withTaskGroup(of: Void.self) { connections in
             var count = 0
             while !Task.isCancelled {
-                if count == Self.mostConnections {
+                if count == Self.maximumConnections {
                     await connections.next()
                     count -= 1
                 }
@@ -75,9 +75,9 @@ private struct LoopbackConnection {
     private let pool: LoopbackEventLoop.Pool
 
     /// How long it may take; browsers open connections before they need them.
-    private static let longestTime = Duration.seconds(10)
+    private static let maximumTime = Duration.seconds(10)
     /// How long the head may be; some codes are long.
-    private static let longestHead = 32 << 10
+    private static let maximumHead = 32 << 10
     /// How much is read of what follows the head.
     private static let longestRest = 1 << 20
 
@@ -89,7 +89,7 @@ private struct LoopbackConnection {
 
     func serve(_ reception: LoopbackReception, on clock: NetworkClock) async {
         let deadline = Suspension<Void>()
-        let alarm = clock.alarm(at: clock.now + Self.longestTime) { deadline.resume(with: .success(())) }
+        let alarm = clock.alarm(at: clock.now + Self.maximumTime) { deadline.resume(with: .success(())) }
         defer { alarm.cancel() }
         await withTaskGroup { group in
             group.addTask { try? await exchange(reception) }
@@ -121,11 +121,11 @@ private struct LoopbackConnection {
     private func head() async throws(LoopbackRequest.Fault) -> ArraySlice<UInt8>? {
         let end = Array("\r\n\r\n".utf8)
         var bytes: [UInt8] = []
-        while let portion = try? await socket.read(atMost: 4_096) {
+        while let chunk = try? await socket.read(atMost: 4_096) {
             let unread = max(0, bytes.count - end.count + 1)
-            bytes += portion
+            bytes += chunk
             if let range = bytes[unread...].firstRange(of: end) { return bytes[..<range.lowerBound] }
-            guard bytes.count < Self.longestHead else { throw .tooLong }
+            guard bytes.count < Self.maximumHead else { throw .tooLong }
         }
         return nil
     }

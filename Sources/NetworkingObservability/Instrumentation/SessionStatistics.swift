@@ -60,7 +60,7 @@ public struct SessionStatistics: Sendable {
     private var latest: (authority: String?, method: String, template: String?, index: Int)?
 
     /// More than that are counted together.
-    private static let mostRoutes = 256
+    private static let maximumRoutes = 256
 
     /// How long they took by route.
     public var routes: [Route: DurationDistribution] {
@@ -119,7 +119,7 @@ public struct SessionStatistics: Sendable {
             return latest.index
         }
         var route = Route(host: request.shownHost, method: method, template: template)
-        if indices.count >= Self.mostRoutes, indices[route] == nil {
+        if indices.count >= Self.maximumRoutes, indices[route] == nil {
             route = Route(host: nil, method: "*", template: nil)
         }
         let index = indices[route] ?? distributions.count

@@ -40,7 +40,7 @@ private struct CURLCommand {
     let redaction: Redaction?
 
     /// More than that is no command that somebody would paste.
-    private static let longestBody = 64 << 10
+    private static let maximumBody = 64 << 10
 
     var text: String {
         let body = self.body
@@ -106,7 +106,7 @@ private struct CURLCommand {
             return ("# The body comes from a stream: save it in a file named body.\n", elsewhere)
         }
         let type = request.headerFields[.contentType] ?? body.contentType
-        guard data.count <= Self.longestBody,
+        guard data.count <= Self.maximumBody,
             let shown = redaction.map({ $0.body(data, contentType: type) }) ?? .some(data)
         else { return ("# The body has \(data.count) bytes: save it in a file named body.\n", elsewhere) }
         // What would move the cursor of whoever reads the command is no text either.

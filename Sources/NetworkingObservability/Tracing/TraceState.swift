@@ -33,7 +33,7 @@ public struct TraceState: Sendable, Hashable {
     }
 
     /// The most members that there may be.
-    public static let mostMembers = 32
+    public static let maximumMembers = 32
 
     /// What each says, the latest first.
     public private(set) var members: [Member] = []
@@ -56,7 +56,7 @@ public struct TraceState: Sendable, Hashable {
                 members.append(member)
             }
         }
-        guard members.count <= Self.mostMembers else { return nil }
+        guard members.count <= Self.maximumMembers else { return nil }
         var keys: Set<String> = []
         members.removeAll { !keys.insert($0.key).inserted }
     }
@@ -77,7 +77,7 @@ public struct TraceState: Sendable, Hashable {
             guard let member = Member(key: key, value: newValue) else { return }
             members.removeAll { $0.key == key }
             members.insert(member, at: 0)
-            if members.count > Self.mostMembers {
+            if members.count > Self.maximumMembers {
                 members.removeLast()
             }
         }

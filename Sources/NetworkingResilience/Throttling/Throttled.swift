@@ -25,7 +25,7 @@ extension NetworkingComponent {
     ///   or the wait does not allow.
     /// - Precondition: `max` is greater than zero, and neither `queue` nor `maximumWait` is negative.
     public func throttled(max: Int, queue: Int = .max, maximumWait: Duration? = nil) -> some NetworkingComponent {
-        throttled(by: Slots(max: max, queue: queue), maximumWait: maximumWait)
+        throttled(by: ConcurrencyLimiter(max: max, queue: queue), maximumWait: maximumWait)
     }
 
     /// Lets at most so many requests to each host through at a time, so that a slow one does not hold up the others.
@@ -43,13 +43,13 @@ extension NetworkingComponent {
         queue: Int = .max,
         maximumWait: Duration? = nil
     ) -> some NetworkingComponent {
-        throttled(by: Slots(maxPerHost: maxPerHost, queue: queue), maximumWait: maximumWait)
+        throttled(by: ConcurrencyLimiter(maxPerHost: maxPerHost, queue: queue), maximumWait: maximumWait)
     }
 
     /// Lets as many requests through at a time as there are slots, which several stacks may share.
     ///
     /// ```swift
-    /// let slots = Slots(max: 6)
+    /// let slots = ConcurrencyLimiter(max: 6)
     /// let api = URLSession.shared.throttled(by: slots)
     /// let images = URLSession.shared.throttled(by: slots)
     /// ```
@@ -62,7 +62,7 @@ extension NetworkingComponent {
     ///   - maximumWait: How long one may wait; nil for as long as it takes.
     /// - Returns: A component that refuses as that one does.
     /// - Precondition: `maximumWait` is not negative.
-    public func throttled(by slots: Slots, maximumWait: Duration? = nil) -> some NetworkingComponent {
+    public func throttled(by slots: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
         precondition(
             maximumWait ?? .zero >= .zero,
             "maximumWait must not be negative (is \(maximumWait ?? .zero))"
@@ -72,7 +72,7 @@ extension NetworkingComponent {
 }
 
 struct Throttled: NetworkingModifier, CustomStringConvertible {
-    let slots: Slots
+    let slots: ConcurrencyLimiter
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -182,11 +182,11 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
 
 /// A slot that is given back once.
 private final class SlotHold: Sendable {
-    private let slots: Slots
+    private let slots: ConcurrencyLimiter
     private let host: String?
     private let isGivenBack = Atomic(false)
 
-    init(slots: Slots, host: String?) {
+    init(slots: ConcurrencyLimiter, host: String?) {
         self.slots = slots
         self.host = host
     }

@@ -16,7 +16,7 @@ final class ClockOffsets: Sendable {
 
     /// Services allow five minutes or more.
     private static let tolerance: TimeInterval = 240
-    private static let mostHosts = 64
+    private static let maximumHosts = 64
 
     /// What time it is for the host of a request, which remembers by what clock it was signed.
     func date(_ request: inout HTTPRequestData) -> Date {
@@ -40,7 +40,7 @@ final class ClockOffsets: Sendable {
         else { return false }
         offsets.withLock { offsets in
             // A stack has few hosts; whoever has more of them learns anew.
-            if offsets.count >= Self.mostHosts {
+            if offsets.count >= Self.maximumHosts {
                 offsets.removeAll()
             }
             offsets[Self.key(request.authority)] = offset

@@ -70,7 +70,7 @@ final class DigestSessions: Sendable {
 /// A challenge, and where and how often it was answered.
 struct DigestSession: Sendable {
     /// The most places that a challenge may name.
-    private static let mostPlaces = 32
+    private static let maximumPlaces = 32
 
     var challenge: DigestChallenge
     /// How many requests have had the nonce.
@@ -82,7 +82,7 @@ struct DigestSession: Sendable {
 
     fileprivate init(_ challenge: DigestChallenge, to request: HTTPRequestData) {
         self.challenge = challenge
-        let places = (challenge.domain ?? "").split(separator: " ").prefix(Self.mostPlaces)
+        let places = (challenge.domain ?? "").split(separator: " ").prefix(Self.maximumPlaces)
             .compactMap { ProtectionSpace($0, for: request) }
         let asked = ProtectionSpace(of: request)
         if places.isEmpty {

@@ -23,13 +23,13 @@ public struct MessageSignature: Sendable, Hashable {
     let input: InnerList
 
     /// The most that one may cover which comes from somebody else: each costs time.
-    static let mostComponents = 64
+    static let maximumComponents = 64
 
     /// Reads what a message says, and refuses what RFC 9421 does.
     init(label: String, input: InnerList) throws {
-        guard input.bareInnerList.count <= Self.mostComponents else {
+        guard input.bareInnerList.count <= Self.maximumComponents else {
             throw SignatureFault(
-                "The signature \"\(label)\" covers more than \(Self.mostComponents) components, so it is not looked at."
+                "The signature \"\(label)\" covers more than \(Self.maximumComponents) components, so it is not looked at."
             )
         }
         self.label = label

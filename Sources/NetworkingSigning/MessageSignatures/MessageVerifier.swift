@@ -123,15 +123,15 @@ public struct MessageVerifier: Sendable {
     }
 
     /// The most signatures of a message that are looked at: each costs time, and who sends the message says how many there are.
-    private static let mostSignatures = 8
+    private static let maximumSignatures = 8
 
     @concurrent
     private func firstGood(in message: SignableMessage, label: String?) async throws -> MessageSignature {
         let fields = try SignatureFields(of: message)
         let candidates = fields.labels.filter { label == nil || $0 == label }
-        guard candidates.count <= Self.mostSignatures else {
+        guard candidates.count <= Self.maximumSignatures else {
             throw SignatureFault(
-                "It has more than \(Self.mostSignatures) signatures, so none is looked at. Verify one by its label."
+                "It has more than \(Self.maximumSignatures) signatures, so none is looked at. Verify one by its label."
             )
         }
         var faults: [SignatureFault] = []

@@ -44,7 +44,7 @@ struct Connection: Sendable {
                     }
                 case .complete(let request):
                     isOpen = await answer(switchboard.admit(request), readingAhead: &inbox)
-                case .portion, .allowanceSpent:
+                case .chunk, .allowanceSpent:
                     // They only come while an exchange is answered.
                     continue
                 }
@@ -149,10 +149,10 @@ extension Connection {
         var rest = Int.max
         if case .responseBody(after: let count) = stage { rest = count }
         inbox.parser.bodyAllowance = answer.readingThrottle?.byteCount
-        while rest > 0, let portion = try await inbox.nextPortion(for: answer, clock: switchboard.clock) {
-            let piece = TestResponse.Chunk(portion.prefix(rest)).chunked
-            rest -= min(rest, portion.count)
-            try await send(pace?.portions(of: piece) ?? [piece])
+        while rest > 0, let chunk = try await inbox.nextPortion(for: answer, clock: switchboard.clock) {
+            let piece = TestResponse.Chunk(chunk.prefix(rest)).chunked
+            rest -= min(rest, chunk.count)
+            try await send(pace?.chunks(of: piece) ?? [piece])
         }
         if rest > 0 {
             try await send(response.pieces.dropFirst(headCount)) { switchboard.finish(exchange) }

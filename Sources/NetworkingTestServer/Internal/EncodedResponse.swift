@@ -116,7 +116,7 @@ extension TestResponse.Body {
         if !pieces.isEmpty { pieces[0].delay += response.bodyDelay }
         guard let throttle = response.throttle else { return pieces }
         var pace = Pace(throttle)
-        return pieces.flatMap { pace.portions(of: $0) }
+        return pieces.flatMap { pace.chunks(of: $0) }
     }
 
     private var isChunked: Bool {

@@ -21,11 +21,11 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Returns the next portion of a body that is streamed, as slowly as its answer has it read, and nil behind the last one.
+    /// Returns the next chunk of a body that is streamed, as slowly as its answer has it read, and nil behind the last one.
     mutating func nextPortion(for response: TestResponse, clock: any Clock<Duration>) async throws -> Data? {
         while true {
             switch try await next() {
-            case .portion(let portion): return portion
+            case .chunk(let chunk): return chunk
             case .complete: return nil
             case .allowanceSpent:
                 if let throttle = response.readingThrottle { try await clock.sleep(for: throttle.period) }
@@ -53,9 +53,9 @@ struct Inbox: Sendable {
         case .requestBody(after: let count): rest = count
         default: break
         }
-        let portion = response.readingThrottle?.byteCount ?? .max
+        let chunk = response.readingThrottle?.byteCount ?? .max
         while true {
-            let granted = min(portion, rest)
+            let granted = min(chunk, rest)
             parser.bodyAllowance = granted == .max ? nil : granted
             guard let arrival = try await nextOfBody() else { return .left }
             if case .complete(let request) = arrival {
@@ -71,7 +71,7 @@ struct Inbox: Sendable {
     private mutating func nextOfBody() async throws -> RequestParser.Arrival? {
         while true {
             switch try await next() {
-            case .portion, .head: continue
+            case .chunk, .head: continue
             case let arrival: return arrival
             }
         }

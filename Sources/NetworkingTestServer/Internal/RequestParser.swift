@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Networking
 
-/// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any portions.
+/// Parses HTTP/1.1 requests (RFC 9112) from bytes that come in any chunks.
 struct RequestParser: Sendable {
     private let connection: Int
     private let bodyLimit: Int
@@ -37,14 +37,14 @@ struct RequestParser: Sendable {
         /// A request without its body, which is still to come.
         case head(RecordedRequest)
         /// Some of a body that is streamed.
-        case portion(Data)
+        case chunk(Data)
         /// As much of a body as may be taken for now, and not all of it.
         case allowanceSpent
         /// A request to its last byte, with its body unless that was streamed.
         case complete(RecordedRequest)
     }
 
-    /// Hands the body of the request whose head has arrived out in portions, instead of keeping it.
+    /// Hands the body of the request whose head has arrived out in chunks, instead of keeping it.
     mutating func streamBody() {
         isBodyStreamed = true
     }
@@ -75,7 +75,7 @@ struct RequestParser: Sendable {
             case .body(let request, let rest):
                 let taken = takeBody(upTo: rest)
                 phase = .body(request, rest - taken)
-                if let portion = takePortion() { return .portion(portion) }
+                if let chunk = takePortion() { return .chunk(chunk) }
                 if taken == rest { return .complete(finish(request)) }
                 return isAllowanceSpent ? .allowanceSpent : nil
 
@@ -88,12 +88,12 @@ struct RequestParser: Sendable {
             case .chunk(let request, let rest):
                 let taken = takeBody(upTo: rest)
                 phase = taken == rest ? .chunkEnd(request) : .chunk(request, rest - taken)
-                if let portion = takePortion() { return .portion(portion) }
+                if let chunk = takePortion() { return .chunk(chunk) }
                 if isAllowanceSpent { return .allowanceSpent }
                 guard taken == rest else { return nil }
 
             case .chunkEnd(let request):
-                // A portion came before it could be said that it was the last one for now.
+                // A chunk came before it could be said that it was the last one for now.
                 if isAllowanceSpent { return .allowanceSpent }
                 guard let end = take(2) else { return nil }
                 guard end == [.carriageReturn, .lineFeed] else { throw MalformedRequest("chunk") }

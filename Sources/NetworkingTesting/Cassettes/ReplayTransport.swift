@@ -31,8 +31,8 @@ final class ReplayTransport: NetworkingTransport {
         answered.load(ordering: .relaxed)
     }
 
-    /// A body goes to a sink in portions of this size.
-    private static let portion = 64 << 10
+    /// A body goes to a sink in chunks of this size.
+    private static let chunk = 64 << 10
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var progress = TransferProgress(sent: request.bytesToSend)
@@ -67,7 +67,7 @@ final class ReplayTransport: NetworkingTransport {
         var rest = response.body[...]
         while !rest.isEmpty {
             try Task.checkCancellation()
-            let chunk = rest.prefix(Self.portion)
+            let chunk = rest.prefix(Self.chunk)
             rest = rest.dropFirst(chunk.count)
             try await delivery.receive(Data(chunk))
         }

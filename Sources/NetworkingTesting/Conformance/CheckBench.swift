@@ -136,7 +136,7 @@ extension HTTPResponseData {
 }
 
 extension Data {
-    /// Bytes that differ from their neighbours, so that a portion in the wrong place is noticed.
+    /// Bytes that differ from their neighbours, so that a chunk in the wrong place is noticed.
     static func pattern(_ count: Int) -> Data {
         var data = Data(count: count)
         data.withUnsafeMutableBytes { bytes in

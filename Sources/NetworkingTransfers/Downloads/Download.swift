@@ -124,7 +124,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             throw failure(.invalidRequest, flaw)
         }
         try checkDestination()
-        let part = try storing { try KeptPart(at: partPath, for: resource, options.keptPart) }
+        let part = try storing { try PartialFile(at: partPath, for: resource, options.keptPart) }
         let handler = request.progressHandler
         let toSend = request.bytesToSend
         let sent = LastValue(toSend)
@@ -185,7 +185,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
     }
 
-    private func verify(_ part: KeptPart) async throws {
+    private func verify(_ part: PartialFile) async throws {
         guard let checksum = options.checksum else { return }
         let actual: Data
         do {
@@ -203,7 +203,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
     }
 
     private func finish(
-        _ part: KeptPart,
+        _ part: PartialFile,
         _ sink: DownloadSink,
         _ response: HTTPResponseData
     ) async throws -> DownloadedFile {
@@ -230,9 +230,9 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     private var partPath: String {
         switch destination.place {
-        case .file: KeptPart.path(for: destination.url.path)
+        case .file: PartialFile.path(for: destination.url.path)
         // Nobody knows yet what it will be called.
-        case .directory: KeptPart.path(for: destination.url.appending(path: resource).path)
+        case .directory: PartialFile.path(for: destination.url.appending(path: resource).path)
         }
     }
 

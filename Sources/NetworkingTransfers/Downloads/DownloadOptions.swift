@@ -9,7 +9,7 @@ import NetworkingCore
 /// ```
 public struct DownloadOptions: Sendable {
     /// What becomes of the part that an earlier download to the same place has left.
-    public enum KeptPart: Sendable, Hashable {
+    public enum PartialFile: Sendable, Hashable {
         /// It is gone on with, if the server still has the same file.
         case resume
         /// It goes, when the new one begins to arrive.
@@ -25,7 +25,7 @@ public struct DownloadOptions: Sendable {
     }
 
     /// What becomes of the part that an earlier download to the same place has left; it is gone on with by default.
-    public var keptPart = KeptPart.resume
+    public var keptPart = PartialFile.resume
 
     /// What is done when the server's file has changed; by default it is downloaded anew.
     public var changedFile = ChangedFile.startAnew
@@ -46,7 +46,7 @@ public struct DownloadOptions: Sendable {
     ///   - checksum: What the whole file must come to.
     ///   - resumptionKey: A name for what is downloaded, where its URL is another each time.
     public init(
-        keptPart: KeptPart = .resume,
+        keptPart: PartialFile = .resume,
         changedFile: ChangedFile = .startAnew,
         checksum: Checksum? = nil,
         resumptionKey: String? = nil

@@ -11,7 +11,7 @@ import Foundation
 /// The sink that writes a body into the part that is kept, behind what is there if it is of the same file.
 final class DownloadSink: ResponseSink {
     private let request: HTTPRequestData
-    private let part: KeptPart
+    private let part: PartialFile
     private let resource: String
     private let changedFile: DownloadOptions.ChangedFile
     /// Whether the request may be answered with the rest alone.
@@ -55,7 +55,7 @@ final class DownloadSink: ResponseSink {
     ///   - changedFile: What is done when what is kept is of another file than the server has.
     ///   - report: Hears how many bytes are there.
     init(
-        into part: KeptPart,
+        into part: PartialFile,
         for request: HTTPRequestData,
         _ resource: String,
         _ changedFile: DownloadOptions.ChangedFile,

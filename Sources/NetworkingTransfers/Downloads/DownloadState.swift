@@ -30,7 +30,7 @@ public struct DownloadState: Sendable, Hashable {
     /// - Parameter destination: Where the file will be.
     /// - Throws: A ``DownloadStateError`` when what is kept cannot be read.
     public init?(at destination: URL) throws {
-        try self.init(path: KeptPart.path(for: destination.path))
+        try self.init(path: PartialFile.path(for: destination.path))
     }
 
     init?(path: String) throws {
@@ -61,7 +61,7 @@ public struct DownloadState: Sendable, Hashable {
     /// - Parameter destination: Where the file would be.
     /// - Throws: A ``DownloadStateError`` while a download goes on with it, and when it cannot be removed.
     public static func discard(at destination: URL) throws {
-        try discard(path: KeptPart.path(for: destination.path))
+        try discard(path: PartialFile.path(for: destination.path))
     }
 
     private static func discard(path: String) throws {
@@ -70,9 +70,9 @@ public struct DownloadState: Sendable, Hashable {
             guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { return }
             let file = try OpenFile(continuing: path)
             guard try file.lock(), file.isUnderItsName else {
-                throw DownloadStateError(reason: KeptPart.inUse(path))
+                throw DownloadStateError(reason: PartialFile.inUse(path))
             }
-            try KeptPart.remove(file, at: path)
+            try PartialFile.remove(file, at: path)
         } catch let fault as FileFault {
             throw DownloadStateError(reason: fault.reason)
         }

@@ -46,7 +46,7 @@ enum FileName {
         while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
             rest.unicodeScalars.removeLast()
         }
-        // Else a server could leave what looks like the kept part of another download.
+        // Else a server could leave what looks like the partial file of another download.
         let isReserved = [".download", ".download-state", ".download-state.new"]
             .contains { rest.lowercased().hasSuffix($0) }
         if isReserved {

@@ -9,7 +9,7 @@ import Foundation
 /// How a file that is complete gets its name: in one step, so that nobody ever sees a half one under it.
 package enum FilePlacement {
     /// The most names that are tried before it is given up.
-    private static let mostNumbers = 10_000
+    private static let maximumNumbers = 10_000
 
     /// Moves a file to a path of the same volume.
     ///
@@ -34,7 +34,7 @@ package enum FilePlacement {
             var number = 1
             while try !PrivateFile.moveToNewName(path, place) {
                 number += 1
-                guard number <= mostNumbers else { throw FileFault.taken(place) }
+                guard number <= maximumNumbers else { throw FileFault.taken(place) }
                 place = numbered(destination, number)
             }
         }
@@ -78,9 +78,9 @@ package enum FilePlacement {
     private static func copy(_ path: String, to other: String) throws(FileFault) {
         let (source, copy) = (try OpenFile(reading: path), try OpenFile(creating: other))
         while true {
-            let portion = try source.read(upTo: 1 << 20)
-            if portion.isEmpty { break }
-            try copy.write(portion)
+            let chunk = try source.read(upTo: 1 << 20)
+            if chunk.isEmpty { break }
+            try copy.write(chunk)
         }
         try copy.synchronize()
     }

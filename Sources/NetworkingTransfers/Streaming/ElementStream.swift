@@ -10,9 +10,9 @@ import Foundation
 protocol StreamDecoder {
     associatedtype Element: Sendable
 
-    /// Reads from a position of a portion on until an element is complete; nil when the portion is used up.
+    /// Reads from a position of a chunk on until an element is complete; nil when the chunk is used up.
     ///
-    /// An element that is longer than it may be is an error when it is its turn, wherever the portions end.
+    /// An element that is longer than it may be is an error when it is its turn, wherever the chunks end.
     mutating func next(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int
@@ -24,12 +24,12 @@ protocol StreamDecoder {
 
 /// Reads a stream element by element.
 ///
-/// A portion is kept and read as far as the next element needs: all of its elements at once would take many times its memory.
+/// A chunk is kept and read as far as the next element needs: all of its elements at once would take many times its memory.
 struct ElementReader<Decoder: StreamDecoder> {
     private var decoder: Decoder
     private let request: HTTPRequestData
     private var bytes: ResponseStream.Iterator?
-    private var portion = Data()
+    private var chunk = Data()
     private var position = 0
 
     init(_ stream: ResponseStream, decoder: Decoder) {
@@ -41,12 +41,12 @@ struct ElementReader<Decoder: StreamDecoder> {
     mutating func next() async throws -> Decoder.Element? {
         while bytes != nil {
             do {
-                if position < portion.count, let element = try readElement() { return element }
+                if position < chunk.count, let element = try readElement() { return element }
                 guard let next = try await bytes?.next() else {
                     close()
                     return decoder.end()
                 }
-                (portion, position) = (next, 0)
+                (chunk, position) = (next, 0)
             } catch let error as StreamTooLong {
                 close()
                 throw NetworkingError(.tooLarge, request: request, reason: error.description)
@@ -59,13 +59,13 @@ struct ElementReader<Decoder: StreamDecoder> {
     }
 
     private mutating func readElement() throws(StreamTooLong) -> Decoder.Element? {
-        try portion.withBytes { (bytes) throws(StreamTooLong) in try decoder.next(in: bytes, from: &position) }
+        try chunk.withBytes { (bytes) throws(StreamTooLong) in try decoder.next(in: bytes, from: &position) }
     }
 
     /// Ends the transfer, too.
     private mutating func close() {
         bytes = nil
-        (portion, position) = (Data(), 0)
+        (chunk, position) = (Data(), 0)
     }
 }
 

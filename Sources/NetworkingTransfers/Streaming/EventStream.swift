@@ -120,7 +120,7 @@ public struct EventStream: AsyncSequence, Sendable {
         private let source: EventSource
         private var parser: ServerSentEventParser
         private let terminator: String?
-        private var portion = Data()
+        private var chunk = Data()
         private var position = 0
         /// The connections in a row that brought no event.
         private var fruitless = 0
@@ -163,10 +163,10 @@ public struct EventStream: AsyncSequence, Sendable {
             }
         }
 
-        /// The next event of the portion that is there.
+        /// The next event of the chunk that is there.
         private mutating func readEvent() throws -> ServerSentEvent? {
             do throws(StreamTooLong) {
-                return try portion.withBytes { (bytes) throws(StreamTooLong) in
+                return try chunk.withBytes { (bytes) throws(StreamTooLong) in
                     try parser.next(in: bytes, from: &position)
                 }
             } catch {
@@ -179,7 +179,7 @@ public struct EventStream: AsyncSequence, Sendable {
             guard bytes != nil else { return false }
             do {
                 if let next = try await bytes?.next() {
-                    (portion, position) = (next, 0)
+                    (chunk, position) = (next, 0)
                     return true
                 }
             } catch let error as NetworkingError where source.mayReconnect(after: error) {
@@ -197,7 +197,7 @@ public struct EventStream: AsyncSequence, Sendable {
 
         private mutating func close() {
             bytes = nil
-            (portion, position) = (Data(), 0)
+            (chunk, position) = (Data(), 0)
         }
     }
 }
@@ -273,9 +273,9 @@ struct EventSource: Sendable {
     /// Without one, a server that says `retry: 0` and ends each connection after one event would be asked without a pause.
     private static let minimumReconnectionTime = Duration.milliseconds(500)
     private static let leastBackoff = Duration.seconds(1)
-    private static let longestBackoff = Duration.seconds(30)
+    private static let maximumBackoff = Duration.seconds(30)
     /// The longest that a server may have a client wait.
-    private static let longestReconnectionTime = Duration.seconds(3_600)
+    private static let maximumReconnectionTime = Duration.seconds(3_600)
 
     let request: HTTPRequestData
     private let send: @Sendable (HTTPRequestData) async throws -> ResponseStream
@@ -310,10 +310,10 @@ struct EventSource: Sendable {
     /// nothing.
     func wait(_ time: Duration?, afterFruitless count: Int) async throws {
         var time = time ?? Self.standardReconnectionTime
-        time = min(max(time, Self.minimumReconnectionTime), Self.longestReconnectionTime)
+        time = min(max(time, Self.minimumReconnectionTime), Self.maximumReconnectionTime)
         if count > 1 {
             // A server that ends each at once would be asked without a pause, and by all clients at the same moment.
-            let longest = max(time, Self.longestBackoff)
+            let longest = max(time, Self.maximumBackoff)
             let growing = min(longest, max(time, Self.leastBackoff) * (1 << min(count - 1, 10)))
             time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
         }

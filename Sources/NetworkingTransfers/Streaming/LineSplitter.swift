@@ -6,10 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Splits bytes that come in portions into lines, which end with CR LF, LF or CR.
+/// Splits bytes that come in chunks into lines, which end with CR LF, LF or CR.
 ///
 /// It holds the bytes of the line that has not ended, and knows whether a CR was the last byte, so that an LF in the next
-/// portion belongs to it.
+/// chunk belongs to it.
 struct LineSplitter: Sendable {
     private(set) var rest: [UInt8] = []
     private var endsWithReturn = false
@@ -22,10 +22,10 @@ struct LineSplitter: Sendable {
     /// Reads up to the end of a line, and gives the line without its end to a closure.
     ///
     /// - Parameters:
-    ///   - bytes: A portion.
+    ///   - bytes: A chunk.
     ///   - position: Where to read from, and afterwards where the next line begins.
     ///   - read: What to make of the line.
-    /// - Returns: What the closure returns; nil when the portion ends before the line does.
+    /// - Returns: What the closure returns; nil when the chunk ends before the line does.
     /// - Throws: What the closure throws.
     mutating func next<Result, Failure>(
         in bytes: UnsafeRawBufferPointer,

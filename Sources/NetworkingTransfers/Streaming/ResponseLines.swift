@@ -15,7 +15,7 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// A line ends with LF, CR LF or CR, wherever the portions of the network end. The last may end with the body. Bytes that are
+    /// A line ends with LF, CR LF or CR, wherever the chunks of the network end. The last may end with the body. Bytes that are
     /// not UTF-8 become U+FFFD.
     ///
     /// - Parameters:

@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns its response as soon as the head is there, with the body as a sequence of portions.
+    /// Sends a request and returns its response as soon as the head is there, with the body as a sequence of chunks.
     ///
     /// ```swift
     /// let stream = try await network.stream(HTTPRequestData(path: "film"))
@@ -21,7 +21,7 @@ extension NetworkingComponent {
     /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader is held
     /// back where the transport can do that, and URLSession keeps what is ahead in a private file from 1 MiB on, up to
     /// ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and its `timeout`
-    /// counts the time to the head and then the times in which nothing comes, not those in which a portion waits for the reader; a
+    /// counts the time to the head and then the times in which nothing comes, not those in which a chunk waits for the reader; a
     /// `deadline` is for all of it.
     ///
     /// The stream is read once. Giving up the iteration, or letting go of a stream that nobody iterates, ends the transfer at
@@ -71,9 +71,9 @@ extension NetworkingComponent {
     }
 }
 
-/// The body of a response in portions as they come, and its head.
+/// The body of a response in chunks as they come, and its head.
 public struct ResponseStream: AsyncSequence, Sendable {
-    /// A portion of bytes; never empty.
+    /// A chunk of bytes; never empty.
     public typealias Element = Data
 
     /// The response as it was when its head had come: status and header fields, without a body.
@@ -101,7 +101,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
             self.reader = reader
         }
 
-        /// Brings the next portion; nil after the last.
+        /// Brings the next chunk; nil after the last.
         ///
         /// - Throws: A ``NetworkingError`` for what ended the body early, `CancellationError` when the caller is cancelled.
         public mutating func next() async throws -> Data? {

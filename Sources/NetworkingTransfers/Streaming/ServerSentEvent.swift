@@ -29,7 +29,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
-/// Reads a `text/event-stream` to the letter of WHATWG's HTML standard (section 9.2.6), from bytes in any portions.
+/// Reads a `text/event-stream` to the letter of WHATWG's HTML standard (section 9.2.6), from bytes in any chunks.
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
@@ -58,7 +58,7 @@ public struct ServerSentEventParser: Sendable {
     private var lines = LineSplitter()
     /// How much of a byte order mark has come; nil when it cannot come any more.
     private var markLength: Int? = 0
-    /// What is wrong with the event after those that a portion completed.
+    /// What is wrong with the event after those that a chunk completed.
     private var refusal: StreamTooLong?
     private var type: [UInt8] = []
     private var data: [UInt8] = []
@@ -108,7 +108,7 @@ public struct ServerSentEventParser: Sendable {
         return events
     }
 
-    /// Reads up to the end of an event; nil when the portion ends before that.
+    /// Reads up to the end of an event; nil when the chunk ends before that.
     mutating func next(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int
@@ -129,7 +129,7 @@ public struct ServerSentEventParser: Sendable {
         return nil
     }
 
-    /// Passes over a byte order mark, which may come in three portions.
+    /// Passes over a byte order mark, which may come in three chunks.
     private mutating func skipMark(in bytes: UnsafeRawBufferPointer, from position: inout Int) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         while let length = markLength, position < bytes.count {
@@ -143,7 +143,7 @@ public struct ServerSentEventParser: Sendable {
         }
     }
 
-    /// The limit counts what an event has, and the whole line that it gets: the same wherever the portions end.
+    /// The limit counts what an event has, and the whole line that it gets: the same wherever the chunks end.
     private func check(_ count: Int) throws(StreamTooLong) {
         guard data.count + count <= maximumEventBytes else {
             throw StreamTooLong(what: "event", limit: maximumEventBytes)

@@ -10,11 +10,11 @@ import Foundation
 
 /// The sink through which one transfer brings its body to one reader.
 ///
-/// It holds one portion. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever reads
+/// It holds one chunk. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever reads
 /// waits until there is one. Either may give up, and the other hears of it at once.
 final class StreamChannel: ResponseSink {
     private let accepted: StatusSet
-    private let portions = Handoff<Data>()
+    private let chunks = Handoff<Data>()
     private let state = Mutex(State())
 
     /// Creates a channel.
@@ -32,7 +32,7 @@ final class StreamChannel: ResponseSink {
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         guard accepted.contains(head.status) else { return .collect(upTo: 1 << 20) }
-        guard !portions.isAbandoned else { throw CancellationError() }
+        guard !chunks.isAbandoned else { throw CancellationError() }
         let waiter = state.withLock { state in
             state.beginning = .success(.stream(head))
             defer { state.waiter = nil }
@@ -43,7 +43,7 @@ final class StreamChannel: ResponseSink {
     }
 
     func receive(_ chunk: Data) async throws {
-        try await portions.give(chunk)
+        try await chunks.give(chunk)
     }
 
     /// Ends the stream with what the transfer came to.
@@ -55,8 +55,8 @@ final class StreamChannel: ResponseSink {
         }
         waiter?.resume(with: result.map { .response($0) })
         switch result {
-        case .success: portions.finish()
-        case .failure(let error): portions.finish(throwing: error)
+        case .success: chunks.finish()
+        case .failure(let error): chunks.finish(throwing: error)
         }
     }
 
@@ -80,14 +80,14 @@ final class StreamChannel: ResponseSink {
         return try await wait.value { [self] in abandon() }
     }
 
-    /// Brings the next portion; nil after the last.
+    /// Brings the next chunk; nil after the last.
     func next() async throws -> Data? {
-        try await portions.take()
+        try await chunks.take()
     }
 
     /// Nobody reads any more: what has been brought is dropped, and who brings more is told.
     func abandon() {
-        portions.abandon()
+        chunks.abandon()
         let waiter = state.withLock { state in
             defer { state.waiter = nil }
             return state.waiter

@@ -212,13 +212,13 @@ extension Loopback {
                 configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
                 let transport = AsyncHTTPClientTransport(configuration: configuration)
                 server.route("/next") { _ in .ok }
-                let portions = Array(repeating: Data(count: 1 << 10), count: count >> 10)
+                let chunks = Array(repeating: Data(count: 1 << 10), count: count >> 10)
                 let body: RequestBody =
                     kind == "data"
                     ? .data(Data(count: count))
                     : .stream {
                         AsyncStream { continuation in
-                            for portion in portions { continuation.yield(portion) }
+                            for chunk in chunks { continuation.yield(chunk) }
                             continuation.finish()
                         }
                     }
@@ -368,8 +368,8 @@ extension Loopback {
                 server.route("/") { [chunks] _ in TestResponse(body: .chunks(chunks)) }
                 let stream = try await transport.stream(HTTPRequestData(url: server.url))
                 var count = 0
-                for try await portion in stream {
-                    count += portion.count
+                for try await chunk in stream {
+                    count += chunk.count
                     if count >= size, !isSent.exchange(true, ordering: .relaxed) {
                         gate.open()
                     }
@@ -402,13 +402,13 @@ extension Loopback {
                             }
                             #expect(count == 1 << 30)
                         } else {
-                            let portions = Array(repeating: Data(count: 1 << 20), count: 1 << 10)
+                            let chunks = Array(repeating: Data(count: 1 << 20), count: 1 << 10)
                             let body: RequestBody =
                                 kind == "file"
                                 ? .file(file)
                                 : .stream {
                                     AsyncStream { continuation in
-                                        for portion in portions { continuation.yield(portion) }
+                                        for chunk in chunks { continuation.yield(chunk) }
                                         continuation.finish()
                                     }
                                 }

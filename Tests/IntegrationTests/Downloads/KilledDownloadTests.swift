@@ -26,7 +26,7 @@ extension Loopback {
         /// The most bytes that may have come from the transport and not be in the file.
         ///
         /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession reads on
-        /// meanwhile: what came while the last portion was written waits in memory, up to 1 MiB, and that portion has as many.
+        /// meanwhile: what came while the last chunk was written waits in memory, up to 1 MiB, and that chunk has as many.
         private static func oneBuffer(of client: Client) -> Int {
             switch client {
             case .urlSession: 4 << 20

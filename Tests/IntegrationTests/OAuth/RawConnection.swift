@@ -42,9 +42,9 @@ final class RawConnection: Sendable {
             DispatchQueue.global()
                 .async { [self] in
                     var bytes: [UInt8] = []
-                    var portion = [UInt8](repeating: 0, count: 4_096)
-                    while case let count = recv(socket, &portion, portion.count, 0), count > 0 {
-                        bytes += portion.prefix(count)
+                    var chunk = [UInt8](repeating: 0, count: 4_096)
+                    while case let count = recv(socket, &chunk, chunk.count, 0), count > 0 {
+                        bytes += chunk.prefix(count)
                     }
                     continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
                 }

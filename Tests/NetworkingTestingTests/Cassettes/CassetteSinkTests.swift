@@ -8,9 +8,9 @@ import Testing
 /// Bodies that go to sinks: recorded on their way, and replayed into others.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CassetteSinkTests {
-    /// Brings a body in portions, as a network does.
-    private struct Portions: NetworkingTransport {
-        var portions: [String]
+    /// Brings a body in chunks, as a network does.
+    private struct Chunks: NetworkingTransport {
+        var chunks: [String]
         var type = "application/octet-stream"
         var status = HTTPResponse.Status.ok
         var failure: (any Error)?
@@ -25,7 +25,7 @@ struct CassetteSinkTests {
             let head = HTTPResponse(status: status, headerFields: [.contentType: type])
             var isTaken = false
             let response = try await request.deliver(head) { delivery in
-                for portion in portions { try await delivery.receive(Data(portion.utf8)) }
+                for chunk in chunks { try await delivery.receive(Data(chunk.utf8)) }
                 isTaken = delivery.limit == nil
                 guard isTaken else { return }
                 if isEndless { try await Suspension<Void>().value() }
@@ -48,7 +48,7 @@ struct CassetteSinkTests {
     @Test func sinkGetsTheBodyBothTimes() async throws {
         try await withCassetteFolder { folder in
             let (first, second) = (CollectingSink(), CollectingSink())
-            try await folder.record(from: Portions(portions: ["one", "two"])) { network in
+            try await folder.record(from: Chunks(chunks: ["one", "two"])) { network in
                 let response = try await network.data(request(to: first))
                 #expect(response.body == .delivered(byteCount: 6))
                 #expect(response.sentRequest.sink is CollectingSink)
@@ -69,7 +69,7 @@ struct CassetteSinkTests {
     @Test func sinkThatWantsNothingIsServed() async throws {
         try await withCassetteFolder { folder in
             let sink = CollectingSink { _ in .refuse }
-            try await folder.record(from: Portions(portions: ["one"])) { _ = try await $0.data(request(to: sink)) }
+            try await folder.record(from: Chunks(chunks: ["one"])) { _ = try await $0.data(request(to: sink)) }
             try await folder.replay { _ = try await $0.data(request(to: sink)) }
             #expect(sink.heads.count == 2)
 
@@ -82,7 +82,7 @@ struct CassetteSinkTests {
 
     @Test func sinkThatLeavesTheBodyToTheTransportIsServed() async throws {
         try await withCassetteFolder { folder in
-            let transport = Portions(portions: ["not here"], status: .notFound)
+            let transport = Chunks(chunks: ["not here"], status: .notFound)
             for (isReplay, sink) in [(false, CollectingSink()), (true, CollectingSink())] {
                 let send = { (network: AnyNetworkingComponent) in
                     let response = try await network.data(request(to: sink))
@@ -103,7 +103,7 @@ struct CassetteSinkTests {
         try await withCassetteFolder { folder in
             let text = String(repeating: "0123456789", count: 20_000)
             let sink = CollectingSink()
-            try await folder.record(from: Portions(portions: [text])) { try await $0.get("a", gives: text) }
+            try await folder.record(from: Chunks(chunks: [text])) { try await $0.get("a", gives: text) }
             try await folder.replay { _ = try await $0.data(request(to: sink)) }
             #expect(sink.chunks.map(\.count) == [65_536, 65_536, 65_536, 3_392])
             #expect(sink.data == Data(text.utf8))
@@ -118,8 +118,8 @@ struct CassetteSinkTests {
             return texts
         }
         try await withCassetteFolder { folder in
-            let portions = ["id: 1\nda", "ta: one\n\ndata: t", "wo\n\ndata: [DONE]\n\n"]
-            try await folder.record(from: Portions(portions: portions, type: "text/event-stream")) { network in
+            let chunks = ["id: 1\nda", "ta: one\n\ndata: t", "wo\n\ndata: [DONE]\n\n"]
+            try await folder.record(from: Chunks(chunks: chunks, type: "text/event-stream")) { network in
                 let texts = try await events(network)
                 #expect(texts == ["one", "two"])
             }
@@ -133,8 +133,8 @@ struct CassetteSinkTests {
     /// As of a model that answers: who has read enough leaves, and the server might have gone on for ever.
     @Test func streamIsRecordedAsFarAsItWasRead() async throws {
         try await withCassetteFolder { folder in
-            let portions = ["data: one\n\n", "data: two\n\n"]
-            let endless = Portions(portions: portions, type: "text/event-stream", isEndless: true)
+            let chunks = ["data: one\n\n", "data: two\n\n"]
+            let endless = Chunks(chunks: chunks, type: "text/event-stream", isEndless: true)
             try await folder.record(from: endless) { network in
                 var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
                 #expect(try await events.next()?.data == "one")
@@ -167,7 +167,7 @@ struct CassetteSinkTests {
     ])
     func halfAnEventIsNotRecorded(_ type: String, _ whole: String, _ half: String) async throws {
         try await withCassetteFolder { folder in
-            let endless = Portions(portions: [whole + half], type: type, isEndless: true)
+            let endless = Chunks(chunks: [whole + half], type: type, isEndless: true)
             try await folder.record(from: endless) { network in
                 var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
                 #expect(try await events.next()?.data == "one")
@@ -182,7 +182,7 @@ struct CassetteSinkTests {
     /// Half a body is none, also for who wants it in memory.
     @Test func partOfAStreamIsNoBody() async throws {
         try await withCassetteFolder { folder in
-            let endless = Portions(portions: ["data: one\n\n"], type: "text/event-stream", isEndless: true)
+            let endless = Chunks(chunks: ["data: one\n\n"], type: "text/event-stream", isEndless: true)
             try await folder.record(from: endless) { network in
                 var events = try await network.events(HTTPRequestData(path: "a")).makeAsyncIterator()
                 #expect(try await events.next()?.data == "one")
@@ -209,7 +209,7 @@ struct CassetteSinkTests {
         try await withCassetteFolder { folder in
             let (ended, goesOn) = (Suspension<Void>(), Suspension<Void>())
             let seen = Mutex(0)
-            let transport = Portions(portions: ["one"], hangsAfterTheEnd: ended, goesOn: goesOn)
+            let transport = Chunks(chunks: ["one"], hangsAfterTheEnd: ended, goesOn: goesOn)
             let options = Cassette.Options.with { options in
                 options.afterCapture = { _ in
                     seen.withLock { $0 += 1 }
@@ -239,8 +239,8 @@ struct CassetteSinkTests {
         }
         try await withCassetteFolder { folder in
             let ended = Suspension<Void>()
-            let transport = Portions(
-                portions: ["data: one\n\ndata: [DONE]\n\n"],
+            let transport = Chunks(
+                chunks: ["data: one\n\ndata: [DONE]\n\n"],
                 type: "text/event-stream",
                 hangsAfterTheEnd: ended
             )
@@ -267,7 +267,7 @@ struct CassetteSinkTests {
                 if isReplay {
                     try await folder.replay { try await send($0) }
                 } else {
-                    try await folder.record(from: Portions(portions: ["a ", "file"])) { try await send($0) }
+                    try await folder.record(from: Chunks(chunks: ["a ", "file"])) { try await send($0) }
                 }
                 #expect(try String(contentsOf: file, encoding: .utf8) == "a file")
                 try FileManager.default.removeItem(at: file)
@@ -280,7 +280,7 @@ struct CassetteSinkTests {
         try await withCassetteFolder { folder in
             let sink = CollectingSink()
             let reason = await CassetteFolder.reason {
-                try await folder.record(from: Portions(portions: ["one", "two"]), options) { network in
+                try await folder.record(from: Chunks(chunks: ["one", "two"]), options) { network in
                     _ = try await network.data(request(to: sink))
                     try await network.get("b", gives: "onetwo")
                 }
@@ -300,7 +300,7 @@ struct CassetteSinkTests {
         struct Failure: Error {}
         try await withCassetteFolder { folder in
             let sink = CollectingSink()
-            try await folder.record(from: Portions(portions: ["one"], failure: Failure())) { network in
+            try await folder.record(from: Chunks(chunks: ["one"], failure: Failure())) { network in
                 await #expect(throws: Failure.self) { try await network.data(request(to: sink)) }
             }
             #expect(sink.failures.count == 1)
@@ -316,7 +316,7 @@ struct CassetteSinkTests {
             func fail(_ error: any Error) { failures.withLock { $0 += 1 } }
         }
         try await withCassetteFolder { folder in
-            try await folder.record(from: Portions(portions: ["one"])) { try await $0.get("a") }
+            try await folder.record(from: Chunks(chunks: ["one"])) { try await $0.get("a") }
             let sink = FullSink()
             try await folder.replay { network in
                 await #expect(throws: Full.self) { try await network.data(request(to: sink)) }
@@ -327,7 +327,7 @@ struct CassetteSinkTests {
 
     @Test func replayKeepsTheLimitOfMemoryAndTellsProgress() async throws {
         try await withCassetteFolder { folder in
-            try await folder.record(from: Portions(portions: ["onetwo"])) { network in
+            try await folder.record(from: Chunks(chunks: ["onetwo"])) { network in
                 for _ in 0..<2 { try await network.get("a") }
             }
             let counts = Mutex<[Int64]>([])

@@ -46,8 +46,8 @@ struct DownloadInAStackTests {
         }
     }
 
-    @Test(arguments: [DownloadOptions.KeptPart.resume, .discard])
-    func whatIsKeptStaysWhileNothingElseHasCome(policy: DownloadOptions.KeptPart) async throws {
+    @Test(arguments: [DownloadOptions.PartialFile.resume, .discard])
+    func whatIsKeptStaysWhileNothingElseHasCome(policy: DownloadOptions.PartialFile) async throws {
         try await withTemporaryDirectory { directory in
             let url = directory.appending(path: "film")
             try await keepAPart(at: url)

@@ -304,7 +304,7 @@ struct HostileDownloadTests {
             let place = directory.appending(path: "film")
             let other = URL(fileURLWithPath: place.path + ".download")
             try Data("mine".utf8).write(to: other)
-            for policy: DownloadOptions.KeptPart in [.resume, .discard] {
+            for policy: DownloadOptions.PartialFile in [.resume, .discard] {
                 let origin = FileOrigin(Self.bytes)
                 let error = await #expect(throws: NetworkingError.self) {
                     try await origin.download(request, to: place, options: DownloadOptions(keptPart: policy))

@@ -290,9 +290,9 @@ struct EventStreamTests {
     }
 
     @Test func anEventWithoutEndIsAnError() async throws {
-        let portion = MockResponse.Piece.text(String(repeating: "data: x\n", count: 100))
+        let chunk = MockResponse.Piece.text(String(repeating: "data: x\n", count: 100))
         let transport = MockTransport([
-            .pieces(Array(repeating: portion, count: 1_000), headerFields: [.contentType: "text/event-stream"])
+            .pieces(Array(repeating: chunk, count: 1_000), headerFields: [.contentType: "text/event-stream"])
         ])
         let error = await #expect(throws: NetworkingError.self) {
             for try await _ in try await transport.events(.lawful, maximumEventBytes: 10_000) {}

@@ -42,8 +42,8 @@ struct ResponseLinesTests {
     }
 
     @Test(arguments: [1, 1_000])
-    func aLineWithoutEndIsAnError(portion: Int) async throws {
-        let chunks = (0..<200).map { _ in Data(repeating: 0x61, count: portion) }
+    func aLineWithoutEndIsAnError(chunk: Int) async throws {
+        let chunks = (0..<200).map { _ in Data(repeating: 0x61, count: chunk) }
         let error = await #expect(throws: NetworkingError.self) { try await lines(chunks, maximumLineBytes: 100) }
         #expect(error?.kind == .tooLarge)
     }

@@ -41,7 +41,7 @@ struct ResponseStreamTests {
         #expect(try await text(MockTransport { _ in .ok() }.stream(.lawful)) == "")
     }
 
-    /// One portion waits for the reader, and one is held by who brings it.
+    /// One chunk waits for the reader, and one is held by who brings it.
     @Test func holdsTheServerBack() async throws {
         let transport = MockTransport([.pieces((0..<100).map { .text("\($0)") })])
         var chunks = try await transport.stream(.lawful).makeAsyncIterator()
@@ -117,8 +117,8 @@ struct ResponseStreamTests {
     }
 
     @Test(arguments: [0, 1, 2, 3])
-    func aCancelledReaderEndsTheTransfer(portions: Int) async throws {
-        let transport = MockTransport([.pieces((0..<portions).map { .text("\($0)") } + [.hang])])
+    func aCancelledReaderEndsTheTransfer(chunks: Int) async throws {
+        let transport = MockTransport([.pieces((0..<chunks).map { .text("\($0)") } + [.hang])])
         let (reading, read) = AsyncStream.makeStream(of: Void.self)
         let call = Task {
             let stream = try await transport.stream(.lawful)
@@ -130,7 +130,7 @@ struct ResponseStreamTests {
         var count = 0
         for await _ in reading {
             count += 1
-            if count == portions + 1 { break }
+            if count == chunks + 1 { break }
         }
         call.cancel()
         let result = await call.result

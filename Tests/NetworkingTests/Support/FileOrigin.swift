@@ -19,7 +19,7 @@ final class FileOrigin: NetworkingTransport {
         case breaks(after: Int)
         /// Nothing more comes after so many bytes of the body.
         case hangs(after: Int)
-        /// The server answers something else, in portions as it does otherwise.
+        /// The server answers something else, in chunks as it does otherwise.
         case answers(HTTPResponse, Data = Data())
         /// Nothing comes at all.
         case fails(NetworkingError.Kind)
@@ -38,11 +38,11 @@ final class FileOrigin: NetworkingTransport {
         var file: Data
         var fields: HTTPFields
         var sendsParts = true
-        var longestPart = Int.max
+        var maximumPart = Int.max
         var troubles: [Trouble]
     }
 
-    fileprivate static let portion = 10
+    fileprivate static let chunk = 10
     private let shelf: Shelf
     private let transport: MockTransport
 
@@ -66,7 +66,7 @@ final class FileOrigin: NetworkingTransport {
     }
 
     func sendAtMost(_ count: Int) {
-        shelf.state.withLock { $0.longestPart = count }
+        shelf.state.withLock { $0.maximumPart = count }
     }
 
     var requests: [HTTPRequestData] {
@@ -83,9 +83,9 @@ final class FileOrigin: NetworkingTransport {
         transport.deliveredPortions > 0
     }
 
-    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole portions.
+    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole chunks.
     func waitUntilSent(_ count: Int) async throws {
-        try await transport.waitForPortions((count + Self.portion - 1) / Self.portion)
+        try await transport.waitForPortions((count + Self.chunk - 1) / Self.chunk)
     }
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
@@ -117,10 +117,10 @@ extension FileOrigin.State {
         _ end: MockResponse.Piece? = nil
     ) -> MockResponse {
         let body = answer.body.prefix(count)
-        let portions = stride(from: 0, to: body.count, by: FileOrigin.portion)
-            .map { MockResponse.Piece.data(Data(body.dropFirst($0).prefix(FileOrigin.portion))) }
+        let chunks = stride(from: 0, to: body.count, by: FileOrigin.chunk)
+            .map { MockResponse.Piece.data(Data(body.dropFirst($0).prefix(FileOrigin.chunk))) }
         return .pieces(
-            portions + (end.map { [$0] } ?? []),
+            chunks + (end.map { [$0] } ?? []),
             status: answer.head.status,
             headerFields: answer.head.headerFields
         )
@@ -141,7 +141,7 @@ extension FileOrigin.State {
             head.headerFields[.contentRange] = "bytes */\(file.count)"
             return (head, Data())
         }
-        let body = Data(file[first...].prefix(longestPart))
+        let body = Data(file[first...].prefix(maximumPart))
         head.status = .partialContent
         head.headerFields[.contentRange] = "bytes \(first)-\(first + body.count - 1)/\(file.count)"
         head.headerFields[.contentLength] = "\(body.count)"

@@ -43,17 +43,17 @@ struct SpillBufferTests {
     /// A reader that is always a little behind must not make the files grow with all that passes.
     @Test func filesAreAsLongAsTheReaderWasBehind() throws {
         var files = SpillFiles()
-        let portion = Data(count: 256 << 10)
+        let chunk = Data(count: 256 << 10)
         for _ in 0..<4 {
-            try files.append(portion)
+            try files.append(chunk)
         }
         for _ in 0..<200 {
-            try files.append(portion)
-            #expect(try files.take().count == portion.count)
+            try files.append(chunk)
+            #expect(try files.take().count == chunk.count)
         }
         #expect(files.files.count == 2)
         for file in files.files {
-            #expect(try file.size <= 6 * Int64(portion.count))
+            #expect(try file.size <= 6 * Int64(chunk.count))
         }
     }
 

@@ -72,7 +72,7 @@ enum UnderFire {
         Terminal.title("11. No more than two at a time")
         Terminal.code(
             """
-            let slots = Slots(max: 2)
+            let slots = ConcurrencyLimiter(max: 2)
             let network = URLSession.shared.throttled(by: slots).server(baseURL: server.url)
             """
         )
@@ -81,7 +81,7 @@ enum UnderFire {
             try await gate.wait()
             return .ok
         }
-        let slots = Slots(max: 2)
+        let slots = ConcurrencyLimiter(max: 2)
         let network = URLSession.shared.throttled(by: slots).instrument(Tour.instrument).server(baseURL: server.url)
         let calls = (1...8).map { id in Task { try await network.data(HTTPRequestData(path: "pictures/\(id)")) } }
         while slots.waiting < 6 {

@@ -21,7 +21,7 @@ extension TransportCheck {
             },
             TransportCheck("empty request body", needsSockets: false) { bench in
                 try await bench.sends(.data(Data()), Data())
-                try await bench.sends(.stream(portions([])), Data())
+                try await bench.sends(.stream(streamed([])), Data())
             },
             TransportCheck("request body in memory", needsSockets: false) { bench in
                 for method in [HTTPRequest.Method.post, .put, .patch, .delete] {
@@ -63,17 +63,17 @@ extension TransportCheck {
             },
             TransportCheck("stream of known length", needsSockets: false) { bench in
                 let chunks = [Data.pattern(1), .pattern(100_000), .pattern(7)]
-                try await bench.sends(.stream(portions(chunks), length: 100_008), chunks[0] + chunks[1] + chunks[2])
+                try await bench.sends(.stream(streamed(chunks), length: 100_008), chunks[0] + chunks[1] + chunks[2])
             },
             TransportCheck("stream of unknown length", needsSockets: false) { bench in
                 let chunks = [Data.pattern(1), .pattern(100_000), .pattern(7)]
-                try await bench.sends(.stream(portions(chunks)), chunks[0] + chunks[1] + chunks[2])
+                try await bench.sends(.stream(streamed(chunks)), chunks[0] + chunks[1] + chunks[2])
             },
             TransportCheck("request framing") { bench in
                 bench.server.route("/") { _ in .ok }
                 for body in [
-                    RequestBody.data(.pattern(5)), .stream(portions([.pattern(5)])),
-                    .stream(portions([.pattern(5)]), length: 5),
+                    RequestBody.data(.pattern(5)), .stream(streamed([.pattern(5)])),
+                    .stream(streamed([.pattern(5)]), length: 5),
                 ] {
                     try await bench.fetch(HTTPRequestData(method: .post, body: body))
                     let fields = bench.server.arrived(.contentLength) + bench.server.arrived(.transferEncoding)
@@ -128,7 +128,7 @@ extension TransportCheck {
                 return .collect(upTo: 100)
             }
             let piece = Data(count: 1 << 20)
-            let body = RequestBody.stream(length: 64 << 20) { portions(Array(repeating: piece, count: 64)) }
+            let body = RequestBody.stream(length: 64 << 20) { streamed(Array(repeating: piece, count: 64)) }
             let response = try await bench.fetch(.with(.post, body: body) { $0.sink = sink })
             try expect(response.status.code, is: 413, in: "the status")
             try expect(response.text, is: "too large", in: "the body")
@@ -150,7 +150,7 @@ extension TransportCheck {
         TransportCheck("stream that breaks its length") { bench in
             bench.server.route("/") { _ in .ok }
             for length in [Int64(5), 20] {
-                let body = RequestBody.stream(portions([.pattern(10)]), length: length)
+                let body = RequestBody.stream(streamed([.pattern(10)]), length: length)
                 try await bench.fail(
                     with: .invalidRequest,
                     .unencodableBody,
@@ -162,7 +162,7 @@ extension TransportCheck {
         },
     ]
 
-    private static func portions(_ chunks: [Data]) -> AsyncStream<Data> {
+    private static func streamed(_ chunks: [Data]) -> AsyncStream<Data> {
         AsyncStream { source in
             for chunk in chunks {
                 source.yield(chunk)

@@ -167,7 +167,7 @@ struct MultipartTests {
         let error = await error(of: .multipart([.text("x\r\n--BOUND--\r\n", name: "a")], boundary: "BOUND"))
         #expect(error?.kind == .unencodableBody)
         #expect(error?.reason.contains("occurs in a part") == true)
-        // Also where a portion ends in the middle of it.
+        // Also where a chunk ends in the middle of it.
         let halves = AsyncStream<Data> { continuation in
             continuation.yield(Data("x--BO".utf8))
             continuation.yield(Data("U".utf8))

@@ -259,7 +259,7 @@ struct AuthenticationRefreshTests {
             if request.path == "/refresh" { return .json(text: #"{"accessToken":"new"}"#) }
             return request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
         }
-        let (slots, limiter) = (Slots(max: 1), RateLimiter(1, per: .seconds(60)))
+        let (slots, limiter) = (ConcurrencyLimiter(max: 1), RateLimiter(1, per: .seconds(60)))
         let place = StackBox()
         let store = TokenStore(Session(accessToken: "old", refreshToken: "r"), delegate: Renewing(network: place))
         let network = stack(store, over: transport).throttled(by: slots, maximumWait: .zero)
@@ -287,7 +287,7 @@ struct AuthenticationRefreshTests {
             }
         }
 
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let transport = MockTransport { _ in .ok() }
         let other = AnyNetworkingComponent(
             transport.throttled(by: slots, maximumWait: .zero).server(authority: "api.example.com")

@@ -131,7 +131,7 @@ struct InstrumentedTests {
 
     @Test func waitsForASlotShow() async throws {
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(5)) }
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let events = EventRecorder()
         let network = transport.throttled(by: slots).observed(by: events).instrument()
             .environment(\.clock, .manual(clock))

@@ -30,7 +30,7 @@ struct ThrottledHammerTests {
     @Test(arguments: [Int.max, 3])
     func everyCallerGetsASlotAndNoneIsLeft(queue: Int) async {
         let hammer = Hammer()
-        let slots = Slots(maxPerHost: Self.limit, queue: queue)
+        let slots = ConcurrencyLimiter(maxPerHost: Self.limit, queue: queue)
         let running = Locked(Running())
         await withTaskGroup { group in
             for task in 0..<16 {
@@ -52,7 +52,7 @@ struct ThrottledHammerTests {
     }
 
     /// Returns whether the caller has got a slot.
-    private func takeSlot(_ slots: Slots, _ host: String, _ random: inout RandomSource) async -> Bool {
+    private func takeSlot(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
         if slots.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         guard let place = slots.enqueue(priority, host, refusal: Refusal()) else { return false }
@@ -83,7 +83,7 @@ struct ThrottledHammerTests {
     /// The same by way of the modifier, whose callers are cancelled as tasks.
     @Test func everyCallEnds() async {
         let hammer = Hammer()
-        let slots = Slots(maxPerHost: Self.limit)
+        let slots = ConcurrencyLimiter(maxPerHost: Self.limit)
         let running = Locked(Running())
         let network = MockTransport { request in
             let host = request.authority ?? ""

@@ -13,7 +13,7 @@ struct ThrottledPlacesTests {
 
     /// A host without requests is forgotten, while a caller that was cancelled has not left its queue yet.
     @Test func aCallerThatLeavesLateRemovesNoOtherFromAQueueOfItsHost() throws {
-        let slots = Slots(maxPerHost: 1)
+        let slots = ConcurrencyLimiter(maxPerHost: 1)
         #expect(slots.takeIfFree("a"))
         let late = try #require(slots.enqueue(.normal, "a", refusal: Refusal()))
         late.wait.resume(with: .failure(CancellationError()))
@@ -31,7 +31,7 @@ struct ThrottledPlacesTests {
     }
 
     @Test func allCallersEndHoweverTheyAreCancelled() async {
-        let slots = Slots(maxPerHost: 1)
+        let slots = ConcurrencyLimiter(maxPerHost: 1)
         let network = MockTransport { _ in .ok() }.throttled(by: slots)
         await withTaskGroup { group in
             for number in 0..<2_000 {

@@ -21,7 +21,7 @@ struct ThrottledTests {
     private func send(
         _ requests: [HTTPRequestData],
         over network: some NetworkingComponent,
-        counting slots: Slots
+        counting slots: ConcurrencyLimiter
     ) async throws -> [Task<HTTPResponseData, any Error>] {
         var calls: [Task<HTTPResponseData, any Error>] = []
         for request in requests {
@@ -37,7 +37,7 @@ struct ThrottledTests {
     // MARK: Turns
 
     @Test func noMoreThanTheLimitAreUnderWay() async throws {
-        let slots = Slots(max: 2)
+        let slots = ConcurrencyLimiter(max: 2)
         let network = transport.throttled(by: slots)
         let calls = try await send((1...5).map { request("\($0)") }, over: network, counting: slots)
         // Two that have their slots arrive in any order.
@@ -54,7 +54,7 @@ struct ThrottledTests {
     }
 
     @Test func whoIsMoreUrgentGoesFirst() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let requests = [
             request("first"), request("low", .low), request("a"), request("high", .high), request("b"),
@@ -72,7 +72,7 @@ struct ThrottledTests {
     }
 
     @Test func aRequestThatIsNotThrottledPasses() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
         let passing = Task { try await network.data(request("now").with { $0.isThrottled = false }) }
@@ -88,7 +88,7 @@ struct ThrottledTests {
     }
 
     @Test func stacksCanShareSlots() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let one = transport.throttled(by: slots)
         let other = transport.throttled(by: slots)
         let first = try await send([request("1")], over: one, counting: slots)
@@ -103,7 +103,7 @@ struct ThrottledTests {
     }
 
     @Test func eachHostCanHaveItsOwn() async throws {
-        let slots = Slots(maxPerHost: 1)
+        let slots = ConcurrencyLimiter(maxPerHost: 1)
         let network = transport.throttled(by: slots)
         let elsewhere = HTTPRequestData(authority: "other.example", path: "2")
         let calls = try await send([request("1"), elsewhere, request("3")], over: network, counting: slots)
@@ -119,7 +119,7 @@ struct ThrottledTests {
     }
 
     @Test func anErrorGivesTheSlotBack() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = MockTransport([.failure(NetworkingError(.timeout, request: .lawful)), .ok()])
             .throttled(by: slots)
         await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
@@ -130,7 +130,7 @@ struct ThrottledTests {
     // MARK: Limits of waiting
 
     @Test func aQueueThatIsFullRefuses() async throws {
-        let slots = Slots(max: 1, queue: 1)
+        let slots = ConcurrencyLimiter(max: 1, queue: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
         let error = await #expect(throws: NetworkingError.self) { try await network.data(request("3")) }
@@ -144,7 +144,7 @@ struct ThrottledTests {
     }
 
     @Test func theLeastUrgentGivesWay() async throws {
-        let slots = Slots(max: 1, queue: 2)
+        let slots = ConcurrencyLimiter(max: 1, queue: 2)
         let network = transport.throttled(by: slots)
         let waiting = [request("1"), request("low", .low), request("lower", .low)]
         let calls = try await send(waiting, over: network, counting: slots)
@@ -159,7 +159,7 @@ struct ThrottledTests {
     }
 
     @Test func aWaitThatTakesTooLongIsRefused() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .seconds(5)).environment(\.clock, .manual(clock))
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
@@ -173,7 +173,7 @@ struct ThrottledTests {
     }
 
     @Test func noWaitAtAllRefusesAtOnce() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero)
         let calls = try await send([request("1")], over: network, counting: slots)
         let error = await #expect(throws: NetworkingError.self) { try await network.data(request("2")) }
@@ -186,7 +186,7 @@ struct ThrottledTests {
 
     @Test(arguments: [1, 2, 3])
     func whoIsCancelledWhileWaitingLeavesNoGap(position: Int) async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send((0...3).map { request("\($0)") }, over: network, counting: slots)
         calls[position].cancel()
@@ -202,7 +202,7 @@ struct ThrottledTests {
     }
 
     @Test func whoIsCancelledUnderWayGivesTheSlotBack() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots)
         let calls = try await send([request("1"), request("2")], over: network, counting: slots)
         calls[0].cancel()
@@ -214,7 +214,7 @@ struct ThrottledTests {
 
     @Test func aCancellationThatMeetsItsTurnLosesNoSlot() async throws {
         for round in 0..<200 {
-            let slots = Slots(max: 1)
+            let slots = ConcurrencyLimiter(max: 1)
             let transport = CountedTransport()
             let network = transport.throttled(by: slots)
             let calls = try await send((0...2).map { request("\($0)") }, over: network, counting: slots)
@@ -235,14 +235,14 @@ struct ThrottledTests {
     @Test func aBodyThatSomebodyReadsHoldsNoSlot() async throws {
         struct Reader: ResponseSink {
             let isReaderPaced = true
-            let slots: Slots
+            let slots: ConcurrencyLimiter
             let seen: Journal
 
             func receive(_ chunk: Data) async throws {
                 seen.note("\(slots.inFlight)")
             }
         }
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let seen = Journal()
         let request = request("stream").with { $0.sink = Reader(slots: slots, seen: seen) }
         _ = try await MockTransport([.pieces(["x"])]).throttled(by: slots).data(request)
@@ -253,7 +253,7 @@ struct ThrottledTests {
     // MARK: Under fire
 
     @Test func tenThousandDrain() async throws {
-        let slots = Slots(max: 6)
+        let slots = ConcurrencyLimiter(max: 6)
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         // Six hold all slots until everybody waits.

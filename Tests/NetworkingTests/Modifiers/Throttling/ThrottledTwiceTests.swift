@@ -16,7 +16,7 @@ struct ThrottledTwiceTests {
     }
 
     @Test func sameSlotsGiveARequestOneSlot() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero).throttled(max: 3).retry()
             .throttled(by: slots, maximumWait: .zero)
         for _ in 0..<2 {
@@ -38,7 +38,7 @@ struct ThrottledTwiceTests {
     }
 
     @Test func requestsInAnEnvironmentWithoutLimitsNeedNoPermit() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         #expect(slots.takeIfFree(nil))
         let network = transport.throttled(by: slots, maximumWait: .zero).environment(\.isThrottled, false)
             .environment(\.clock, .manual(ManualClock()))
@@ -47,7 +47,7 @@ struct ThrottledTwiceTests {
     }
 
     @Test func differentLimitersEachGiveAPermit() async throws {
-        let (outer, inner) = (Slots(max: 1), Slots(max: 1))
+        let (outer, inner) = (ConcurrencyLimiter(max: 1), ConcurrencyLimiter(max: 1))
         let answer = HeldAnswer()
         let transport = MockTransport { _ in .held(by: answer) }
         let network = transport.throttled(by: inner).throttled(by: outer)
@@ -62,7 +62,7 @@ struct ThrottledTwiceTests {
 
     /// The permit of the caller ends with its call, which the revalidation outlives.
     @Test func revalidationInTheBackgroundNeedsAPermit() async throws {
-        let (slots, answer, clock) = (Slots(max: 1), HeldAnswer(), ManualClock())
+        let (slots, answer, clock) = (ConcurrencyLimiter(max: 1), HeldAnswer(), ManualClock())
         let stale: HTTPFields = [
             .cacheControl: "max-age=1, stale-while-revalidate=100", .date: NetworkClock.manual(clock).date.httpDate,
         ]
@@ -80,7 +80,7 @@ struct ThrottledTwiceTests {
 
     /// The request of a response or an error holds no permit any more.
     @Test func requestThatIsSentAgainNeedsAPermit() async throws {
-        let slots = Slots(max: 1)
+        let slots = ConcurrencyLimiter(max: 1)
         let network = transport.throttled(by: slots, maximumWait: .zero)
         let former = try await get(network).sentRequest
         let answer = HeldAnswer()

@@ -26,12 +26,12 @@ struct TraceValuesTests {
     }
 
     @Test func aStateHasALimitedNumberOfMembers() throws {
-        #expect(TraceState.mostMembers == 32)
-        let members = (1...TraceState.mostMembers).map { "k\($0)=\($0)" }
+        #expect(TraceState.maximumMembers == 32)
+        let members = (1...TraceState.maximumMembers).map { "k\($0)=\($0)" }
         var state = try #require(TraceState(members.joined(separator: ",")))
         #expect(TraceState((members + ["other=1"]).joined(separator: ",")) == nil)
         state["new"] = "1"
-        #expect(state.members.count == TraceState.mostMembers)
+        #expect(state.members.count == TraceState.maximumMembers)
         #expect(state.members.first?.key == "new")
         #expect(state["k31"] == "31")
         #expect(state["k32"] == nil)

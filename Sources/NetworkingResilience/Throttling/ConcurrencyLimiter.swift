@@ -2,7 +2,7 @@ import NetworkingCore
 import Synchronization
 
 /// So many requests at a time, for ``NetworkingComponent/throttled(by:maximumWait:)``; one object may serve several stacks.
-public final class Slots: Sendable {
+public final class ConcurrencyLimiter: Sendable {
     let held = HeldLimits()
     private let limit: Int
     private let queue: Int
@@ -155,7 +155,7 @@ public final class Slots: Sendable {
     }
 }
 
-extension Slots: CustomStringConvertible {
+extension ConcurrencyLimiter: CustomStringConvertible {
     /// The limits, as an outline shows them: `max: 6`.
     public var description: String {
         "\(isPerHost ? "maxPerHost" : "max"): \(limit)" + (queue == .max ? "" : ", queue: \(queue)")

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// The file into which a download arrives, beside where it will be: this download's alone for as long as it goes on.
-final class KeptPart: Sendable {
+final class PartialFile: Sendable {
     /// So many bytes are written between two waits for the disk: what a crash of the machine may cost at most.
     private static let synchronizedEvery: Int64 = 64 << 20
     /// So many bytes are given to the disk at a time.
@@ -31,7 +31,7 @@ final class KeptPart: Sendable {
     ///   - resource: What is downloaded. A part of anything else is not gone on with.
     ///   - policy: Whether what is there is gone on with.
     /// - Throws: A `FileFault`, and a ``DownloadStateError`` for what is kept and cannot be read or is in use.
-    init(at path: String, for resource: String, _ policy: DownloadOptions.KeptPart) throws {
+    init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
         self.path = path
         file = try Self.open(path)
         let size = try file.snapshot().size
