@@ -55,7 +55,7 @@ struct ClientExchange {
         watch.report()
         defer { watch.stop() }
         do {
-            guard !request.hasSilenceLimited else { return try await exchange(upload) }
+            guard !request.isSilenceLimited else { return try await exchange(upload) }
             // A task of its own, since silence ends it and not its caller.
             let work = OwnedTask.immediate { try await exchange(upload) }
             watch.start { work.cancel() }
@@ -86,70 +86,60 @@ struct ClientExchange {
         request.emit(ExchangeEvent.headReceived(body.head))
         request.emit(ExchangeEvent.connectionMeasured(ConnectionMetrics(response.version)))
         watch.receive(body.head, expecting: body.expected)
-        let destination = try await destination(for: body.head)
-        let delivered = try await deliver(&body, from: ReceivedBytes(response.body), to: destination)
-        if let upload, body.head.status.code < 300, !destination.isNowhere {
+        var bytes = ReceivedBytes(response.body)
+        var isRefused = true
+        // The sink may take its time for its answer, and for the end of the body.
+        setSinkBusy(true)
+        let answer = try await request.deliver(body.head) { delivery in
+            setSinkBusy(false)
+            isRefused = false
+            try await deliver(&body, from: &bytes, to: &delivery)
+            setSinkBusy(true)
+        }
+        setSinkBusy(false)
+        if let upload, body.head.status.code < 300, !isRefused {
             // The server may have answered before it has read everything, and wants the rest all the same.
             try await upload.waitUntilTaken()
         }
         watch.end(received: body.count)
-        var answer = HTTPResponseData(request: request, http: body.head, body: delivered)
-        answer.wasOfferedToSink = request.sink != nil
         return answer
     }
 
-    /// Asks the sink, if there is one, which may take its time.
-    private func destination(for head: HTTPResponse) async throws -> HTTPRequestData.BodyDestination {
-        guard request.sink != nil else { return .memory(limit: request.maximumResponseBytes) }
-        watch.isSinkBusy = true
-        defer { watch.isSinkBusy = false }
-        return try await request.bodyDestination(for: head)
+    /// Notes whether the request's sink is busy, if there is one.
+    private func setSinkBusy(_ isBusy: Bool) {
+        if request.sink != nil {
+            watch.isSinkBusy = isBusy
+        }
     }
 
     private func deliver(
         _ body: inout ReceivedBody,
-        from bytes: ReceivedBytes,
-        to destination: HTTPRequestData.BodyDestination
-    ) async throws -> ResponseBody {
-        var bytes = bytes
-        switch destination {
-        case .nowhere:
-            return .delivered(byteCount: 0)
-        case .memory(let limit):
-            return .collected(try await collect(&body, from: &bytes, upTo: limit))
-        case .sink(let sink):
-            do {
-                while let pieces = try await next(&body, from: &bytes) {
-                    guard !pieces.isEmpty else { continue }
-                    watch.isSinkBusy = true
-                    try await sink.receive(Data(pieces))
-                    watch.isSinkBusy = false
-                }
-                watch.isSinkBusy = true
-                try await sink.finish()
-                watch.isSinkBusy = false
-            } catch {
-                sink.fail(error)
-                throw error
-            }
-            return .delivered(byteCount: body.count)
+        from bytes: inout ReceivedBytes,
+        to delivery: inout BodyDelivery
+    ) async throws {
+        guard delivery.limit == nil else { return try await collect(&body, from: &bytes, to: &delivery) }
+        while let pieces = try await next(&body, from: &bytes) {
+            guard !pieces.isEmpty else { continue }
+            watch.isSinkBusy = true
+            try await delivery.receive(Data(pieces))
+            watch.isSinkBusy = false
         }
     }
 
+    /// Copies the buffers once, when all of them have arrived.
     private func collect(
         _ body: inout ReceivedBody,
         from bytes: inout ReceivedBytes,
-        upTo limit: Int64
-    ) async throws -> Data {
+        to delivery: inout BodyDelivery
+    ) async throws {
         var collected: [ByteBuffer] = []
         // What is announced too long need not come.
-        var length = body.expected ?? 0
-        while length <= limit {
-            guard let pieces = try await next(&body, from: &bytes) else { return Data(collected) }
+        try delivery.checkLength(body.expected ?? 0)
+        while let pieces = try await next(&body, from: &bytes) {
             collected += pieces
-            length = body.count
+            try delivery.checkLength(body.count)
         }
-        throw NetworkingError.tooLarge(request, head: body.head, limit: limit)
+        try await delivery.receive(Data(collected))
     }
 
     /// What comes next, decoded; nil at the end.
@@ -184,12 +174,6 @@ extension HTTPRequestData {
         guard let body, body.length != 0 else { return nil }
         let isShort = body.data.map { $0.count <= Self.maximumAtOnce } ?? false
         return isShort && progressHandler == nil && !isObserved ? nil : body
-    }
-}
-
-extension HTTPRequestData.BodyDestination {
-    fileprivate var isNowhere: Bool {
-        if case .nowhere = self { true } else { false }
     }
 }
 

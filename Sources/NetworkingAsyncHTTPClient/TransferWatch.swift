@@ -88,12 +88,12 @@ final class TransferWatch: Sendable {
 
     /// What ended it, when that was silence.
     var silence: Silence? {
-        state.withLock { $0.isSilent } ? Silence(limit: request.transportPatience) : nil
+        state.withLock { $0.isSilent } ? Silence(limit: request.allowedSilence) : nil
     }
 
     /// Watches until it is stopped, and ends what is silent for too long.
     func start(onSilence: @escaping @Sendable () -> Void) {
-        watch(in: request.transportPatience, onSilence)
+        watch(in: request.allowedSilence, onSilence)
     }
 
     /// Ends the watch, and drops all reports from here on.
@@ -103,7 +103,7 @@ final class TransferWatch: Sendable {
     }
 
     private func watch(in delay: Duration, _ onSilence: @escaping @Sendable () -> Void) {
-        let patience = request.transportPatience
+        let patience = request.allowedSilence
         let alarm = eventLoop.scheduleTask(in: .upToADay(delay)) { [weak self] in
             guard let self, let rest = state.withLock({ $0.rest(of: patience, at: eventLoop.now) }) else { return }
             if rest <= .zero {

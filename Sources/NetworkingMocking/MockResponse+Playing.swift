@@ -38,13 +38,13 @@ extension MockResponse {
         case .response(let head, let content):
             request.emit(ExchangeEvent.headReceived(head))
             let play = MockPlay(request: request, head: head, progress: progress, onPortion: onPortion)
-            guard request.method != .head else { return try play.whole(Data()) }
+            guard request.method != .head else { return try await play.whole(Data()) }
             switch content {
-            case .data(let data) where isWhole: return try play.whole(data)
+            case .data(let data) where isWhole: return try await play.whole(data)
             case .data(let data): return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
             case .file(let url):
                 let data = try await Self.read(url, for: request)
-                if isWhole { return try play.whole(data) }
+                if isWhole { return try await play.whole(data) }
                 return try await play.pieces(scheduled(pieces(of: data)), count: data.count)
             case .pieces(let pieces): return try await play.pieces(scheduled(pieces))
             }
@@ -80,17 +80,26 @@ private struct MockPlay {
     let progress: TransferProgress
     let onPortion: @Sendable () -> Void
 
-    /// A body that is there at once; who is further out gives it to the sink.
-    func whole(_ body: Data) throws -> HTTPResponseData {
-        guard request.sink != nil || body.count <= request.maximumResponseBytes else {
-            throw NetworkingError.tooLarge(request, head: head, limit: request.maximumResponseBytes)
+    /// Responds with a body that is there at once.
+    ///
+    /// The outermost part of the stack delivers it to a sink.
+    func whole(_ body: Data) async throws -> HTTPResponseData {
+        guard request.sink == nil else {
+            reportWhole(body)
+            return HTTPResponseData(request: request, http: head, body: .collected(body))
         }
-        report(Int64(body.count), of: Int64(body.count))
-        if !body.isEmpty { onPortion() }
-        return HTTPResponseData(request: request, http: head, body: .collected(body))
+        return try await request.deliver(head) { delivery in
+            try await delivery.receive(body)
+            reportWhole(body)
+        }
     }
 
-    /// A body that comes in pieces, into the request's sink if that takes it.
+    private func reportWhole(_ body: Data) {
+        report(Int64(body.count), of: Int64(body.count))
+        if !body.isEmpty { onPortion() }
+    }
+
+    /// Responds with a body that comes in pieces.
     ///
     /// - Parameters:
     ///   - pieces: The pieces.
@@ -99,53 +108,27 @@ private struct MockPlay {
     /// - Throws: What interrupts it.
     func pieces(_ pieces: [MockResponse.Piece], count: Int? = nil) async throws -> HTTPResponseData {
         let announced = count.map { Int64($0) } ?? head.headerFields[.contentLength].flatMap { Int64($0) }
-        let destination = try await request.bodyDestination(for: head)
-        var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 0))
-        response.wasOfferedToSink = request.sink != nil
-        switch destination {
-        case .nowhere:
-            return response
-        case .memory(let limit):
-            var collected = Data()
-            try await play(pieces, announced: announced) { data in
-                guard Int64(collected.count) + Int64(data.count) <= limit else {
-                    throw NetworkingError.tooLarge(request, head: head, limit: limit)
-                }
-                collected.append(data)
-            }
-            response.body = .collected(collected)
-        case .sink(let sink):
-            do {
-                let received = try await play(pieces, announced: announced) { try await sink.receive($0) }
-                try await sink.finish()
-                response.body = .delivered(byteCount: received)
-            } catch {
-                sink.fail(error)
-                throw error
-            }
+        return try await request.deliver(head) { delivery in
+            try await play(pieces, announced: announced, to: &delivery)
         }
-        return response
     }
 
-    @discardableResult
     private func play(
         _ pieces: [MockResponse.Piece],
         announced: Int64?,
-        _ receive: nonisolated(nonsending) (Data) async throws -> Void
-    ) async throws -> Int64 {
-        var received: Int64 = 0
+        to delivery: inout BodyDelivery
+    ) async throws {
         var reported: BytesReceived?
         for piece in pieces {
             try Task.checkCancellation()
             switch piece.kind {
             case .data(let data):
                 guard !data.isEmpty else { continue }
-                try await receive(data)
+                try await delivery.receive(data)
                 onPortion()
-                received += Int64(data.count)
-                reported = report(received, of: announced)
+                reported = report(delivery.byteCount, of: announced)
             case .step:
-                reported = report(received, of: announced)
+                reported = report(delivery.byteCount, of: announced)
             case .sleep(let duration):
                 try await NetworkEnvironment.current.clock.sleep(for: duration)
             case .gate(let gate):
@@ -156,13 +139,13 @@ private struct MockPlay {
                 throw error
             }
         }
+        let received = delivery.byteCount
         if let announced, received < announced {
             throw request.truncated(head, received: received, of: announced)
         }
         if reported?.count != received || reported?.expected != received {
             report(received, of: received)
         }
-        return received
     }
 
     @discardableResult

@@ -105,11 +105,8 @@ final class URLSessionExchange: NSObject, Sendable {
         guard request.sink != nil else {
             await wait(for: .end)
             let head = try await head()
-            return HTTPResponseData(
-                request: request,
-                http: head.http,
-                body: .collected(try await collectedBody(after: head))
-            )
+            let whole = try await collectedBody(after: head)
+            return try await request.deliver(head.http) { try await $0.receive(whole) }
         }
         defer {
             end(with: .cancelled)
@@ -117,47 +114,23 @@ final class URLSessionExchange: NSObject, Sendable {
         }
         await wait(for: .head)
         let head = try await head()
-        let body = try await deliverBody(to: request.bodyDestination(for: head.http), after: head)
-        var response = HTTPResponseData(request: request, http: head.http, body: body)
-        response.wasOfferedToSink = true
-        return response
+        return try await request.deliver(head.http) { try await deliverBody(after: head, to: &$0) }
     }
 
-    private func deliverBody(
-        to destination: HTTPRequestData.BodyDestination,
-        after head: ReceivedHead
-    ) async throws -> ResponseBody {
-        switch destination {
-        case .nowhere:
-            return .delivered(byteCount: 0)
-        case .memory(let limit):
+    /// Passes the body on chunk by chunk to a sink, and at once into memory.
+    private func deliverBody(after head: ReceivedHead, to delivery: inout BodyDelivery) async throws {
+        if let limit = delivery.limit {
             if state.withLock({ $0.setLimit(limit) }) {
                 end(with: .tooLong)
             }
             await wait(for: .end)
-            return .collected(try await collectedBody(after: head))
-        case .sink(let sink):
-            do {
-                return .delivered(byteCount: try await deliverBody(to: sink, after: head))
-            } catch {
-                sink.fail(error)
-                throw error
-            }
+            let whole = try await collectedBody(after: head)
+            return try await delivery.receive(whole)
         }
-    }
-
-    /// Brings the body to a sink chunk by chunk, and waits for it between them.
-    private func deliverBody(to sink: any ResponseSink, after head: ReceivedHead) async throws -> Int64 {
-        var count: Int64 = 0
-        while true {
-            let bytes = try await nextBytes()
-            if bytes.isEmpty { break }
-            try await sink.receive(bytes)
-            count += Int64(bytes.count)
+        while case let bytes = try await nextBytes(), !bytes.isEmpty {
+            try await delivery.receive(bytes)
         }
         try checkEnd(after: head)
-        try await sink.finish()
-        return count
     }
 
     /// Waits for the next bytes of the body; empty after the last.

@@ -34,7 +34,7 @@ extension URLRequest {
         } else if !request.headerFields.isEmpty {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
         }
-        let patience = request.transportPatience
+        let patience = request.allowedSilence
         if patience > .seconds(60) {
             // URLSession's own 60 s between packets must not end what the stack allows to take longer.
             // Ten years at most: it is counted in whole milliseconds on the way, and traps when those do not fit.

@@ -17,6 +17,7 @@ import Foundation
 struct TransportCheckTests {
     enum Defect: String, CaseIterable {
         case losesBodies, losesFields, losesMethods, bringsNothing, bringsTooMuch, renamesErrors, forgetsSinks
+        case offersTwice, neverOffers
 
         /// What the defect must show in.
         var checks: [String] {
@@ -36,6 +37,7 @@ struct TransportCheckTests {
             case .bringsTooMuch: ["response bodies", "empty chunked body", "redirects that are not followed"]
             case .renamesErrors: ["cancel before the head", "infinite redirects", "maximum response bytes"]
             case .forgetsSinks: ["sink gets the body in order", "sink gets one chunk at a time"]
+            case .offersTwice, .neverOffers: ["sink is offered each final head once"]
             }
         }
 
@@ -46,6 +48,8 @@ struct TransportCheckTests {
             case .losesFields: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.headerFields = [:] }))
             case .losesMethods: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.method = .put }))
             case .forgetsSinks: return AnyNetworkingComponent(mock.server(mutateRequest: { $0.sink = nil }))
+            case .offersTwice: return AnyNetworkingComponent(OfferingTwice(upstream: mock))
+            case .neverOffers: return AnyNetworkingComponent(NeverOffering(upstream: mock))
             case .bringsNothing: return AnyNetworkingComponent(MockTransport { _ in .ok() })
             case .bringsTooMuch:
                 return AnyNetworkingComponent(
@@ -110,19 +114,40 @@ struct TransportCheckTests {
 /// Brings each chunk of the request's body to the sink before it asks for the next.
 private struct Parrot: NetworkingTransport {
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let head = HTTPResponse(status: .ok)
-        guard let body = request.body, case .sink(let sink) = try await request.bodyDestination(for: head) else {
-            return HTTPResponseData(request: request)
+        guard let body = request.body else { return HTTPResponseData(request: request) }
+        return try await request.deliver(HTTPResponse(status: .ok)) { delivery in
+            for try await chunk in body.chunks {
+                try await delivery.receive(chunk)
+            }
         }
-        var byteCount: Int64 = 0
-        for try await chunk in body.chunks {
-            try await sink.receive(chunk)
-            byteCount += Int64(chunk.count)
+    }
+}
+
+/// Asks the sink itself and then leaves a collected body to the stack, which asks it again.
+private struct OfferingTwice<Upstream: NetworkingComponent>: NetworkingTransport {
+    let upstream: Upstream
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var plain = request
+        plain.sink = nil
+        let response = try await upstream.send(plain)
+        if !response.http.isRedirect || request.redirects.limit == nil {
+            _ = try await request.sink?.offer(response.http)
         }
-        try await sink.finish()
-        var response = HTTPResponseData(request: request, http: head, body: .delivered(byteCount: byteCount))
-        response.wasOfferedToSink = true
-        return response
+        return HTTPResponseData(request: request, http: response.http, body: response.body)
+    }
+}
+
+/// Drops bodies and reports them as delivered.
+private struct NeverOffering<Upstream: NetworkingComponent>: NetworkingTransport {
+    let upstream: Upstream
+
+    func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        var plain = request
+        plain.sink = nil
+        let response = try await upstream.send(plain)
+        guard request.sink != nil else { return response }
+        return HTTPResponseData(request: request, http: response.http, body: .delivered(byteCount: response.body.count))
     }
 }
 

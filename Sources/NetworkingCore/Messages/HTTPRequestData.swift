@@ -241,8 +241,12 @@ extension HTTPRequestData {
         @usableFromInline package static let isMeasured = State(rawValue: 1_024)
     }
 
-    /// Whether a modifier ends an exchange that is silent for too long, so that the transport need not.
-    package var hasSilenceLimited: Bool {
+    /// Whether a modifier of the stack cancels an exchange that is silent for too long.
+    ///
+    /// If it is `true`, a transport needs no timeout of its own. Otherwise a transport ends an exchange in which no byte moves in either
+    /// direction for ``allowedSilence``, with a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout``. The time in which the request's sink is
+    /// busy does not count. `timeout(_:)` and `timeout(head:idle:)` set it for the transport below them.
+    public var isSilenceLimited: Bool {
         state.contains(.hasSilenceLimited)
     }
 

@@ -100,7 +100,7 @@ public struct HTTPResponseData: Sendable {
         set { box.value.principal = newValue }
     }
 
-    /// Whether the request's sink was asked about this body.
+    /// Whether the request's sink was offered the head of this response.
     package var wasOfferedToSink: Bool {
         get { box.value.wasOfferedToSink }
         set { box.value.wasOfferedToSink = newValue }

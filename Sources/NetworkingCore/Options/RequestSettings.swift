@@ -9,8 +9,8 @@ package struct RequestSettings: Sendable {
     package var connectTimeout: Duration?
     package var headTimeout: Duration?
     package var idleTimeout: Duration?
-    /// The longest that a modifier of the stack lets the transport be silent.
-    var transportPatience: Duration?
+    /// The longest limit of the stack's `timeout` modifiers.
+    var allowedSilence: Duration?
     package var deadline: Duration?
     package var acceptedStatuses = StatusSet.successful
     package var maximumResponseBytes: Int64 = 64 << 20
@@ -81,12 +81,13 @@ extension HTTPRequestData {
         set { settings.idleTimeout = newValue }
     }
 
-    /// How long a transport has to bear silence before a timeout of its own may end an exchange.
+    /// The minimum time without progress after which a timeout of the transport's own may end an exchange.
     ///
-    /// URLSession's default of 60 s unless the stack allows more.
-    package var transportPatience: Duration {
-        get { box?.value.transportPatience ?? .seconds(60) }
-        set { settings.transportPatience = newValue }
+    /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport whose timeout is shorter raises it
+    /// to this, else it ends what the stack allows. See ``isSilenceLimited`` for a transport that has no timeout of its own.
+    public package(set) var allowedSilence: Duration {
+        get { box?.value.allowedSilence ?? .seconds(60) }
+        set { settings.allowedSilence = newValue }
     }
 
     /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.

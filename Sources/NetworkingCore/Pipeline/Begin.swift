@@ -9,13 +9,13 @@ import Foundation
 extension NetworkingComponent {
     /// Sends a request that comes from a caller: what the outermost part of a stack does, once.
     ///
-    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and hands a body to the sink that
-    /// nobody else gave it to. The parts below find the mark and only pass the request on.
+    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and delivers a collected body to the sink unless the
+    /// transport has offered it. The parts below find the mark and only pass the request on.
     @usableFromInline
     package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let underway = try departing(request)
         var response = try await send(underway)
-        if let sink = underway.sink, !response.wasOfferedToSink {
+        if let sink = underway.sink {
             try await response.deliver(to: sink, for: underway)
         }
         response.request = request
@@ -48,33 +48,6 @@ extension NetworkingComponent {
             throw CancellationError()
         } catch {
             return .failure(error)
-        }
-    }
-}
-
-extension HTTPResponseData {
-    /// Hands a collected body to a sink, as a transport would have.
-    package mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
-        wasOfferedToSink = true
-        guard case .collected(let data) = body else { return }
-        switch try await sink.offer(http) {
-        case .take:
-            do {
-                if !data.isEmpty {
-                    try await sink.receive(data)
-                }
-                try await sink.finish()
-            } catch {
-                sink.fail(error)
-                throw error
-            }
-            body = .delivered(byteCount: Int64(data.count))
-        case .collect(let limit):
-            guard data.count <= limit else {
-                throw NetworkingError.tooLarge(request, head: http, limit: limit)
-            }
-        case .refuse:
-            body = .delivered(byteCount: 0)
         }
     }
 }

@@ -1,4 +1,4 @@
-public import HTTPTypes
+import HTTPTypes
 
 /// A component that ends a stack: it makes one exchange, and the library does what every transport owes its stack.
 ///
@@ -13,8 +13,9 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// A transport that streams asks ``HTTPRequestData/bodyDestination(for:)`` what to do with the body of each head. A request
-/// body that is not in memory is read from ``RequestBody/chunks``; what they throw may be let through.
+/// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body that is not in
+/// memory is read from ``RequestBody/chunks``; what they throw may be let through. A transport with a timeout of its own waits for
+/// ``HTTPRequestData/allowedSilence`` at least, and needs none if ``HTTPRequestData/isSilenceLimited`` is `true`.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
@@ -129,35 +130,4 @@ extension NetworkingError {
 
 private enum RepeatedExchangesKey: ResponseMetadata {
     static let defaultValue: [RepeatedExchange] = []
-}
-
-extension HTTPRequestData {
-    /// Where the body of a response goes.
-    public enum BodyDestination: Sendable {
-        /// Into memory, up to a number of bytes; more is ``NetworkingError/Kind/tooLarge``.
-        case memory(limit: Int64)
-        /// To a sink, which has been offered the head and took it.
-        case sink(any ResponseSink)
-        /// Nowhere: it need not be read.
-        case nowhere
-    }
-
-    /// Tells where the body of a response goes, and asks the sink if there is one.
-    ///
-    /// A transport that streams calls it once for each final head.
-    ///
-    /// A redirect that may be followed is never offered to the sink.
-    ///
-    /// - Parameter head: The head of the response.
-    /// - Returns: Where the body goes.
-    /// - Throws: What the sink's `offer` throws.
-    public func bodyDestination(for head: HTTPResponse) async throws -> BodyDestination {
-        guard let sink else { return .memory(limit: maximumResponseBytes) }
-        if redirects.limit != nil, head.isRedirect { return .memory(limit: maximumResponseBytes) }
-        return switch try await sink.offer(head) {
-        case .take: .sink(sink)
-        case .collect(let limit): .memory(limit: limit)
-        case .refuse: .nowhere
-        }
-    }
 }

@@ -2,7 +2,9 @@ import HTTPTypes
 import NetworkingCore
 import Synchronization
 
-/// The exchanges of `deduplicated` that are in exchange. Stacks that have the same object share their exchanges.
+/// The requests of `deduplicated` that are in flight.
+///
+/// Stacks that have the same object share their exchanges.
 public final class InFlightRequests: Sendable {
     private let state = Mutex<[DeduplicationKey: InFlightRequest]>([:])
 

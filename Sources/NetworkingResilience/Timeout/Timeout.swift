@@ -56,8 +56,8 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
         // What is left of some other time may be nothing.
         if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request, over: upstream) }
         var request = request
-        if let longest = limits.longest, longest > request.transportPatience {
-            request.transportPatience = longest
+        if let longest = limits.longest, longest > request.allowedSilence {
+            request.allowedSilence = longest
         }
         if limits.whole != nil || limits.idle != nil && limits.head != nil {
             request.state.insert(.hasSilenceLimited)

@@ -45,53 +45,33 @@ final class ReplayTransport: NetworkingTransport {
         progress.received.expected = Int64(response.body.count)
         request.progressHandler?(progress)
         request.emit(ExchangeEvent.headReceived(head))
-        let body: ResponseBody
-        let destination = try await request.bodyDestination(for: head)
-        answered.store(true, ordering: .relaxed)
-        switch destination {
-        case .nowhere:
-            body = .delivered(byteCount: 0)
-        case .memory, .sink:
-            if let reason = response.missingBody {
-                throw unplayable(request, ", since it has no body for it: \(reason)")
-            }
-            body = try await deliver(head, to: destination, for: request)
+        var result = try await request.deliver(head) { delivery in
+            answered.store(true, ordering: .relaxed)
+            try await deliverBody(of: request, to: &delivery)
             progress.received.count = Int64(response.body.count)
-            if !response.body.isEmpty { request.progressHandler?(progress) }
         }
-        var result = HTTPResponseData(request: request, http: head, body: body)
+        answered.store(true, ordering: .relaxed)
+        if progress.received.count > 0 { request.progressHandler?(progress) }
         result.principal = principal
-        result.wasOfferedToSink = request.sink != nil
         return result
     }
 
-    private func deliver(
-        _ head: HTTPResponse,
-        to destination: HTTPRequestData.BodyDestination,
-        for request: HTTPRequestData
-    ) async throws -> ResponseBody {
-        guard case .sink(let sink) = destination else {
-            guard !response.isPartial else { throw beyondItsEnd(request) }
-            if case .memory(let limit) = destination, response.body.count > limit {
-                throw NetworkingError.tooLarge(request, head: head, limit: limit)
-            }
-            return .collected(response.body)
+    private func deliverBody(of request: HTTPRequestData, to delivery: inout BodyDelivery) async throws {
+        if let reason = response.missingBody {
+            throw unplayable(request, ", since it has no body for it: \(reason)")
         }
-        do {
-            var rest = response.body[...]
-            while !rest.isEmpty {
-                try Task.checkCancellation()
-                let chunk = rest.prefix(Self.chunk)
-                rest = rest.dropFirst(chunk.count)
-                try await sink.receive(Data(chunk))
-            }
+        guard delivery.limit == nil else {
             guard !response.isPartial else { throw beyondItsEnd(request) }
-            try await sink.finish()
-        } catch {
-            sink.fail(error)
-            throw error
+            return try await delivery.receive(response.body)
         }
-        return .delivered(byteCount: Int64(response.body.count))
+        var rest = response.body[...]
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let chunk = rest.prefix(Self.chunk)
+            rest = rest.dropFirst(chunk.count)
+            try await delivery.receive(Data(chunk))
+        }
+        guard !response.isPartial else { throw beyondItsEnd(request) }
     }
 
     private func beyondItsEnd(_ request: HTTPRequestData) -> NetworkingError {

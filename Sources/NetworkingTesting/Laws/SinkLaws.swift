@@ -82,12 +82,8 @@ extension HTTPRequestData {
 
     /// Brings a part of a body to the sink, as a transport does whose connection breaks.
     fileprivate func breakOff(after part: Data, with error: any Error) async throws -> HTTPResponseData {
-        guard case .sink(let sink) = try await bodyDestination(for: HTTPResponse(status: .ok)) else { throw error }
-        do {
-            try await sink.receive(part)
-            throw error
-        } catch {
-            sink.fail(error)
+        try await deliver(HTTPResponse(status: .ok)) { delivery in
+            try await delivery.receive(part)
             throw error
         }
     }

@@ -429,7 +429,7 @@ extension Loopback {
         /// A request whose transport bears no more than 50 ms of silence.
         private func impatient(_ server: TestServer, _ path: String, body: RequestBody? = nil) -> HTTPRequestData {
             var request = HTTPRequestData(method: .put, url: server.url.appending(path: path), body: body)
-            request.transportPatience = .milliseconds(50)
+            request.allowedSilence = .milliseconds(50)
             return request
         }
 
@@ -461,7 +461,7 @@ extension Loopback {
                     upstream: some NetworkingComponent
                 ) async throws -> HTTPResponseData {
                     var request = request
-                    request.transportPatience = .nanoseconds(1)
+                    request.allowedSilence = .nanoseconds(1)
                     return try await upstream.send(request)
                 }
             }

@@ -19,7 +19,7 @@ struct TransferWatchTests {
 
     private func watch() -> TransferWatch {
         var request = HTTPRequestData(authority: "example.com")
-        request.transportPatience = .seconds(10)
+        request.allowedSilence = .seconds(10)
         return TransferWatch(of: request, on: eventLoop)
     }
 

@@ -23,33 +23,18 @@ struct CassetteSinkTests {
 
         func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
             let head = HTTPResponse(status: status, headerFields: [.contentType: type])
-            var body = ResponseBody.delivered(byteCount: 0)
-            switch try await request.bodyDestination(for: head) {
-            case .memory: body = .collected(Data(chunks.joined().utf8))
-            case .nowhere: break
-            case .sink(let sink):
-                for chunk in chunks { try await sink.receive(Data(chunk.utf8)) }
-                if isEndless {
-                    do {
-                        try await Suspension<Void>().value()
-                    } catch {
-                        sink.fail(error)
-                        throw error
-                    }
-                }
-                if let failure {
-                    sink.fail(failure)
-                    throw failure
-                }
-                try await sink.finish()
-                if let hangsAfterTheEnd {
-                    hangsAfterTheEnd.resume()
-                    try await (goesOn ?? Suspension<Void>()).value()
-                }
-                body = .delivered(byteCount: Int64(chunks.joined().utf8.count))
+            var isTaken = false
+            let response = try await request.deliver(head) { delivery in
+                for chunk in chunks { try await delivery.receive(Data(chunk.utf8)) }
+                isTaken = delivery.limit == nil
+                guard isTaken else { return }
+                if isEndless { try await Suspension<Void>().value() }
+                if let failure { throw failure }
             }
-            var response = HTTPResponseData(request: request, http: head, body: body)
-            response.wasOfferedToSink = request.sink != nil
+            if isTaken, let hangsAfterTheEnd {
+                hangsAfterTheEnd.resume()
+                try await (goesOn ?? Suspension<Void>()).value()
+            }
             return response
         }
     }

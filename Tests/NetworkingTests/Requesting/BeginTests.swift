@@ -58,9 +58,8 @@ struct BeginTests {
         struct Streaming: NetworkingTransport {
             func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
                 let head = HTTPResponse(status: .ok)
-                guard case .sink(let sink) = try await request.bodyDestination(for: head) else {
-                    return HTTPResponseData(request: request)
-                }
+                let sink = try #require(request.sink)
+                #expect(try await sink.offer(head) == .take)
                 try await sink.receive(Data("12345".utf8))
                 try await sink.finish()
                 return HTTPResponseData(request: request, http: head, body: .delivered(byteCount: 5))
@@ -156,54 +155,6 @@ struct BeginTests {
         }
         #expect(sink.heads.isEmpty)
         #expect(sink.failures.isEmpty)
-    }
-
-    // MARK: Where a body goes
-
-    @Test func aBodyWithoutASinkGoesIntoMemory() async throws {
-        var request = HTTPRequestData()
-        request.maximumResponseBytes = 7
-        guard case .memory(limit: 7) = try await request.bodyDestination(for: HTTPResponse(status: .found)) else {
-            Issue.record("It goes elsewhere.")
-            return
-        }
-    }
-
-    @Test(
-        arguments: [
-            (.ok, "sink"), (.notFound, "memory 1048576"), (.serviceUnavailable, "memory 1048576"),
-            (.found, "memory 67108864"), (.permanentRedirect, "memory 67108864"), (.notModified, "memory 1048576"),
-        ] as [(HTTPResponse.Status, String)]
-    )
-    func aBodyWithASinkGoesWhereTheSinkSays(status: HTTPResponse.Status, destination: String) async throws {
-        let head = HTTPResponse(status: status, headerFields: [.location: "/b"])
-        #expect(try await request(DefaultSink()).bodyDestination(for: head).name == destination)
-    }
-
-    @Test func aSinkIsAskedAboutARedirectThatIsNotFollowed() async throws {
-        let head = HTTPResponse(status: .found, headerFields: [.location: "/b"])
-        let sink = CollectingSink { _ in .take }
-        var request = request(sink)
-        request.redirects = .never
-        #expect(try await request.bodyDestination(for: head).name == "sink")
-        request.redirects = .follow
-        #expect(try await request.bodyDestination(for: HTTPResponse(status: .found)).name == "sink")
-        #expect(sink.heads.count == 2)
-    }
-
-    @Test func aRefusedBodyGoesNowhere() async throws {
-        let request = request(CollectingSink { _ in .refuse })
-        #expect(try await request.bodyDestination(for: HTTPResponse(status: .ok)).name == "nowhere")
-    }
-}
-
-extension HTTPRequestData.BodyDestination {
-    fileprivate var name: String {
-        switch self {
-        case .memory(let limit): "memory \(limit)"
-        case .sink: "sink"
-        case .nowhere: "nowhere"
-        }
     }
 }
 

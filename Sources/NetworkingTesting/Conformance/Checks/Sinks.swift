@@ -56,6 +56,29 @@ extension TransportCheck {
             try expect(sink.heads.map(\.status), is: [.notFound], in: "the heads that the sink is offered")
             try expect(sink.chunks.count, is: 0, in: "what the sink receives")
         },
+        TransportCheck("sink is offered each final head once", needsSockets: false) { bench in
+            bench.server.route("/page") { _ in TestResponse(status: .notFound, body: .data(Data("not here".utf8))) }
+            bench.server.route("/body") { _ in TestResponse(body: .chunks(["one", "two"])) }
+            bench.server.route("/empty") { _ in .ok }
+            bench.server.route("/old") { _ in
+                TestResponse(status: .found, headerFields: [.location: "/body"], body: .data(Data("moved".utf8)))
+            }
+            for answer in [SinkAnswer.take, .collect(upTo: 100), .refuse] {
+                for (path, status) in [("/page", 404), ("/body", 200), ("/empty", 200), ("/old", 200), ("/old", 302)] {
+                    let sink = CollectingSink { _ in answer }
+                    try await bench.fetch(
+                        .with(.get, path) {
+                            $0.sink = sink
+                            if status == 302 { $0.redirects = .never }
+                        }
+                    )
+                    let heads = sink.heads.map(\.status.code)
+                    try expect(heads, is: [status], in: "the heads that the sink is offered, which answers \(answer)")
+                    let ends = answer == .take ? 1 : 0
+                    try expect(sink.finished, is: ends, in: "how often the sink is notified that the body is complete")
+                }
+            }
+        },
         TransportCheck("sink that fails ends the exchange") { bench in
             for stage in FailingSink.Stage.allCases {
                 let gate = Gate()

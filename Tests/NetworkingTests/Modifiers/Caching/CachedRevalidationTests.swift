@@ -14,7 +14,7 @@ struct CachedRevalidationTests {
         let clock: ManualClock
 
         func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-            journal.note("\(request.hasSilenceLimited)")
+            journal.note("\(request.isSilenceLimited)")
             return HTTPResponseData(
                 request: request,
                 headerFields: [

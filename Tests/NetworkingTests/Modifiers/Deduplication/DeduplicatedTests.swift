@@ -34,7 +34,7 @@ struct DeduplicatedTests {
             let journal: Journal
 
             func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-                journal.note("\(request.hasSilenceLimited)")
+                journal.note("\(request.isSilenceLimited)")
                 return HTTPResponseData(request: request)
             }
         }

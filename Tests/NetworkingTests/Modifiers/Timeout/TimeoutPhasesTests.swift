@@ -247,8 +247,7 @@ struct TimeoutPhasesTests {
     @Test func theNetworkMayNotTakeLongerBetweenItsPieces() async throws {
         let sink = SlowSink(clock: clock, arrivals: arrivals, time: .seconds(600), isReaderPaced: true)
         let network = transport { call in
-            try await call.deliver(["one"], finishes: false)
-            try await call.wait()
+            try await call.deliver(["one"], thenWaits: true)
         }
         .timeout(.seconds(10))
         let error = try await failure(of: network, with: sink, after: [.seconds(600), .seconds(10)])
@@ -367,16 +366,16 @@ private struct ScriptedCall: Sendable {
         try await Suspension<Void>().value()
     }
 
-    func deliver(_ chunks: [String], finishes: Bool = true) async throws {
+    func deliver(_ chunks: [String], thenWaits: Bool = false) async throws {
         let head = HTTPResponse(status: .ok)
         emit(ExchangeEvent.headReceived(head))
-        guard case .sink(let sink) = try await request.bodyDestination(for: head) else { return }
-        for chunk in chunks {
-            try await sink.receive(Data(chunk.utf8))
+        let response = try await request.deliver(head) { delivery in
+            for chunk in chunks {
+                try await delivery.receive(Data(chunk.utf8))
+            }
+            if thenWaits { try await wait() }
         }
-        guard finishes else { return }
-        try await sink.finish()
-        delivered.set(.delivered(byteCount: Int64(chunks.joined().utf8.count)))
+        delivered.set(response.body)
     }
 
     final class Delivered: Sendable {

@@ -1,0 +1,43 @@
+/// A shared exchange, for features in other modules.
+///
+/// The compiler specialises ``SharedOperation`` in its own module alone. Unspecialised, an exchange that nobody shares takes twice as long.
+package struct SharedExchange: Sendable {
+    private let operation: SharedOperation<HTTPResponseData>
+
+    /// Creates a shared exchange, which its creator must start.
+    ///
+    /// The latest deadline of its waiters is that of the exchange.
+    package init() {
+        operation = SharedOperation(hasCommonDeadline: true)
+    }
+
+    /// The number of waiters.
+    package var waiters: Int {
+        operation.waiters
+    }
+
+    /// Joins the exchange; `nil` if it has ended or was abandoned.
+    package func join() -> SharedOperation<HTTPResponseData>.Waiter? {
+        operation.join()
+    }
+
+    /// Starts the exchange.
+    package func start(_ work: @escaping @Sendable () async throws -> HTTPResponseData) {
+        operation.start(work)
+    }
+
+    /// Waits for the response, as the creator.
+    package func valueForCreator() async throws -> HTTPResponseData {
+        try await operation.valueForCreator()
+    }
+
+    /// Waits for the response.
+    package func value(for waiter: SharedOperation<HTTPResponseData>.Waiter) async throws -> HTTPResponseData {
+        try await operation.value(for: waiter)
+    }
+
+    /// Whether two are the same exchange.
+    package static func === (lhs: SharedExchange, rhs: SharedExchange) -> Bool {
+        lhs.operation === rhs.operation
+    }
+}

@@ -1,0 +1,173 @@
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The body of one response on its way from a transport to the request's sink or into memory.
+///
+/// A transport gets it from ``HTTPRequestData/deliver(_:body:)`` and passes it every chunk in order.
+public struct BodyDelivery: ~Copyable {
+    /// The maximum number of bytes that are collected in memory; `nil` if the request's sink receives the body.
+    public let limit: Int64?
+
+    /// The number of bytes that were received so far.
+    public private(set) var byteCount: Int64 = 0
+
+    private let request: HTTPRequestData
+    private let head: HTTPResponse
+    private let sink: (any ResponseSink)?
+    private var collected = Data()
+
+    private init(_ head: HTTPResponse, of request: HTTPRequestData, to sink: any ResponseSink) {
+        (self.head, self.request, self.sink, limit) = (head, request, sink, nil)
+    }
+
+    private init(_ head: HTTPResponse, of request: HTTPRequestData, collectingUpTo limit: Int64) {
+        (self.head, self.request, sink, self.limit) = (head, request, nil, limit)
+    }
+
+    /// Receives the next bytes of the body, and returns when it can receive more.
+    ///
+    /// - Parameter chunk: The bytes. An empty chunk is ignored.
+    /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the collected body would exceed
+    ///   the ``limit``. The transport lets it through.
+    public mutating func receive(_ chunk: Data) async throws {
+        guard !chunk.isEmpty else { return }
+        let length = byteCount + Int64(chunk.count)
+        if let sink {
+            try await sink.receive(chunk)
+        } else {
+            try checkLength(length)
+            if collected.isEmpty {
+                collected = chunk
+            } else {
+                collected.append(chunk)
+            }
+        }
+        byteCount = length
+    }
+
+    /// Checks that a body of a length may be collected, before its bytes are received.
+    ///
+    /// Does nothing if the request's sink receives the body.
+    ///
+    /// - Parameter byteCount: The length that the head announces, or the number of bytes that the transport has buffered.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the length exceeds the ``limit``.
+    public func checkLength(_ byteCount: Int64) throws {
+        guard let limit, byteCount > limit else { return }
+        throw NetworkingError.tooLarge(request, head: head, limit: limit)
+    }
+
+    private mutating func finish() async throws -> ResponseBody {
+        if let sink {
+            try await sink.finish()
+            return .delivered(byteCount: byteCount)
+        }
+        // The indices of a response's data start at zero, and those of a slice do not.
+        return .collected(collected.startIndex == 0 ? collected : Data(collected))
+    }
+}
+
+extension BodyDelivery {
+    /// Offers the head of a response to a sink and delivers the body as the sink decides.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - request: The request.
+    ///   - sink: The sink; `nil` collects the body within the limit of the request.
+    ///   - body: Passes the body on. It is not called if the sink refuses the body.
+    /// - Returns: The body of the response.
+    /// - Throws: The error of the sink or of `body`, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
+    static func deliver(
+        _ head: HTTPResponse,
+        of request: HTTPRequestData,
+        to sink: (any ResponseSink)?,
+        _ body: nonisolated(nonsending) (inout BodyDelivery) async throws -> Void
+    ) async throws -> ResponseBody {
+        guard let sink else {
+            var delivery = BodyDelivery(head, of: request, collectingUpTo: request.maximumResponseBytes)
+            try await body(&delivery)
+            return try await delivery.finish()
+        }
+        switch try await sink.offer(head) {
+        case .refuse:
+            return .delivered(byteCount: 0)
+        case .collect(let limit):
+            var delivery = BodyDelivery(head, of: request, collectingUpTo: limit)
+            try await body(&delivery)
+            return try await delivery.finish()
+        case .take:
+            var delivery = BodyDelivery(head, of: request, to: sink)
+            do {
+                try await body(&delivery)
+                return try await delivery.finish()
+            } catch {
+                sink.fail(error)
+                throw error
+            }
+        }
+    }
+}
+
+extension HTTPRequestData {
+    /// Delivers the body of a response to the request's sink or into memory, and returns the response.
+    ///
+    /// A transport that receives a body in chunks calls it once for each final head:
+    ///
+    /// ```swift
+    /// struct ChunkedTransport: NetworkingTransport {
+    ///     let chunks: [Data]
+    ///
+    ///     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+    ///         try await request.deliver(HTTPResponse(status: .ok)) { delivery in
+    ///             for chunk in chunks {
+    ///                 try await delivery.receive(chunk)
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The sink, if the request has one, is offered the head. A redirect that may be followed is not offered. If the sink takes the body, it
+    /// receives the chunks and is notified once: `finish` when the closure returns, or `fail` when the closure or the sink throws. If it
+    /// does not, or if there is no sink, the body is collected, up to ``BodyDelivery/limit``. If the sink refuses the body, the closure
+    /// is not called, and the transport stops reading the body.
+    ///
+    /// - Parameters:
+    ///   - head: The final head of the response, not one of an interim response.
+    ///   - body: Passes the chunks of the body on, and throws if the body ends early.
+    /// - Returns: The response. It is marked if the sink was offered the head, so that the stack does not offer it again: return this response
+    ///   or a copy of it.
+    /// - Throws: The error of the sink or of the closure, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
+    public func deliver(
+        _ head: HTTPResponse,
+        body: nonisolated(nonsending) (inout BodyDelivery) async throws -> Void
+    ) async throws -> HTTPResponseData {
+        let mayBeFollowed = redirects.limit != nil && head.isRedirect
+        let offered = mayBeFollowed ? nil : sink
+        let delivered = try await BodyDelivery.deliver(head, of: self, to: offered, body)
+        var response = HTTPResponseData(request: self, http: head, body: delivered)
+        if offered != nil {
+            response.wasOfferedToSink = true
+        }
+        return response
+    }
+}
+
+extension HTTPResponseData {
+    /// Delivers a collected body to a sink, unless the sink was offered the head of the response before.
+    ///
+    /// - Parameters:
+    ///   - sink: The sink.
+    ///   - request: The request.
+    /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
+    package mutating func deliver(to sink: any ResponseSink, for request: HTTPRequestData) async throws {
+        guard !wasOfferedToSink else { return }
+        wasOfferedToSink = true
+        guard case .collected(let data) = body else { return }
+        body = try await BodyDelivery.deliver(http, of: request, to: sink) { try await $0.receive(data) }
+    }
+}

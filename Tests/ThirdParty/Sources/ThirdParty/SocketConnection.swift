@@ -1,0 +1,151 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A socket, each of whose calls blocks a thread of its own.
+///
+/// It closes when it is released.
+final class SocketConnection: Sendable {
+    private let descriptor: Int32
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Connects to the first address of a host that accepts.
+    static func open(host: String, port: Int, allowedSilence: Duration?) async throws -> SocketConnection {
+        try Task.checkCancellation()
+        let addresses = try await onThread { try SocketAddress.all(of: host, port: port) }
+        for address in addresses {
+            let descriptor = socket(address.family, stream, 0)
+            guard descriptor >= 0 else { continue }
+            let connection = SocketConnection(descriptor: descriptor)
+            if let allowedSilence {
+                connection.limitSilence(to: allowedSilence)
+            }
+            do {
+                try await connection.run { descriptor in
+                    guard address.connect(descriptor) else { throw SocketFailure.refused }
+                }
+                return connection
+            } catch is SocketFailure {
+                try Task.checkCancellation()
+            }
+        }
+        throw SocketFailure.refused
+    }
+
+    private func limitSilence(to limit: Duration) {
+        var time = timeval()
+        time.tv_sec = .init(limit.components.seconds + 1)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// Writes all bytes.
+    func write(_ data: Data) async throws {
+        try await run { descriptor in
+            try data.withUnsafeBytes { bytes in
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let count = send(
+                        descriptor,
+                        UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+                        rest.count,
+                        noSignal
+                    )
+                    guard count > 0 else { throw SocketFailure.ofLastCall }
+                    rest = rest.dropFirst(count)
+                }
+            }
+        }
+    }
+
+    /// Reads the next bytes; empty at the end.
+    func read() async throws -> Data {
+        try await run { descriptor in
+            var data = Data(count: 64 << 10)
+            let count = data.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            guard count >= 0 else { throw SocketFailure.ofLastCall }
+            return data.prefix(count)
+        }
+    }
+
+    /// Runs a call on a thread of its own, which a cancellation of the caller ends.
+    ///
+    /// Calls that block a queue would keep the threads of all queues from each other.
+    private func run<Value: Sendable>(_ call: @escaping @Sendable (Int32) throws -> Value) async throws -> Value {
+        try Task.checkCancellation()
+        let value = try await withTaskCancellationHandler {
+            try await onThread { [self] in try call(descriptor) }
+        } onCancel: {
+            _ = shutdown(descriptor, Int32(SHUT_RDWR))
+        }
+        try Task.checkCancellation()
+        return value
+    }
+}
+
+private func onThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+    }
+}
+
+#if canImport(Glibc)
+private let noSignal = Int32(MSG_NOSIGNAL)
+private let stream = Int32(SOCK_STREAM.rawValue)
+#else
+private let noSignal: Int32 = 0
+private let stream = SOCK_STREAM
+#endif
+
+extension SocketFailure {
+    /// The failure of the last call of the thread.
+    fileprivate static var ofLastCall: SocketFailure {
+        errno == EAGAIN || errno == EWOULDBLOCK ? .silent : .lost
+    }
+}
+
+/// An address that a host name stands for.
+private struct SocketAddress: Sendable {
+    let family: Int32
+    private let bytes: [UInt8]
+
+    static func all(of host: String, port: Int) throws -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_socktype = stream
+        var list: UnsafeMutablePointer<addrinfo>?
+        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        guard getaddrinfo(name, "\(port)", &hints, &list) == 0 else { throw SocketFailure.unknownHost }
+        defer { freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var next = list
+        while let address = next?.pointee {
+            let bytes = UnsafeRawBufferPointer(start: address.ai_addr, count: Int(address.ai_addrlen))
+            addresses.append(SocketAddress(family: address.ai_family, bytes: Array(bytes)))
+            next = address.ai_next
+        }
+        return addresses
+    }
+
+    /// Connects a socket, and returns whether that succeeded.
+    func connect(_ descriptor: Int32) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            guard let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return false }
+            return callConnect(descriptor, address, socklen_t(bytes.count)) == 0
+        }
+    }
+}
+
+/// The function of the system, whose name is that of the method above.
+private func callConnect(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
+    connect(descriptor, address, length)
+}

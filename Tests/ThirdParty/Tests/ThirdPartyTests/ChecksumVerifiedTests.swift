@@ -1,0 +1,75 @@
+import Foundation
+import Networking
+import NetworkingTesting
+import Testing
+import ThirdParty
+
+@Suite(.timeLimit(.minutes(5)))
+struct ChecksumVerifiedTests {
+    private let body = Data("Wikipedia".utf8)
+
+    private func request(expecting checksum: Checksum32?, sink: (any ResponseSink)? = nil) -> HTTPRequestData {
+        var request = HTTPRequestData.lawful
+        request.expectedChecksum = checksum
+        request.sink = sink
+        return request
+    }
+
+    @Test func keepsTheLaws() async throws {
+        try await checkLaws(of: ChecksumVerified())
+    }
+
+    /// With a modifier of the library on either side.
+    @Test func pairsKeepTheLaws() async throws {
+        let others: [@Sendable (AnyNetworkingComponent) -> AnyNetworkingComponent] = [
+            { AnyNetworkingComponent($0.timeout(.seconds(1))) },
+            { AnyNetworkingComponent($0.throttled(max: 4)) },
+            { AnyNetworkingComponent($0.redirected()) },
+            { AnyNetworkingComponent($0.logged()) },
+            { AnyNetworkingComponent($0.numbered()) },
+        ]
+        for other in others {
+            try await checkLaws { AnyNetworkingComponent(other($0).checksumVerified()) }
+            try await checkLaws { other(AnyNetworkingComponent($0.checksumVerified())) }
+        }
+    }
+
+    @Test func checksumIsThatOfAdler32() {
+        #expect(Checksum32(of: body).description == "11e60398")
+    }
+
+    @Test(arguments: [1, 3])
+    func damagedBodyFails(steps: Int) async throws {
+        let transport = MockTransport { [body] _ in MockResponse(status: .ok, data: body).inSteps(steps) }
+        let network = transport.checksumVerified()
+        let sink = CollectingSink()
+        _ = try await network.data(request(expecting: Checksum32(of: body), sink: sink))
+        #expect(sink.data == body)
+        #expect(sink.finished == 1)
+
+        let damaged = CollectingSink()
+        for request in [request(expecting: Checksum32(), sink: damaged), request(expecting: Checksum32())] {
+            let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+            #expect(error?.kind == .checksumMismatch)
+        }
+        #expect(damaged.finished == 0)
+    }
+
+    @Test func reportsTheChecksumToListeners() async throws {
+        let recorder = EventRecorder()
+        var request = request(expecting: nil)
+        request.addObserver(recorder)
+        try await MockTransport { [body] _ in MockResponse(status: .ok, data: body) }.checksumVerified().data(request)
+        let events = recorder.events.compactMap { $0 as? ChecksumEvent }
+        #expect(events.map(\.description) == ["The body has the checksum 11e60398."])
+    }
+
+    @Test func diagnosticsKnowItsPlaceAndItsOption() {
+        let transport = MockTransport { _ in .ok() }
+        #expect(transport.retry().checksumVerified().diagnostics.map(\.modifier) == ["checksumVerified"])
+        #expect(transport.checksumVerified().retry().diagnostics.isEmpty)
+        let request = request(expecting: Checksum32())
+        #expect(transport.checksumVerified().diagnostics(for: request).isEmpty)
+        #expect(transport.diagnostics(for: request).map(\.option) == [RequestOptionKey(ExpectedChecksum.self)])
+    }
+}
