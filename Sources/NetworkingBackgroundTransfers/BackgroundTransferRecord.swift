@@ -180,43 +180,43 @@ struct BackgroundDeparture {
                 reason: "The destination's URL does not name a file. Make it with URL(filePath:)."
             )
         }
-        let departing = try network.departing(request)
-        guard departing.body == nil else {
+        let prepared = try network.prepared(request)
+        guard prepared.body == nil else {
             throw NetworkingError(
                 .invalidRequest,
-                request: departing,
+                request: prepared,
                 reason: "A download in the background sends no body. Take it off, or download while the app runs."
             )
         }
-        try self.init(departing, id: id, destination: destination)
+        try self.init(prepared, id: id, destination: destination)
     }
 
     /// An upload.
     init(_ request: HTTPRequestData, id: String, sending file: URL, over network: some NetworkingComponent) throws {
         guard request.body == nil || request.body?.fileURL != nil else { throw request.needsFile }
-        let departing = try network.departing(request.uploading(.file(file)))
-        guard let body = departing.body, body.fileURL != nil else { throw departing.needsFile }
+        let prepared = try network.prepared(request.uploading(.file(file)))
+        guard let body = prepared.body, body.fileURL != nil else { throw prepared.needsFile }
         do {
             // URLSession raises an exception for a file that it cannot open.
             _ = try body.openNow()
         } catch let failure as RequestBody.Failure {
-            throw failure.error(of: departing)
+            throw failure.error(of: prepared)
         }
-        try self.init(departing, id: id, destination: nil)
+        try self.init(prepared, id: id, destination: nil)
     }
 
-    private init(_ departing: HTTPRequestData, id: String, destination: DownloadDestination?) throws {
-        guard departing.sink == nil else {
+    private init(_ prepared: HTTPRequestData, id: String, destination: DownloadDestination?) throws {
+        guard prepared.sink == nil else {
             throw NetworkingError(
                 .invalidRequest,
-                request: departing,
+                request: prepared,
                 reason: "A sink cannot receive what the system transfers in the background. Take it off the request."
             )
         }
-        guard let request = URLRequest(departing) else {
+        guard let request = URLRequest(prepared) else {
             throw NetworkingError(
                 .invalidRequest,
-                request: departing,
+                request: prepared,
                 reason: "Foundation finds no URL in this request."
             )
         }
@@ -224,9 +224,9 @@ struct BackgroundDeparture {
         record = BackgroundTransferRecord(
             id: id,
             destination: destination,
-            acceptedStatuses: departing.acceptedStatuses,
-            secretQueryItems: departing.settings.secretQueryItems,
-            hidesTarget: !departing.settings.secretValues.isEmpty
+            acceptedStatuses: prepared.acceptedStatuses,
+            secretQueryItems: prepared.settings.secretQueryItems,
+            hidesTarget: !prepared.settings.secretValues.isEmpty
         )
     }
 }

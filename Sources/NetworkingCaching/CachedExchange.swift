@@ -73,7 +73,7 @@ struct CachedExchange: Sendable {
 
     /// Asks the server in the background whether entries still hold.
     func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
-        var request = request.unheard
+        var request = request.detached
         // Its caller has the answer, and hears no more; it is about all of what is stored.
         request.sink = nil
         for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {

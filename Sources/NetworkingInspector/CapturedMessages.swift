@@ -49,7 +49,7 @@ struct CapturedRequest: Sendable {
     private(set) var parts: [HAR.Part]?
 
     init(_ request: HTTPRequestData, _ rules: CaptureRules) {
-        var kept = request.named
+        var kept = request.compact
         kept.headerFields = request.headerFields
         parts = request.body?.parts?
             .map { part in

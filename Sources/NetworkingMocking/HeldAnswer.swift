@@ -76,7 +76,7 @@ public final class HeldAnswer: Sendable {
 
     /// Waits for the answer on a request's account.
     func response(to request: HTTPRequestData) async throws -> MockResponse {
-        tally.update { $0.requests.append(request.recorded) }
+        tally.update { $0.requests.append(request.forRecording) }
         do {
             try await tally.wait { $0.answer != nil }
         } catch {

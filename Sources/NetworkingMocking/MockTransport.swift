@@ -63,8 +63,8 @@ public final class MockTransport: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         let progress = try await request.arrive()
-        let arrived = request.landed
-        let (number, latency) = board.update { ($0.begin(arrived.recorded), $0.latency) }
+        let arrived = request.outsideStack
+        let (number, latency) = board.update { ($0.begin(arrived.forRecording), $0.latency) }
         do {
             let answer = try await answer(to: arrived, number)
             try await latency?.wait()

@@ -167,7 +167,7 @@ private struct Recorded: NetworkingModifier, CustomStringConvertible {
     let recorder: RequestRecorder
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        recorder.begin(request.recorded)
+        recorder.begin(request.forRecording)
         do {
             let response = try await upstream.send(request)
             recorder.end(.success(response))

@@ -130,7 +130,7 @@ public struct NetworkingError: Error {
     ) {
         self.kind = kind
         self.retryAfter = retryAfter
-        self.request = request.landed
+        self.request = request.outsideStack
         self.response = response
         self.underlying = underlying
         self.reason = request.hidingMarkedSecrets(in: reason ?? kind.sentence)

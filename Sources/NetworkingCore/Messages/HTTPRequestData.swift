@@ -146,8 +146,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
         self.url = url
     }
 
-    /// The same request under a label of its own, as another caller would send it.
-    package var relabelled: HTTPRequestData {
+    /// A copy with a new id, as another caller would send it.
+    package var withNewID: HTTPRequestData {
         var request = self
         request.id = ID()
         return request
@@ -288,8 +288,8 @@ extension HTTPRequestData {
         state.intersection([.isUnderway, .isMeasured]) == .isUnderway
     }
 
-    /// Method, URL, route, number and label, for who keeps many.
-    package var named: HTTPRequestData {
+    /// A compact copy for recorders that keep many requests: method, URL, route, number and id.
+    package var compact: HTTPRequestData {
         var request = HTTPRequestData(naming: self)
         guard let box else { return request }
         let (route, number, secrets) = (box.value.route, box.value.number, box.value.secretQueryItems)
@@ -315,8 +315,8 @@ extension HTTPRequestData {
         }
     }
 
-    /// The request without its listeners and its caller's time limits, for what is done in the background on its account.
-    package var unheard: HTTPRequestData {
+    /// A copy without listeners and the caller's time limits, for background work on behalf of the request.
+    package var detached: HTTPRequestData {
         var request = self
         request.recorder = nil
         request.heldLimits = nil
@@ -331,8 +331,8 @@ extension HTTPRequestData {
         return request
     }
 
-    /// The request as it leaves a stack, for a response, an error or a recording: it can be sent again.
-    package var landed: HTTPRequestData {
+    /// A copy without the state of the stack, for responses, errors and recordings. It can be sent again.
+    package var outsideStack: HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
         request.recorder = nil
@@ -350,9 +350,9 @@ extension HTTPRequestData {
         return request
     }
 
-    /// The request for somebody who keeps it: landed, and without the sink and the progress handler, which it would keep alive.
-    package var recorded: HTTPRequestData {
-        var request = landed
+    /// A copy like ``outsideStack`` without the sink and the progress handler, which a recording would keep alive.
+    package var forRecording: HTTPRequestData {
+        var request = outsideStack
         if request.sink != nil { request.sink = nil }
         if request.progressHandler != nil { request.progressHandler = nil }
         return request

@@ -50,7 +50,7 @@ public struct HTTPResponseData: Sendable {
     public init(request: HTTPRequestData, http: HTTPResponse, body: ResponseBody) {
         self.http = http
         self.body = body
-        box = CopyOnWrite(Details(request: request.landed))
+        box = CopyOnWrite(Details(request: request.outsideStack))
     }
 
     /// The status.
@@ -80,7 +80,7 @@ public struct HTTPResponseData: Sendable {
     /// The request that went out, rewritten by the stack; after redirects, the one that brought this response.
     public var sentRequest: HTTPRequestData {
         get { box.value.sentRequest }
-        set { box.value.sentRequest = newValue.landed }
+        set { box.value.sentRequest = newValue.outsideStack }
     }
 
     /// Where the response came from, after redirects.
@@ -152,7 +152,7 @@ extension HTTPResponseData {
         ///   - request: The request that was answered with a redirect.
         ///   - response: The head of the answer.
         public init(request: HTTPRequestData, response: HTTPResponse) {
-            self.request = request.landed
+            self.request = request.outsideStack
             self.response = response
         }
     }

@@ -13,7 +13,7 @@ extension NetworkingComponent {
     /// transport has offered it. The parts below find the mark and only pass the request on.
     @usableFromInline
     package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        let underway = try departing(request)
+        let underway = try prepared(request)
         var response = try await send(underway)
         if let sink = underway.sink {
             try await response.deliver(to: sink, for: underway)
@@ -22,8 +22,8 @@ extension NetworkingComponent {
         return response
     }
 
-    /// The request as it goes on its way: rewritten by the whole chain, found valid and marked.
-    package func departing(_ request: HTTPRequestData) throws -> HTTPRequestData {
+    /// Returns a request as it is sent: rewritten by the whole chain, checked and marked.
+    package func prepared(_ request: HTTPRequestData) throws -> HTTPRequestData {
         try Task.checkCancellation()
         var underway = request
         underway.removeAttemptFields()

@@ -113,9 +113,9 @@ extension HTTPRequestData {
         }
         if let decide = policy.decide {
             let proposal = RedirectProposal(
-                request: landed,
+                request: outsideStack,
                 response: head,
-                next: next.landed,
+                next: next.outsideStack,
                 history: history
             )
             guard try decide(proposal) == .follow else { return refused(.policy) }

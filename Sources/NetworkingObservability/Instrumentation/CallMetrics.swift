@@ -92,7 +92,7 @@ public struct CallMetrics: Sendable {
     }
 
     init(_ log: CallLog, of request: HTTPRequestData, at date: Date, outcome: Outcome, bodyLength: Int64) {
-        content = Content(log: log, request: request.named, date: date, outcome: outcome, bodyLength: bodyLength)
+        content = Content(log: log, request: request.compact, date: date, outcome: outcome, bodyLength: bodyLength)
     }
 
     var log: CallLog { content.log }

@@ -135,7 +135,7 @@ public final class FaultInjector: Sendable {
         let plan = plan(for: number)
         guard !plan.faults.isEmpty else { return nil }
         // Not the whole, which would keep its sink.
-        let named = request.named.landed
+        let named = request.compact.outsideStack
         let injections = plan.faults.map { Injection(number: number, request: named, fault: $0) }
         state.withLock { $0.injected += injections }
         return plan

@@ -34,7 +34,7 @@ struct ComponentCheck {
     private func answersItsCallers() async throws {
         let calls = (0..<8)
             .map { _ in
-                let own = request.relabelled
+                let own = request.withNewID
                 return (request: own, call: LawCall(own, over: component))
             }
         defer {

@@ -57,7 +57,7 @@ extension LawCheck {
                 var request = request
                 request.query.caller = "\(index / 2)"
                 // Labels tell them apart, and a copy would have the same.
-                let own = index.isMultiple(of: 2) ? request : request.relabelled
+                let own = index.isMultiple(of: 2) ? request : request.withNewID
                 return (request: own, call: LawCall(own, over: stack))
             }
         defer {
@@ -88,7 +88,7 @@ extension LawCheck {
         // What answers by itself may give everybody the same.
         guard probe.count > 0 else { return }
         for request in requests {
-            let request = request.relabelled
+            let request = request.withNewID
             let call = LawCall(request, over: stack)
             guard await call.ends(), case .success(let response) = try await call.finished() else {
                 call.cancel()

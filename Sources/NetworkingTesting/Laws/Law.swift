@@ -57,7 +57,7 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
         case .failedSinks:
             "A sink that wraps another passes on fail, and the errors of the other."
         case .retention:
-            "Keep request.named or what you need of a request instead of the whole, and no upstream."
+            "Keep the values that you need of a request instead of the whole, and no upstream."
         case .nextRequest:
             "Give back slots, locks and places in queues however a send ends: in a defer."
         case .concurrency:

@@ -123,7 +123,7 @@ private struct Mocked: NetworkingModifier, CustomStringConvertible {
         // Here, since an answer may be a redirect, and where that leads may be mocked too.
         return try await request.takingOverRedirects(for: principal, over: upstream) { request in
             let request = readsBody ? try await request.withBodyInMemory() : request
-            guard let answer = try await answer(request.landed) else { return try await upstream.send(request) }
+            guard let answer = try await answer(request.outsideStack) else { return try await upstream.send(request) }
             return try await MockExchange(answer).send(request)
         }
     }

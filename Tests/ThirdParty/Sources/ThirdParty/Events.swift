@@ -6,6 +6,7 @@ public enum ChecksumEvent: NetworkEvent {
     /// The checksum of a response's body is known.
     case computed(Checksum32)
 
+    /// The sentence for logs.
     public var description: String {
         switch self {
         case .computed(let checksum): "The body has the checksum \(checksum)."
