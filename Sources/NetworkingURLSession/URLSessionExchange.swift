@@ -105,8 +105,9 @@ final class URLSessionExchange: NSObject, Sendable {
         guard request.sink != nil else {
             await wait(for: .end)
             let head = try await head()
+            // The limit held from the first byte, so there is nothing to deliver.
             let whole = try await collectedBody(after: head)
-            return try await request.deliver(head.http) { try await $0.receive(whole) }
+            return HTTPResponseData(request: request, http: head.http, body: .collected(whole))
         }
         defer {
             end(with: .cancelled)

@@ -21,11 +21,11 @@ public struct BodyDelivery: ~Copyable {
     private let sink: (any ResponseSink)?
     private var collected = Data()
 
-    private init(_ head: HTTPResponse, of request: HTTPRequestData, to sink: any ResponseSink) {
+    fileprivate init(_ head: HTTPResponse, of request: HTTPRequestData, to sink: any ResponseSink) {
         (self.head, self.request, self.sink, limit) = (head, request, sink, nil)
     }
 
-    private init(_ head: HTTPResponse, of request: HTTPRequestData, collectingUpTo limit: Int64) {
+    fileprivate init(_ head: HTTPResponse, of request: HTTPRequestData, collectingUpTo limit: Int64) {
         (self.head, self.request, sink, self.limit) = (head, request, nil, limit)
     }
 
@@ -61,13 +61,10 @@ public struct BodyDelivery: ~Copyable {
         throw NetworkingError.tooLarge(request, head: head, limit: limit)
     }
 
-    private mutating func finish() async throws -> ResponseBody {
-        if let sink {
-            try await sink.finish()
-            return .delivered(byteCount: byteCount)
-        }
+    /// The body that was collected.
+    fileprivate var collectedBody: ResponseBody {
         // The indices of a response's data start at zero, and those of a slice do not.
-        return .collected(collected.startIndex == 0 ? collected : Data(collected))
+        .collected(collected.startIndex == 0 ? collected : Data(collected))
     }
 }
 
@@ -77,33 +74,29 @@ extension BodyDelivery {
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - request: The request.
-    ///   - sink: The sink; `nil` collects the body within the limit of the request.
+    ///   - sink: The sink.
     ///   - body: Passes the body on. It is not called if the sink refuses the body.
     /// - Returns: The body of the response.
     /// - Throws: The error of the sink or of `body`, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
     static func deliver(
         _ head: HTTPResponse,
         of request: HTTPRequestData,
-        to sink: (any ResponseSink)?,
+        to sink: any ResponseSink,
         _ body: nonisolated(nonsending) (inout BodyDelivery) async throws -> Void
     ) async throws -> ResponseBody {
-        guard let sink else {
-            var delivery = BodyDelivery(head, of: request, collectingUpTo: request.maximumResponseBytes)
-            try await body(&delivery)
-            return try await delivery.finish()
-        }
         switch try await sink.offer(head) {
         case .refuse:
             return .delivered(byteCount: 0)
         case .collect(let limit):
             var delivery = BodyDelivery(head, of: request, collectingUpTo: limit)
             try await body(&delivery)
-            return try await delivery.finish()
+            return delivery.collectedBody
         case .take:
             var delivery = BodyDelivery(head, of: request, to: sink)
             do {
                 try await body(&delivery)
-                return try await delivery.finish()
+                try await sink.finish()
+                return .delivered(byteCount: delivery.byteCount)
             } catch {
                 sink.fail(error)
                 throw error
@@ -146,13 +139,14 @@ extension HTTPRequestData {
         _ head: HTTPResponse,
         body: nonisolated(nonsending) (inout BodyDelivery) async throws -> Void
     ) async throws -> HTTPResponseData {
-        let mayBeFollowed = redirects.limit != nil && head.isRedirect
-        let offered = mayBeFollowed ? nil : sink
-        let delivered = try await BodyDelivery.deliver(head, of: self, to: offered, body)
-        var response = HTTPResponseData(request: self, http: head, body: delivered)
-        if offered != nil {
-            response.wasOfferedToSink = true
+        guard let sink, redirects.limit == nil || !head.isRedirect else {
+            var delivery = BodyDelivery(head, of: self, collectingUpTo: maximumResponseBytes)
+            try await body(&delivery)
+            return HTTPResponseData(request: self, http: head, body: delivery.collectedBody)
         }
+        let delivered = try await BodyDelivery.deliver(head, of: self, to: sink, body)
+        var response = HTTPResponseData(request: self, http: head, body: delivered)
+        response.wasOfferedToSink = true
         return response
     }
 }

@@ -56,7 +56,7 @@ extension StackRole {
 extension NetworkingComponent {
     /// Verifies the checksum of each successful response that has one to meet.
     ///
-    /// A response whose checksum is another one fails, and the request's sink is not told that its body is complete.
+    /// A response with a different checksum fails. The request's sink receives the error instead of `finish`.
     ///
     /// - Returns: A component that throws a ``NetworkingError`` of kind `checksumMismatch`.
     public func checksumVerified() -> some NetworkingComponent {
@@ -123,7 +123,7 @@ extension HTTPRequestData {
     }
 }
 
-/// A sink that computes the checksum of what the sink inside receives.
+/// A sink that computes the checksum of the chunks that it passes on.
 private final class VerifyingSink: ForwardingSink {
     let sink: any ResponseSink
     private let request: HTTPRequestData

@@ -4,7 +4,7 @@ import Foundation
 import Glibc
 #endif
 
-/// A socket, each of whose calls blocks a thread of its own.
+/// A socket that runs each blocking call on a new thread.
 ///
 /// It closes when it is released.
 final class SocketConnection: Sendable {
@@ -78,9 +78,9 @@ final class SocketConnection: Sendable {
         }
     }
 
-    /// Runs a call on a thread of its own, which a cancellation of the caller ends.
+    /// Runs a blocking call on a new thread.
     ///
-    /// Calls that block a queue would keep the threads of all queues from each other.
+    /// A cancellation of the caller ends the call. Blocking calls on dispatch queues would use up the threads that all queues share.
     private func run<Value: Sendable>(_ call: @escaping @Sendable (Int32) throws -> Value) async throws -> Value {
         try Task.checkCancellation()
         let value = try await withTaskCancellationHandler {
