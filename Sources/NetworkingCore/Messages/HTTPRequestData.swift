@@ -331,7 +331,7 @@ extension HTTPRequestData {
         return request
     }
 
-    /// A copy without the state of the stack, for responses, errors and recordings. It can be sent again.
+    /// A copy without the state of the stack, which can be sent again: for responses, errors and recordings.
     package var outsideStack: HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
