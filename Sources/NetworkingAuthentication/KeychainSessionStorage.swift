@@ -1,7 +1,6 @@
-import NetworkingCore
-
 #if canImport(Security)
 import Foundation
+import NetworkingCore
 import Security
 
 /// Keeps sessions in the Keychain, one item for each user.

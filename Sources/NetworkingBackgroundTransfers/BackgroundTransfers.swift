@@ -1,10 +1,8 @@
-#if URLSession
-import NetworkingCore
-import NetworkingTransfers
-import NetworkingURLSession
-
-#if !canImport(FoundationNetworking)
+#if URLSession && !canImport(FoundationNetworking)
 public import Foundation
+public import NetworkingCore
+public import NetworkingTransfers
+import NetworkingURLSession
 
 /// Downloads and uploads that the system carries out, also while the app does not run.
 ///
@@ -256,5 +254,4 @@ extension BackgroundTransferLedger.EndOfTask {
         )
     }
 }
-#endif
 #endif

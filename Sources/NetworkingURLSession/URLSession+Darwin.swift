@@ -1,8 +1,6 @@
-#if URLSession
-import NetworkingCore
-
-#if !canImport(FoundationNetworking)
+#if URLSession && !canImport(FoundationNetworking)
 import Foundation
+import NetworkingCore
 
 extension URLSession {
     /// Makes a session whose tasks are exchanges.
@@ -119,5 +117,4 @@ extension Error {
         (self as? URLError)?.code == .cannotDecodeContentData ? .undecodable : nil
     }
 }
-#endif
 #endif

@@ -1,9 +1,7 @@
-#if URLSession
-package import NetworkingCore
-
-#if canImport(FoundationNetworking)
+#if URLSession && canImport(FoundationNetworking)
 import Foundation
 import FoundationNetworking
+package import NetworkingCore
 import Synchronization
 
 extension URLSession {
@@ -397,5 +395,4 @@ private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
         exchange(of: task)?.urlSession(session, task: task, didCompleteWithError: error)
     }
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
-import NetworkingCore
-
 #if canImport(os)
 public import Logging
+import NetworkingCore
 import os
 
 /// Apple's unified log as the destination of `logged`: what is private goes there as private arguments.

@@ -1,15 +1,15 @@
 import NetworkingCore
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 /// A cookie, and the rules for where it comes from and where it goes (RFC 6265bis).
 ///
 /// The rules know no site: a library sends requests for an app and not for a page, so `SameSite` holds no cookie back.
-package struct Cookie: Sendable, Hashable {
+struct Cookie: Sendable, Hashable {
     /// The longest name and value that are stored, together and in bytes.
     static let maximumPairLength = 4_096
     /// The longest value of an attribute that is read, in bytes.
@@ -17,23 +17,23 @@ package struct Cookie: Sendable, Hashable {
     /// The longest time for which a cookie is stored, in seconds: 400 days.
     static let maximumAge = 400 * 86_400
 
-    package let name: String
-    package let value: String
+    let name: String
+    let value: String
     /// The host or the domain that the cookie belongs to, in lower case and without a leading dot.
-    package let domain: String
+    let domain: String
     /// Whether only this very host gets the cookie, and no host below it.
-    package let isHostOnly: Bool
-    package let path: String
+    let isHostOnly: Bool
+    let path: String
     /// When the cookie expires; `nil` if it lasts as long as the session.
-    package let expires: Date?
+    let expires: Date?
     /// Whether the cookie only goes over https.
-    package let isSecure: Bool
+    let isSecure: Bool
     /// Whether scripts in a page must not see the cookie.
-    package let isHTTPOnly: Bool
+    let isHTTPOnly: Bool
     let created: Date
 
     /// Creates a cookie that has been stored.
-    package init(
+    init(
         name: String,
         value: String,
         domain: String,
@@ -63,7 +63,7 @@ package struct Cookie: Sendable, Hashable {
     ///   - field: The value of one Set-Cookie field.
     ///   - url: The URL of the request that the response answers.
     ///   - now: The time at which the response arrived.
-    package init?(setCookie field: String, from url: CookieURL, now: Date) {
+    init?(setCookie field: String, from url: CookieURL, now: Date) {
         // Bytes, since a combining character after a delimiter would make another character of it.
         guard !field.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
         var parts = field.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
@@ -116,7 +116,7 @@ package struct Cookie: Sendable, Hashable {
     ///   - url: The URL that sets this cookie.
     ///   - now: The time at which it is set.
     /// - Returns: Whether the cookie must not be stored.
-    package func shadowsSecureCookie(among stored: some Sequence<Cookie>, from url: CookieURL, now: Date) -> Bool {
+    func shadowsSecureCookie(among stored: some Sequence<Cookie>, from url: CookieURL, now: Date) -> Bool {
         !isSecure && !url.isSecure
             && stored.contains { other in
                 other.isSecure && !other.isExpired(at: now) && other.name == name
@@ -129,7 +129,7 @@ package struct Cookie: Sendable, Hashable {
     /// Returns whether the cookie is removed before another when a host has too many.
     ///
     /// Expired cookies are removed first, then cookies without `Secure`, then the oldest.
-    package func isEvicted(before other: Cookie, at now: Date) -> Bool {
+    func isEvicted(before other: Cookie, at now: Date) -> Bool {
         let (isExpired, isOtherExpired) = (isExpired(at: now), other.isExpired(at: now))
         if isExpired != isOtherExpired { return isExpired }
         if isSecure != other.isSecure { return !isSecure }
@@ -145,7 +145,7 @@ package struct Cookie: Sendable, Hashable {
     /// Returns whether a request sends the cookie (RFC 6265bis section 5.8.3).
     ///
     /// The rules for domains also hold for cookies that other code has stored, such as one of the domain `com`.
-    package func isSent(to url: CookieURL, at now: Date) -> Bool {
+    func isSent(to url: CookieURL, at now: Date) -> Bool {
         let isOfHost = url.host == domain
         return (isOfHost || !isHostOnly && url.isWithin(domain: domain) && !CookieURL.isSharedSuffix(domain))
             && CookieURL.path(url.path, isWithin: path) && (!isSecure || url.isSecure) && !isExpired(at: now)
@@ -154,7 +154,7 @@ package struct Cookie: Sendable, Hashable {
     }
 
     /// Returns the Cookie field of the given cookies: long paths first, then the oldest.
-    package static func field(of cookies: [Cookie]) -> String {
+    static func field(of cookies: [Cookie]) -> String {
         cookies.sorted { first, second in
             let (length, otherLength) = (first.path.utf8.count, second.path.utf8.count)
             if length != otherLength { return length > otherLength }

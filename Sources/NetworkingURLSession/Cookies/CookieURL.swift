@@ -1,13 +1,13 @@
 import NetworkingCore
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 /// The parts of a request's URL that decide which cookies it sends and may set (RFC 6265bis).
-package struct CookieURL: Sendable, Hashable {
+struct CookieURL: Sendable, Hashable {
     /// The host, in lower case and without the brackets of an IPv6 address.
     let host: String
     /// The path, percent-encoded and without the query.
@@ -15,12 +15,12 @@ package struct CookieURL: Sendable, Hashable {
     /// Whether the scheme is https.
     ///
     /// Plain http to this machine does not count, as with URLSession on Apple's platforms.
-    package let isSecure: Bool
+    let isSecure: Bool
     /// Whether the host is an IP address, which has no domains.
     let isAddress: Bool
 
     /// Creates the value for a URL; `nil` if the URL has no host.
-    package init?(_ url: URL) {
+    init?(_ url: URL) {
         guard let host = url.host(percentEncoded: true), !host.isEmpty else { return nil }
         self.init(scheme: url.scheme ?? "", host: host, path: url.path(percentEncoded: true))
     }
