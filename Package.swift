@@ -468,7 +468,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The package manager compiles a target again when a module on which it depends itself has changed, not one that such a module re-exports.
+// The package manager compiles a target again when a module on which it depends itself has changed, not one that such a
+// module re-exports.
 let reexported = package.targets.first { $0.name == "Networking" }?.dependencies ?? []
 for target in package.targets {
     let isDependent = target.dependencies.contains {

@@ -1,6 +1,7 @@
 public import Networking
 
-/// A component that sends through the client that is current when a request is sent: for stacks that are made before it is known.
+/// A component that sends through the client that is current when a request is sent: for stacks that are made before it
+/// is known.
 ///
 /// ```swift
 /// extension UserAPI {
@@ -10,8 +11,8 @@ public import Networking
 /// try await withNetworkClient(.live) { try await UserAPI.shared.user(id: 42) }
 /// ```
 ///
-/// It ends its stack like a transport. A modifier with a memory around it, such as `cached`, has one memory for all clients; what is to
-/// be apart belongs into the client.
+/// It ends its stack like a transport. A modifier with a memory around it, such as `cached`, has one memory for all
+/// clients; what is to be apart belongs into the client.
 public struct InjectedNetwork: NetworkingComponent {
     /// Creates a component for the current client.
     public init() {}

@@ -2,8 +2,8 @@ public import Networking
 
 /// The one client of an app, on which its API clients stand.
 ///
-/// An app has one network: its slots, its cache and its retry budget are worth something because all of the app shares them.
-/// Its APIs are many, and each adds its server, its credentials and its log around that network:
+/// An app has one network: its slots, its cache and its retry budget are worth something because all of the app shares
+/// them. Its APIs are many, and each adds its server, its credentials and its log around that network:
 ///
 /// ```swift
 /// struct UserAPI: Sendable {
@@ -20,8 +20,9 @@ public import Networking
 /// ```
 ///
 /// The app makes it once, such as with `NetworkClient.live` of the product `NetworkClientLive`, and hands it on: by an
-/// initialiser, by SwiftUI's environment, or by ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``. Where
-/// nobody did, and so in a test that forgot to, it is ``unimplemented``, and each request fails with an error that says so.
+/// initialiser, by SwiftUI's environment, or by ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``.
+/// Where nobody did, and so in a test that forgot to, it is ``unimplemented``, and each request fails with an error
+/// that says so.
 public struct NetworkClient: Sendable {
     /// Gives the network.
     ///
@@ -30,8 +31,8 @@ public struct NetworkClient: Sendable {
 
     /// The cache that the API clients of the app share.
     ///
-    /// A cache in the network does not store responses to requests that an API client further out has authenticated, because it does
-    /// not know their users. Such an API client puts this cache around its credentials:
+    /// A cache in the network does not store responses to requests that an API client further out has authenticated,
+    /// because it does not know their users. Such an API client puts this cache around its credentials:
     ///
     /// ```swift
     /// network = client.network()
@@ -40,7 +41,8 @@ public struct NetworkClient: Sendable {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The cache keeps the users apart, and copies of the client share it, so it stays when an API client is created again.
+    /// The cache keeps the users apart, and copies of the client share it, so it stays when an API client is created
+    /// again.
     public var cache: ResponseCache
 
     /// Creates a client.
@@ -65,7 +67,8 @@ public struct NetworkClient: Sendable {
         self.init(cache: cache) { network }
     }
 
-    /// A client that nobody provided: each request fails with `NetworkingError.Kind.unimplemented`, and says how to provide one.
+    /// A client that nobody provided: each request fails with `NetworkingError.Kind.unimplemented`, and says how to
+    /// provide one.
     public static let unimplemented = NetworkClient(
         UnimplementedTransport("a NetworkClient (withNetworkClient, an initialiser, or SwiftUI's environment)")
     )
@@ -73,7 +76,8 @@ public struct NetworkClient: Sendable {
     /// The client of the task that asks: what ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)`` says,
     /// or ``unimplemented``.
     ///
-    /// Child tasks and tasks made with `Task { }` inherit it. A detached task, a thread, a delegate's callback and SwiftUI's views do not.
+    /// Child tasks and tasks made with `Task { }` inherit it. A detached task, a thread, a delegate's callback and
+    /// SwiftUI's views do not.
     public static var current: NetworkClient {
         taskLocal
     }

@@ -14,8 +14,9 @@ extension NetworkClient {
     /// | `deduplicated()` | the same request at the same time is one exchange |
     /// | `cached(in: cache)` | by RFC 9111, in the client's cache |
     ///
-    /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves requests without
-    /// credentials. An API client that authenticates adds the same cache around its credentials, which keeps its users apart:
+    /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves
+    /// requests without credentials. An API client that authenticates adds the same cache around its credentials, which
+    /// keeps its users apart:
     ///
     /// ```swift
     /// let client = NetworkClient.live(over: AsyncHTTPClientTransport())

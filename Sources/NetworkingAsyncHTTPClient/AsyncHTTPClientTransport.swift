@@ -4,8 +4,8 @@ public import Networking
 public import NIOCore
 import Synchronization
 
-/// The transport over AsyncHTTPClient, with a client of its own: for servers, and for everything that URLSession on Linux cannot
-/// do.
+/// The transport over AsyncHTTPClient, with a client of its own: for servers, and for everything that URLSession on
+/// Linux cannot do.
 ///
 /// ```swift
 /// import Networking
@@ -17,13 +17,13 @@ import Synchronization
 /// try await transport.shutdown()
 /// ```
 ///
-/// Bodies are streamed both ways at once, and a slow sink holds the server back. Over TLS it speaks HTTP/2 where the server does.
-/// Redirects and decompression are the stack's and this library's business, so the client does neither: gzip and deflate are
-/// asked for and undone here, within ``HTTPRequestData/decompressionLimit``.
+/// Bodies are streamed both ways at once, and a slow sink holds the server back. Over TLS it speaks HTTP/2 where the
+/// server does. Redirects and decompression are the stack's and this library's business, so the client does neither:
+/// gzip and deflate are asked for and undone here, within ``HTTPRequestData/decompressionLimit``.
 ///
-/// A server that is silent for 60 seconds, or for as long as the stack's `timeout` allows if that is longer, ends the exchange
-/// with ``NetworkingError/Kind/timeout``. It has no cookies: those of a response are header fields, and a request sends what its
-/// fields say.
+/// A server that is silent for 60 seconds, or for as long as the stack's `timeout` allows if that is longer, ends the
+/// exchange with ``NetworkingError/Kind/timeout``. It has no cookies: those of a response are header fields, and a
+/// request sends what its fields say.
 ///
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
 public final class AsyncHTTPClientTransport: NetworkingTransport {
@@ -42,8 +42,9 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///
     /// - Parameters:
     ///   - configuration: The client's configuration. Its redirects, its decompression and its tracing are not used.
-    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An open stream holds
-    ///     one, and other requests wait if streams hold them all. By default that of the configuration, which is 8 unless it was set.
+    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An
+    ///     open stream holds one, and other requests wait if streams hold them all. By default that of the
+    ///     configuration, which is 8 unless it was set.
     ///   - eventLoopGroup: The event loops on which it works; by default those that a process shares.
     public init(
         configuration: HTTPClient.Configuration = .networking,
@@ -73,8 +74,8 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     ///
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
-    /// - Throws: A ``NetworkingError`` that holds AsyncHTTPClient's error, or `CancellationError` as soon as the caller is
-    ///   cancelled. After ``shutdown()``, one of kind ``NetworkingError/Kind/rejected``.
+    /// - Throws: A ``NetworkingError`` that holds AsyncHTTPClient's error, or `CancellationError` as soon as the caller
+    ///   is cancelled. After ``shutdown()``, one of kind ``NetworkingError/Kind/rejected``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         guard state.withLock({ $0.begin() }) else { throw request.transportIsShutDown }
         defer { state.withLock { $0.end() }?.resume() }
@@ -83,11 +84,11 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
 
     /// Lets the exchanges that are under way end, takes no others, and closes the connections.
     ///
-    /// Who calls it again waits for the same end. The first caller, when it is cancelled, waits no longer: what is under way
-    /// then fails with ``NetworkingError/Kind/connectionLost``.
+    /// Who calls it again waits for the same end. The first caller, when it is cancelled, waits no longer: what is
+    /// under way then fails with ``NetworkingError/Kind/connectionLost``.
     ///
-    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed; `CancellationError` to another caller that is
-    ///   cancelled.
+    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed; `CancellationError` to another caller
+    ///   that is cancelled.
     public func shutdown() async throws {
         let wait = Suspension<Void>()
         switch state.withLock({ $0.shutDown(wait) }) {

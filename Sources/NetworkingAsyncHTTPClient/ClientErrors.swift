@@ -36,8 +36,8 @@ extension HTTPRequestData {
     ///   - error: The error of AsyncHTTPClient.
     ///   - upload: The upload of the body; `nil` if there is none, or if it was handed over at once.
     ///   - elapsed: The duration of the exchange.
-    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``, whose `unansweredAfter` is set if the
-    ///   request may be sent again at once.
+    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``, whose `unansweredAfter` is
+    ///   set if the request may be sent again at once.
     func unanswered(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
         if error is RequestBody.Failure { return error }
         if error is UnusableConnection {
@@ -46,8 +46,8 @@ extension HTTPRequestData {
         let isOnClosedChannel = error as? ChannelError == .ioOnClosedChannel
         var failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
         guard isOnClosedChannel || error is KeptConnectionClosed else { return failure }
-        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything; but so does the end of a
-        // body that was still to be written.
+        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything; but so does the end of
+        // a body that was still to be written.
         if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnsentRequest(error: failure) }
         if mayBeSentTwice, body?.isReplayable ?? true {
             failure.unansweredAfter = elapsed
@@ -122,7 +122,8 @@ private struct ClientFault {
                 error == .failedToValidateHostname ? "the certificate names another host" : "\(error)"
             )
         case is BoringSSLError:
-            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after the handshake.
+            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after
+            // the handshake.
             let reason = Self.reasonOfBoringSSL(error)
             self = reason?.contains("ALERT") == true ? Self.unsecured(reason) : ClientFault(.connectionLost)
         case let error as NIOSSLError:

@@ -13,8 +13,8 @@ import Foundation
 
 /// One request on its way through AsyncHTTPClient.
 ///
-/// Its task waits for the head, reads the body as it comes and brings it to where the request wants it; whoever cancels that
-/// task closes the connection.
+/// Its task waits for the head, reads the body as it comes and brings it to where the request wants it; whoever cancels
+/// that task closes the connection.
 struct ClientExchange {
     private let request: HTTPRequestData
     private let client: HTTPClient

@@ -2,11 +2,13 @@
 import NIOCore
 import NIOHTTP1
 
-/// Watches a connection of HTTP/1.1 between its decoder and AsyncHTTPClient, together with a ``SurplusGuard`` before the decoder.
+/// Watches a connection of HTTP/1.1 between its decoder and AsyncHTTPClient, together with a ``SurplusGuard`` before
+/// the decoder.
 ///
-/// - Bytes that belong to no response close the connection, and no later request is written to it (RFC 9112 section 6.3).
-/// - A kept connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so that the
-///   request can be sent again.
+/// - Bytes that belong to no response close the connection, and no later request is written to it (RFC 9112 section
+///   6.3).
+/// - A kept connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so that
+///   the request can be sent again.
 /// - A status below 100 is refused. AsyncHTTPClient takes it for an interim status and traps at what follows.
 /// - A response that ends before its request does is reported as ``EarlyAnswer``.
 final class ConnectionGuard: ChannelDuplexHandler {
@@ -131,9 +133,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
 /// Passes to the decoder of a connection what belongs to a response, and closes the connection at anything else.
 ///
-/// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The decoder
-/// would take both for the start of the next response. Bytes that arrive after the next request was written look like its
-/// response; where they do not start with `HTTP/`, they count as a kept connection that was closed.
+/// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The
+/// decoder would take both for the start of the next response. Bytes that arrive after the next request was written
+/// look like its response; where they do not start with `HTTP/`, they count as a kept connection that was closed.
 final class SurplusGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

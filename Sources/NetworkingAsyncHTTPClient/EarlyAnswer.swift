@@ -5,9 +5,9 @@ import NIOHTTP1
 
 /// The end of a complete response that came while its request was still being sent.
 ///
-/// AsyncHTTPClient sends no more of a request after a status of 300 or more. It then leaves the task that sends the body
-/// waiting for ever, together with the body. Only a request that fails ends that task, so the guards let the request fail with
-/// this error where its response ends. ``ReceivedBytes`` takes the error for the end of the body.
+/// AsyncHTTPClient sends no more of a request after a status of 300 or more. It then leaves the task that sends the
+/// body waiting for ever, together with the body. Only a request that fails ends that task, so the guards let the
+/// request fail with this error where its response ends. ``ReceivedBytes`` takes the error for the end of the body.
 struct EarlyAnswer: Error, CustomStringConvertible {
     /// The last bytes of the body, which AsyncHTTPClient had not passed on.
     let rest: [ByteBuffer]

@@ -7,13 +7,14 @@ import NIOHTTP2
 extension HTTPClient.Configuration {
     /// A configuration for a client that ends a stack: what the stack does is switched off.
     ///
-    /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which `retry`
-    /// is there for. It gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its debug
-    /// initializers tell a kept connection that was closed from others, and keep out answers that would end the process. They
-    /// close a connection on which bytes arrive that belong to no response, so that they do not reach the next one.
+    /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which
+    /// `retry` is there for. It gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its
+    /// debug initializers tell a kept connection that was closed from others, and keep out answers that would end the
+    /// process. They close a connection on which bytes arrive that belong to no response, so that they do not reach the
+    /// next one.
     ///
-    /// A client of this configuration is meant for stacks. Where an app uses it directly, the body of a response with a status of
-    /// 300 or more that comes before the request has been sent ends with an error, behind its last byte.
+    /// A client of this configuration is meant for stacks. Where an app uses it directly, the body of a response with a
+    /// status of 300 or more that comes before the request has been sent ends with an error, behind its last byte.
     ///
     /// ```swift
     /// let client = HTTPClient(configuration: .networking)
@@ -52,7 +53,8 @@ extension HTTPClient.Configuration {
         return configuration
     }
 
-    /// Returns an initializer of channels that adds handlers, unless they are there, and then calls another initializer.
+    /// Returns an initializer of channels that adds handlers, unless they are there, and then calls another
+    /// initializer.
     ///
     /// On the channel's event loop it adds them at once, so that no byte arrives before.
     private static func adding<Handler: ChannelHandler & SendableMetatype>(

@@ -10,9 +10,9 @@ import Synchronization
 /// let network = client.logged()
 /// ```
 ///
-/// It stays the caller's, who shuts it down. It must neither follow redirects nor decode bodies, since both would go past the
-/// stack: one that does, as `HTTPClient.shared` does, is refused with ``NetworkingError/Kind/invalidRequest``. Use
-/// ``AsyncHTTPClientTransport`` where there is no need for a client of one's own.
+/// It stays the caller's, who shuts it down. It must neither follow redirects nor decode bodies, since both would go
+/// past the stack: one that does, as `HTTPClient.shared` does, is refused with ``NetworkingError/Kind/invalidRequest``.
+/// Use ``AsyncHTTPClientTransport`` where there is no need for a client of one's own.
 extension HTTPClient: NetworkingTransport {
     /// Makes one exchange over this client.
     ///
@@ -55,7 +55,8 @@ extension HTTPClient {
 
 /// What keeps clients from being a transport, by client: their configuration tells, which only reflection can see.
 ///
-/// One table for the process, since a client has no place to keep it. It holds no client, and forgets those that are gone.
+/// One table for the process, since a client has no place to keep it. It holds no client, and forgets those that are
+/// gone.
 private final class ClientObjections: Sendable {
     static let shared = ClientObjections()
 

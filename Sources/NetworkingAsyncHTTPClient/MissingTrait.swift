@@ -1,7 +1,8 @@
 #if !AsyncHTTPClient
 public import Networking
 
-/// Stands in for the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the trait.
+/// Stands in for the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the
+/// trait.
 @available(
     *,
     unavailable,

@@ -110,8 +110,8 @@ struct ReceivedBody {
 
 /// Undoes one content coding with NIO's handler for channels.
 ///
-/// The handler keeps the state of the stream. The channel around it is a new one for each chunk, because such a channel may
-/// be used from one thread only, and the chunks of a body come on any.
+/// The handler keeps the state of the stream. The channel around it is a new one for each chunk, because such a channel
+/// may be used from one thread only, and the chunks of a body come on any.
 private final class Decoder {
     /// A thousand times as much is what it may become before anybody looks at it.
     private static let chunk = 4 << 10

@@ -4,9 +4,9 @@ import NIOHTTP1
 
 /// Finds the end of each response in the bytes of an HTTP/1.1 connection (RFC 9112 section 6.3).
 ///
-/// The decoder joins all bytes that it gets: bytes behind a response become the start of the next response. This type cuts
-/// what arrives into slices for the decoder. A response ends with the last byte of a slice or in the middle of one that
-/// ``isExact`` rejects, so bytes behind a response never go unnoticed.
+/// The decoder joins all bytes that it gets: bytes behind a response become the start of the next response. This type
+/// cuts what arrives into slices for the decoder. A response ends with the last byte of a slice or in the middle of one
+/// that ``isExact`` rejects, so bytes behind a response never go unnoticed.
 ///
 /// The decoder stays the judge of what a response is. Where it ends a response at another byte than this type expects,
 /// ``isExact`` is `false`.

@@ -4,8 +4,8 @@ import NIOHPACK
 import NIOHTTP1
 import NIOHTTP2
 
-/// Keeps statuses out of a stream of HTTP/2 that would trap NIO or AsyncHTTPClient: those that are no three digits, those below
-/// 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
+/// Keeps statuses out of a stream of HTTP/2 that would trap NIO or AsyncHTTPClient: those that are no three digits,
+/// those below 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
 final class StatusGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
@@ -33,8 +33,9 @@ final class StatusGuard: ChannelInboundHandler {
 
 /// Keeps the end of a response back until its request has ended, on a stream of HTTP/2.
 ///
-/// AsyncHTTPClient lets the request go with the end of its response, and traps when anything happens to the stream while the
-/// request's body is still on its way: a reset that asks for no more of it, which is in order (RFC 9113 section 8.1), is enough.
+/// AsyncHTTPClient lets the request go with the end of its response, and traps when anything happens to the stream
+/// while the request's body is still on its way: a reset that asks for no more of it, which is in order (RFC 9113
+/// section 8.1), is enough.
 ///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as ``EarlyAnswer``.
 final class EndGuard: ChannelDuplexHandler {

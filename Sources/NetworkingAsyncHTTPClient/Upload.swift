@@ -5,8 +5,8 @@ import Synchronization
 
 /// A body as AsyncHTTPClient reads it, chunk by chunk, when it can send the next.
 ///
-/// AsyncHTTPClient reads in a task of its own that nobody can cancel, and goes on when the exchange is over. So the body is
-/// read in a task that belongs to the exchange, and handed over.
+/// AsyncHTTPClient reads in a task of its own that nobody can cancel, and goes on when the exchange is over. So the
+/// body is read in a task that belongs to the exchange, and handed over.
 final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error
@@ -27,8 +27,8 @@ final class Upload: AsyncSequence, Sendable {
     private let readerEnd = Suspension<Void>()
     private let failureBox: FailureBox
 
-    /// Begins to read a body: one that can be read once only when there is a connection, so that a failure to connect does not
-    /// use it up.
+    /// Begins to read a body: one that can be read once only when there is a connection, so that a failure to connect
+    /// does not use it up.
     init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ watch: TransferWatch) {
         self.eventLoops = Array(eventLoops.makeIterator())
         let failureBox = FailureBox()
@@ -41,7 +41,8 @@ final class Upload: AsyncSequence, Sendable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it stall.
+                    // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it
+                    // stall.
                     var rest = chunk[...]
                     while !rest.isEmpty {
                         try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.maximumStride)))
@@ -90,8 +91,8 @@ final class Upload: AsyncSequence, Sendable {
         try await readerEnd.value()
     }
 
-    /// AsyncHTTPClient learns on the connection's event loop that the connection takes no more; until then it would go on and keep
-    /// everything in memory.
+    /// AsyncHTTPClient learns on the connection's event loop that the connection takes no more; until then it would go
+    /// on and keep everything in memory.
     ///
     /// Waits for every event loop, because AsyncHTTPClient does not say which of them runs the connection of a request.
     private func letEventLoopsCatchUp() async throws {

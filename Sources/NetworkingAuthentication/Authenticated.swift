@@ -10,31 +10,34 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A request gets the credentials when its ``HTTPRequestData/authenticationMethod`` is theirs, or is left open. `.anonymous`
-    /// keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps those.
+    /// A request gets the credentials when its ``HTTPRequestData/authenticationMethod`` is theirs, or is left open.
+    /// `.anonymous` keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps
+    /// those.
     ///
-    /// The credentials go to the server that the stack names next to this modifier, and to `authorities`. That server is the nearest
-    /// `server` outside of it, or the nearest one inside if there is none outside. Requests to other servers, such as absolute URLs
-    /// or a second `server` further out, are sent without them, and ``CredentialsEvent/withheld(_:)`` reports it.
+    /// The credentials go to the server that the stack names next to this modifier, and to `authorities`. That server
+    /// is the nearest `server` outside of it, or the nearest one inside if there is none outside. Requests to other
+    /// servers, such as absolute URLs or a second `server` further out, are sent without them, and
+    /// ``CredentialsEvent/withheld(_:)`` reports it.
     ///
-    /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the request
-    /// alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that cannot be
-    /// mended: whose challenges are for other schemes or say that the token is good but too weak (`insufficient_scope`), whose
-    /// body can be sent only once, whose sink has taken a body and cannot restart, or whose user has gone.
+    /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the
+    /// request alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that
+    /// cannot be mended: whose challenges are for other schemes or say that the token is good but too weak
+    /// (`insufficient_scope`), whose body can be sent only once, whose sink has taken a body and cannot restart, or
+    /// whose user has gone.
     ///
-    /// Inside of `retry`, `cached` and `deduplicated`, which learn from it whose response it is; outside of `timeout`, which then
-    /// counts for each attempt. A cancelled caller gets `CancellationError` at once, also while it waits for a refresh, which goes
-    /// on for the others.
+    /// Inside of `retry`, `cached` and `deduplicated`, which learn from it whose response it is; outside of `timeout`,
+    /// which then counts for each attempt. A cancelled caller gets `CancellationError` at once, also while it waits for
+    /// a refresh, which goes on for the others.
     ///
     /// - Parameters:
     ///   - store: Where the credentials are.
     ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get them besides that server.
-    ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the strongest scheme
-    ///     that it names, and that the stack has, is used.
+    ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the
+    ///     strongest scheme that it names, and that the stack has, is used.
     ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` if there are no credentials or
-    ///   the delegate cannot refresh them, and of the kind of the failure if the refresh failed because of the network or because a
-    ///   server was down. The delegate's error is the underlying one.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` if there
+    ///   are no credentials or the delegate cannot refresh them, and of the kind of the failure if the refresh failed
+    ///   because of the network or because a server was down. The delegate's error is the underlying one.
     public func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         at authorities: [String] = [],
@@ -121,8 +124,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The closure is called when the first request is sent, in the background half a minute before the token expires if it is a JSON Web
-    /// Token, and when the server refuses the token. For the rest it is the form with a store.
+    /// The closure is called when the first request is sent, in the background half a minute before the token expires
+    /// if it is a JSON Web Token, and when the server refuses the token. For the rest it is the form with a store.
     ///
     /// - Parameters:
     ///   - token: Gives out a token that is good now.
@@ -217,8 +220,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     /// Asks the store for credentials.
     ///
-    /// The error of a refresh that failed belongs to the user for whom the request waited, so that a `retry` further out does not send the
-    /// request for another user.
+    /// The error of a refresh that failed belongs to the user for whom the request waited, so that a `retry` further
+    /// out does not send the request for another user.
     private func belonging<Grant>(
         _ request: HTTPRequestData,
         _ upstream: some NetworkingComponent,
@@ -343,7 +346,8 @@ extension HTTPRequestData {
         settings.offeredSchemes.append(scheme.lowercased())
     }
 
-    /// Whether a scheme is what the server asks for, and nothing stronger that it asks for has been tried, or is offered.
+    /// Whether a scheme is what the server asks for, and nothing stronger that it asks for has been tried, or is
+    /// offered.
     package func isAsked(for scheme: String?, by response: HTTPResponseData) -> Bool {
         guard let scheme else { return true }
         let tried = response.sentRequest.headerFields[.authorization]?.prefix { $0 != " " }.lowercased()

@@ -8,7 +8,8 @@ public import Foundation
 
 /// What lets somebody in at a server, and how a request carries it.
 ///
-/// ``BasicCredentials``, ``BearerCredentials``, ``APIKeyCredentials`` and ``Session`` are some; here is one of an app's own:
+/// ``BasicCredentials``, ``BearerCredentials``, ``APIKeyCredentials`` and ``Session`` are some; here is one of an app's
+/// own:
 ///
 /// ```swift
 /// extension AuthenticationMethod {
@@ -44,7 +45,8 @@ public protocol AuthenticatingCredentials: Sendable, CustomStringConvertible, Cu
     /// Puts them onto a request, each time that it is sent.
     ///
     /// Use ``HTTPRequestData/setCredential(_:for:)`` for header fields and
-    /// ``HTTPRequestData/setCredential(_:forQueryItem:)`` for the query, so that no log and no other origin gets to see them.
+    /// ``HTTPRequestData/setCredential(_:forQueryItem:)`` for the query, so that no log and no other origin gets to see
+    /// them.
     ///
     /// - Parameter request: The request.
     /// - Throws: ``NetworkingError`` when they cannot be sent as they are.

@@ -20,12 +20,12 @@ public import NetworkingCore
 /// }
 /// ```
 ///
-/// The store makes one call at a time for all requests. The call belongs to none of them: it continues when all waiting requests have
-/// been cancelled, since a refresh token that was sent may be spent.
+/// The store makes one call at a time for all requests. The call belongs to none of them: it continues when all waiting
+/// requests have been cancelled, since a refresh token that was sent may be spent.
 ///
-/// The requests that the delegate sends, over `network` or over the whole stack, pass `authenticated` without credentials of this store,
-/// and pass `throttled` and `rateLimited` without waiting, since the requests that wait for the delegate may hold all permits
-/// (``NetworkEnvironment/isThrottled``).
+/// The requests that the delegate sends, over `network` or over the whole stack, pass `authenticated` without
+/// credentials of this store, and pass `throttled` and `rateLimited` without waiting, since the requests that wait for
+/// the delegate may hold all permits (``NetworkEnvironment/isThrottled``).
 public protocol AuthenticationDelegate<Credentials>: Sendable {
     /// The credentials.
     associatedtype Credentials: AuthenticatingCredentials
@@ -34,9 +34,10 @@ public protocol AuthenticationDelegate<Credentials>: Sendable {
     ///
     /// - Parameter network: What lies upstream of `authenticated`, for requests with a URL of their own.
     /// - Returns: The credentials.
-    /// - Throws: Why there are none. Every waiting request fails with this as the underlying error, and the next request tries again. A
-    ///   `NetworkingError` of the network, of a server that is down or of a body that does not decode passes its kind on, and so does
-    ///   a `DecodingError`; the kind for any other error is ``NetworkingError/Kind/unauthorized``.
+    /// - Throws: Why there are none. Every waiting request fails with this as the underlying error, and the next
+    ///   request tries again. A `NetworkingError` of the network, of a server that is down or of a body that does not
+    ///   decode passes its kind on, and so does a `DecodingError`; the kind for any other error is
+    ///   ``NetworkingError/Kind/unauthorized``.
     func authorize(over network: any NetworkingComponent) async throws -> Credentials
 
     /// Renews credentials. By default that is to get new ones.
@@ -73,7 +74,8 @@ extension AuthenticationDelegate {
 /// Nobody is signed in, and there is no way to change that without somebody.
 struct SignedOut: Error {}
 
-/// An error of a delegate whose reason holds no secret, so that the errors of the requests that wait for the delegate can repeat it.
+/// An error of a delegate whose reason holds no secret, so that the errors of the requests that wait for the delegate
+/// can repeat it.
 package protocol ReasonedError: Error {
     /// What happened and what to do about it.
     var reason: String { get }

@@ -23,8 +23,8 @@ enum RefreshFailure: Error {
 
     /// The kind of the errors of requests that needed the refresh.
     ///
-    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that: a server of tokens that
-    /// cannot be reached, is down or sends no proper response has ended no session.
+    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that: a
+    /// server of tokens that cannot be reached, is down or sends no proper response has ended no session.
     fileprivate var kind: NetworkingError.Kind {
         switch self {
         case .timeout, .lockTimeout: .timeout
@@ -118,8 +118,8 @@ extension HTTPRequestData {
         var error = NetworkingError(
             kind,
             request: self,
-            // A response of 401 would make a failure of the network read as a refusal. The response of a server of tokens that is down
-            // says when to try again.
+            // A response of 401 would make a failure of the network read as a refusal. The response of a server of
+            // tokens that is down says when to try again.
             response: kind == .unauthorized ? response : kind == .status ? cause?.response : nil,
             underlying: failure.underlying,
             reason: "\(consequence): \(failure.explanation)\(further)",

@@ -17,7 +17,8 @@ public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - expirationDate: When it runs out, if that is known. ``JSONWebToken/expirationDate(of:)`` reads it from one that says so.
+    ///   - expirationDate: When it runs out, if that is known. ``JSONWebToken/expirationDate(of:)`` reads it from one
+    ///     that says so.
     public init(token: String, expirationDate: Date? = nil) {
         self.token = token
         self.expirationDate = expirationDate

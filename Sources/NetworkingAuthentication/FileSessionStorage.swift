@@ -8,11 +8,12 @@ public import Foundation
 
 /// Keeps sessions in files that only this user of the machine may read, one for each user of the app.
 ///
-/// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two. One that
-/// cannot be read as a session is set aside under another name, and reported once.
+/// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two.
+/// One that cannot be read as a session is set aside under another name, and reported once.
 ///
-/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock: an advisory lock of the
-/// system (`flock`) on a file beside that of the session, which ends with the process. On a file system without such locks there is none.
+/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock: an
+/// advisory lock of the system (`flock`) on a file beside that of the session, which ends with the process. On a file
+/// system without such locks there is none.
 ///
 /// The files are not encrypted; on Apple's platforms the Keychain is the better place.
 public struct FileSessionStorage: SharedSessionStorage {
@@ -114,8 +115,8 @@ public struct FileSessionStorage: SharedSessionStorage {
     ///
     /// - Parameter userID: The id of the user.
     /// - Returns: The lock.
-    /// - Throws: `CancellationError` as soon as the caller is cancelled, and ``SessionStorageError`` if the file of the lock cannot be
-    ///   created.
+    /// - Throws: `CancellationError` as soon as the caller is cancelled, and ``SessionStorageError`` if the file of the
+    ///   lock cannot be created.
     public func lockSession(for userID: String) async throws -> SessionLock {
         let path = lockPath(of: try file(for: userID))
         let directory = directory.path

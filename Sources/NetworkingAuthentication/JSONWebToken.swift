@@ -8,8 +8,8 @@ public import Foundation
 
 /// What can be read from a JSON Web Token without trusting it (RFC 7519).
 ///
-/// Its signature is the server's to check. A client may look at when it says that it runs out, to renew it in time, and at
-/// nothing else.
+/// Its signature is the server's to check. A client may look at when it says that it runs out, to renew it in time, and
+/// at nothing else.
 public enum JSONWebToken {
     /// When a token says that it runs out.
     ///

@@ -5,10 +5,12 @@ import Security
 
 /// Keeps sessions in the Keychain, one item for each user.
 ///
-/// Reading one behind biometry waits for the user, so do not do it on the main thread. On macOS an app needs the entitlement of the
-/// data protection keychain. Pairs that the Keychain does not allow, such as biometry and iCloud, fail when a session is kept.
+/// Reading one behind biometry waits for the user, so do not do it on the main thread. On macOS an app needs the
+/// entitlement of the data protection keychain. Pairs that the Keychain does not allow, such as biometry and iCloud,
+/// fail when a session is kept.
 ///
-/// The Keychain has no locks, so processes that share a session may refresh it at the same time (``SharedSessionStorage``).
+/// The Keychain has no locks, so processes that share a session may refresh it at the same time
+/// (``SharedSessionStorage``).
 ///
 /// ```swift
 /// let storage = KeychainSessionStorage(service: "com.example.app")
@@ -35,10 +37,11 @@ public struct KeychainSessionStorage: SessionStorage {
     ///
     /// - Parameters:
     ///   - service: What the items belong to, often the app's bundle identifier.
-    ///   - accessibility: When they can be read; nil for after the first unlock, on this device only unless iCloud brings them to others.
+    ///   - accessibility: When they can be read; nil for after the first unlock, on this device only unless iCloud
+    ///     brings them to others.
     ///   - accessGroup: The group of apps that share them; nil for the app's own.
-    ///   - isSynchronizable: Whether iCloud brings them to the user's other devices, which items for this device only and those
-    ///     behind biometry cannot be.
+    ///   - isSynchronizable: Whether iCloud brings them to the user's other devices, which items for this device only
+    ///     and those behind biometry cannot be.
     ///   - requiresBiometry: Whether reading one asks for a face or a finger that was known when it was kept.
     public init(
         service: String,

@@ -47,8 +47,8 @@ protocol KeychainItems: Sendable {
 
 /// The order of operations on the Keychain in which no failure, crash or other process loses a session.
 ///
-/// A refresh token that was rotated is the only one that the server accepts. So a session is removed only when the one that
-/// replaces it is in the Keychain.
+/// A refresh token that was rotated is the only one that the server accepts. So a session is removed only when the one
+/// that replaces it is in the Keychain.
 struct KeychainSessions<Items: KeychainItems>: Sendable {
     /// How often an operation starts again because another process has changed the same item.
     private static var maximumTries: Int { 8 }
@@ -63,7 +63,8 @@ struct KeychainSessions<Items: KeychainItems>: Sendable {
     func data(for userID: String) throws(SessionStorageError) -> Data? {
         var absent: KeychainItem?
         for _ in 0..<Self.maximumTries {
-            // One that is listed and cannot be read was made void by the system, as after a change of faces and fingers.
+            // One that is listed and cannot be read was made void by the system, as after a change of faces and
+            // fingers.
             guard let newest = try newestFirst(of: userID).first, newest != absent else { return nil }
             if let data = try items.data(of: newest) { return data }
             // Another process may have replaced it in between.

@@ -1,12 +1,15 @@
 import NetworkingCore
 
-/// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts: five times within 30 seconds by default.
+/// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts: five times within 30 seconds by
+/// default.
 ///
-/// Without a limit, a server that refuses the credentials that it has just issued would be asked for new ones for ever. Only refreshes in
-/// vain count: those that failed, and those whose credentials no request was accepted with. A request is accepted if its response has any
-/// status except 401, 429 and 5xx. So tokens may be valid for a second and be refreshed each second.
+/// Without a limit, a server that refuses the credentials that it has just issued would be asked for new ones for ever.
+/// Only refreshes in vain count: those that failed, and those whose credentials no request was accepted with. A request
+/// is accepted if its response has any status except 401, 429 and 5xx. So tokens may be valid for a second and be
+/// refreshed each second.
 ///
-/// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next refresh may start.
+/// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next
+/// refresh may start.
 public struct RefreshLimit: Sendable, Hashable {
     /// The number of refreshes within the interval.
     public let count: Int

@@ -23,11 +23,12 @@ extension Session: Codable {
     /// | ``scope`` | `scope` |
     /// | ``idToken`` | `idToken`, `id_token` |
     ///
-    /// If the response has no key for the expiration date and the access token is a JSON Web Token, the date is that of the token.
-    /// "Now" is the time of the current ``NetworkEnvironment``. An `id` or a lifetime of another type is ignored.
+    /// If the response has no key for the expiration date and the access token is a JSON Web Token, the date is that of
+    /// the token. "Now" is the time of the current ``NetworkEnvironment``. An `id` or a lifetime of another type is
+    /// ignored.
     ///
-    /// A session that was encoded by this type decodes to an equal one. One that an earlier version encoded without an expiration date
-    /// gets the date of its JSON Web Token.
+    /// A session that was encoded by this type decodes to an equal one. One that an earlier version encoded without an
+    /// expiration date gets the date of its JSON Web Token.
     ///
     /// - Parameter decoder: The decoder.
     /// - Throws: `DecodingError` if there is no access token, or if a value has the wrong type.

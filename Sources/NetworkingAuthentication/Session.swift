@@ -12,8 +12,9 @@ public import Foundation
 /// let session = Session(userID: "emily", accessToken: access, refreshToken: refresh, expirationDate: expiry)
 /// ```
 ///
-/// It is sent as `Authorization: Bearer`. A session that has expired keeps its refresh token. The response of a login decodes to a
-/// session (``init(from:)``). Encode a session only to store it, because the encoded form holds the tokens.
+/// It is sent as `Authorization: Bearer`. A session that has expired keeps its refresh token. The response of a login
+/// decodes to a session (``init(from:)``). Encode a session only to store it, because the encoded form holds the
+/// tokens.
 public struct Session: AuthenticatingCredentials, Hashable {
     /// The id of the user, which is not a secret and stays the same for as long as the user exists.
     public var userID: String?

@@ -4,10 +4,12 @@ import Synchronization
 
 /// Keeps the sessions of several users, so that they need not sign in again.
 ///
-/// ``InMemorySessionStorage`` and ``FileSessionStorage`` are there, and on Apple's platforms `KeychainSessionStorage`. A ``TokenStore`` calls it in
-/// the order of the changes, one at a time, and waits for it; so it should not take long, and must not call that store.
+/// ``InMemorySessionStorage`` and ``FileSessionStorage`` are there, and on Apple's platforms `KeychainSessionStorage`.
+/// A ``TokenStore`` calls it in the order of the changes, one at a time, and waits for it; so it should not take long,
+/// and must not call that store.
 ///
-/// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a session for all.
+/// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a
+/// session for all.
 public protocol SessionStorage: Sendable {
     /// The session of a user; nil when there is none.
     ///
@@ -71,13 +73,13 @@ extension TokenStore where Credentials == Session {
     /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())
     /// ```
     ///
-    /// Sessions are saved when they are set and renewed, and forgotten when they are removed. What cannot be saved is used all the
-    /// same, and told to `onStorageFailure`.
+    /// Sessions are saved when they are set and renewed, and forgotten when they are removed. What cannot be saved is
+    /// used all the same, and told to `onStorageFailure`.
     ///
-    /// If the storage is a ``SharedSessionStorage``, a refresh first waits for its lock and reads the stored session again. A session that
-    /// another process has renewed is used instead of a refresh, and a session that another process has removed is removed here, too.
-    /// The wait counts towards `timeout`. If the storage cannot be locked, the refresh continues without the lock, and the error is
-    /// passed to `onStorageFailure`.
+    /// If the storage is a ``SharedSessionStorage``, a refresh first waits for its lock and reads the stored session
+    /// again. A session that another process has renewed is used instead of a refresh, and a session that another
+    /// process has removed is removed here, too. The wait counts towards `timeout`. If the storage cannot be locked,
+    /// the refresh continues without the lock, and the error is passed to `onStorageFailure`.
     ///
     /// - Parameters:
     ///   - session: The session to begin with; nil when nobody is signed in.
@@ -85,7 +87,8 @@ extension TokenStore where Credentials == Session {
     ///   - delegate: Renews it.
     ///   - leeway: How long before the session expires it is refreshed in the background; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: How many refreshes may follow each other without the server accepting their sessions; five within 30 seconds by default.
+    ///   - limit: How many refreshes may follow each other without the server accepting their sessions; five within 30
+    ///     seconds by default.
     ///   - onStorageFailure: Hears of what could not be saved or forgotten; nil logs it as an error.
     public convenience init(
         _ session: Session?,

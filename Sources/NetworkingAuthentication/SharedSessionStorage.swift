@@ -3,8 +3,9 @@ import Synchronization
 
 /// A storage of sessions that several processes use at the same time.
 ///
-/// A server that replaces refresh tokens accepts each of them once, so two processes must not refresh one session. A ``TokenStore`` locks
-/// the session, reads it again, and refreshes it only if no other process has. ``FileSessionStorage`` is such a storage.
+/// A server that replaces refresh tokens accepts each of them once, so two processes must not refresh one session. A
+/// ``TokenStore`` locks the session, reads it again, and refreshes it only if no other process has.
+/// ``FileSessionStorage`` is such a storage.
 ///
 /// A storage of an app's own takes the lock that its processes have in common:
 ///
@@ -70,7 +71,8 @@ struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
     }
 
     let lock: @Sendable (Credentials) async throws -> SessionLock
-    /// Reads the storage, and returns what other processes have changed since this one last saved or took over credentials.
+    /// Reads the storage, and returns what other processes have changed since this one last saved or took over
+    /// credentials.
     let change: @Sendable (Credentials) async throws -> Change
     /// Takes note of a change that another process has made, and that the store has taken over.
     let takeOver: @Sendable (CredentialChange<Credentials>) -> Void
@@ -90,7 +92,8 @@ extension SharedCredentials where Credentials == Session {
 
 /// The tokens that a store last saved or took over from its storage, to tell whether another process has changed them.
 ///
-/// A comparison with the session of the store would not do, because that is newer than the stored one if it could not be saved.
+/// A comparison with the session of the store would not do, because that is newer than the stored one if it could not
+/// be saved.
 final class KnownTokens: Sendable {
     private struct Tokens: Equatable {
         let access: String

@@ -13,13 +13,13 @@ import Synchronization
 /// tokens.remove()       // sign out
 /// ```
 ///
-/// The store refreshes the credentials once for all requests that need it. The refresh belongs to none of them and continues when they
-/// are cancelled.
+/// The store refreshes the credentials once for all requests that need it. The refresh belongs to none of them and
+/// continues when they are cancelled.
 ///
-/// - **Before the credentials expire**, within the leeway, the first request starts a refresh in the background. It and all others are
-///   sent with the credentials that are still valid, also if the refresh takes long or fails.
-/// - **When the credentials have expired or were refused**, requests wait for the refresh. If it fails, they fail once, and the next
-///   request tries again, as far as ``RefreshLimit`` allows.
+/// - **Before the credentials expire**, within the leeway, the first request starts a refresh in the background. It and
+///   all others are sent with the credentials that are still valid, also if the refresh takes long or fails.
+/// - **When the credentials have expired or were refused**, requests wait for the refresh. If it fails, they fail once,
+///   and the next request tries again, as far as ``RefreshLimit`` allows.
 ///
 /// Setting or removing credentials cancels a refresh in progress, and its result is ignored.
 ///
@@ -39,11 +39,11 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// - Parameters:
     ///   - credentials: The credentials; nil while nobody is signed in.
     ///   - delegate: Gets credentials and renews them; without one, what the server refuses stays refused.
-    ///   - leeway: How long before credentials expire they are refreshed in the background; 30 seconds by default. Credentials that are
-    ///     valid for less than that when they arrive are refreshed when they have expired.
+    ///   - leeway: How long before credentials expire they are refreshed in the background; 30 seconds by default.
+    ///     Credentials that are valid for less than that when they arrive are refreshed when they have expired.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: How many refreshes may follow each other without the server accepting their credentials; five within 30 seconds by
-    ///     default.
+    ///   - limit: How many refreshes may follow each other without the server accepting their credentials; five within
+    ///     30 seconds by default.
     public convenience init(
         _ credentials: Credentials? = nil,
         delegate: (any AuthenticationDelegate<Credentials>)? = nil,
@@ -77,7 +77,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         state.withLock { $0.credentials }
     }
 
-    /// Whose credentials they are: the user's id, or a random id that a sign-in and a sign-out renew, and a refresh does not.
+    /// Whose credentials they are: the user's id, or a random id that a sign-in and a sign-out renew, and a refresh
+    /// does not.
     public var principal: Principal {
         state.withLock { $0.principal }
     }
@@ -89,8 +90,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Signs in: requests from now on are sent with these credentials.
     ///
-    /// A refresh that is under way is given up. Requests that wait for it go on with these when they are of the same user, and
-    /// fail when they are of another.
+    /// A refresh that is under way is given up. Requests that wait for it go on with these when they are of the same
+    /// user, and fail when they are of another.
     ///
     /// - Parameter credentials: The credentials.
     public func set(_ credentials: Credentials) {
@@ -121,8 +122,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Signs out.
     ///
-    /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to authorize them,
-    /// and fail when it does not.
+    /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to
+    /// authorize them, and fail when it does not.
     public func remove() {
         _ = takeOut()
     }
@@ -137,8 +138,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return former
     }
 
-    /// Runs an operation whose requests pass `authenticated` without credentials of this store, and limiters without waiting, as those
-    /// of a delegate do.
+    /// Runs an operation whose requests pass `authenticated` without credentials of this store, and limiters without
+    /// waiting, as those of a delegate do.
     package func withoutCredentials<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
@@ -299,7 +300,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         accept(grant)
     }
 
-    /// Notes that the server has accepted credentials, so that the refreshes up to them no longer count towards the limit.
+    /// Notes that the server has accepted credentials, so that the refreshes up to them no longer count towards the
+    /// limit.
     package func accept(_ grant: Grant) {
         state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }
     }
@@ -468,7 +470,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Puts new credentials into place, unless others have been set or removed meanwhile.
     ///
-    /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun wins.
+    /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun
+    /// wins.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
         let (isExpired, isDue) = (new.isExpired, new.expires(within: leeway))
@@ -476,8 +479,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
-                // If they have expired already, a clock is wrong, and only the server can tell when they are not valid. If they are valid
-                // for less than the leeway, a refresh ahead of time would follow at each request.
+                // If they have expired already, a clock is wrong, and only the server can tell when they are not valid.
+                // If they are valid for less than the leeway, a refresh ahead of time would follow at each request.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
                 return true
             }

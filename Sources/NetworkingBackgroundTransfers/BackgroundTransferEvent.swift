@@ -11,8 +11,8 @@ public import Foundation
 
 /// What transfers in the background tell of themselves.
 ///
-/// `BackgroundTransfers`, which Apple's platforms have, brings them one by one. A transfer ends with one event that says how:
-/// ``finished(id:response:file:)``, ``failed(id:_:)`` or ``unrecognized(_:)``.
+/// `BackgroundTransfers`, which Apple's platforms have, brings them one by one. A transfer ends with one event that
+/// says how: ``finished(id:response:file:)``, ``failed(id:_:)`` or ``unrecognized(_:)``.
 @nonexhaustive
 public enum BackgroundTransferEvent: Sendable {
     /// How far a transfer has come; of a transfer that nobody asked about meanwhile, only the newest.
@@ -20,13 +20,15 @@ public enum BackgroundTransferEvent: Sendable {
 
     /// A transfer succeeded, with a status that its request accepts.
     ///
-    /// `file` is where a download is now, and nil for an upload, whose response has the first MiB of the server's answer.
+    /// `file` is where a download is now, and nil for an upload, whose response has the first MiB of the server's
+    /// answer.
     case finished(id: String, response: HTTPResponseData, file: URL?)
 
     /// A transfer failed or was ended.
     case failed(id: String, BackgroundTransferFailure)
 
-    /// A transfer ended of which nobody knows whose it was: its record is missing, damaged, or of a later version of the library.
+    /// A transfer ended of which nobody knows whose it was: its record is missing, damaged, or of a later version of
+    /// the library.
     case unrecognized(BackgroundTransferFailure)
 
     /// The system has told everything that happened while the app was not running.
@@ -42,12 +44,14 @@ public struct BackgroundTransferFailure: Error {
 
     /// What `resume(_:with:)` goes on from; nil when the transfer would begin anew.
     ///
-    /// It holds the request as the system keeps it, header fields with credentials included: keep it where you keep secrets.
+    /// It holds the request as the system keeps it, header fields with credentials included: keep it where you keep
+    /// secrets.
     public let resumeData: Data?
 
     /// Where the bytes of a download are that could not be put where they belong.
     ///
-    /// That is the system's directory for temporary files: move it away soon. Nil when there is nothing, or it could not be kept.
+    /// That is the system's directory for temporary files: move it away soon. Nil when there is nothing, or it could
+    /// not be kept.
     public let savedFile: URL?
 
     init(_ error: any Error, resumeData: Data? = nil, savedFile: URL? = nil) {

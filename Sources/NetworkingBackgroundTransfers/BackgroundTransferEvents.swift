@@ -7,8 +7,8 @@ import Synchronization
 
 /// What has happened and was not read yet, and who is to hear that everything was.
 ///
-/// Nothing gets lost between the start of the app and its first reader. Of progress, which may come hundreds of times a second,
-/// only the newest of each transfer waits.
+/// Nothing gets lost between the start of the app and its first reader. Of progress, which may come hundreds of times a
+/// second, only the newest of each transfer waits.
 final class BackgroundTransferEvents: Sendable {
     private let state = Mutex(State())
 

@@ -8,10 +8,11 @@ import FoundationNetworking
 #endif
 import HTTPTypes
 
-/// What has to be known of a transfer in the background when it ends, often in another process than the one that began it.
+/// What has to be known of a transfer in the background when it ends, often in another process than the one that began
+/// it.
 ///
-/// It travels as the description of its task, which the system keeps in the clear. So it holds neither header fields nor values
-/// of a query.
+/// It travels as the description of its task, which the system keeps in the clear. So it holds neither header fields
+/// nor values of a query.
 struct BackgroundTransferRecord: Sendable, Hashable {
     /// What the app calls the transfer.
     var id: String
@@ -20,7 +21,8 @@ struct BackgroundTransferRecord: Sendable, Hashable {
     var acceptedStatuses = StatusSet.successful
     /// The names of the query items whose values are secrets, for errors.
     var secretQueryItems: Set<String> = []
-    /// Whether there was a secret in the request of which only the request knew, so that errors name neither path nor query.
+    /// Whether there was a secret in the request of which only the request knew, so that errors name neither path nor
+    /// query.
     var hidesTarget = false
 
     /// Why a description is none of these.

@@ -19,15 +19,17 @@ import NetworkingURLSession
 /// }
 /// ```
 ///
-/// What has to be known at the end travels with the transfer, so the app that hears of it may be another process than the one
-/// that began it: make the object again with the same identifier, as early as the app starts, and read its events.
+/// What has to be known at the end travels with the transfer, so the app that hears of it may be another process than
+/// the one that began it: make the object again with the same identifier, as early as the app starts, and read its
+/// events.
 ///
-/// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows it: `server` and its kin take part. What acts
-/// when a request is sent cannot, since the system sends it: `retry`, `authenticated`, `cached`, `timeout`, `logged` and redirect
-/// policies. A token has to be in the request, and to last as long as the transfer may take.
+/// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows it: `server` and its kin take
+/// part. What acts when a request is sent cannot, since the system sends it: `retry`, `authenticated`, `cached`,
+/// `timeout`, `logged` and redirect policies. A token has to be in the request, and to last as long as the transfer may
+/// take.
 ///
-/// - Important: Make one for each identifier, and keep it as long as the process lives. What two with one identifier do in a process,
-///   Apple leaves open; and the system keeps the session of one that is let go of.
+/// - Important: Make one for each identifier, and keep it as long as the process lives. What two with one identifier do
+///   in a process, Apple leaves open; and the system keeps the session of one that is let go of.
 public final class BackgroundTransfers: Sendable {
     private let session: URLSession
     private let ledger = BackgroundTransferLedger(home: .homeDirectory)
@@ -36,14 +38,16 @@ public final class BackgroundTransfers: Sendable {
     ///
     /// - Parameters:
     ///   - identifier: What tells the session from others of the app; the same in each process.
-    ///   - configure: Changes the session's configuration: `isDiscretionary`, `allowsCellularAccess`, `sharedContainerIdentifier`.
+    ///   - configure: Changes the session's configuration: `isDiscretionary`, `allowsCellularAccess`,
+    ///     `sharedContainerIdentifier`.
     public init(identifier: String, configure: (URLSessionConfiguration) -> Void = { _ in }) {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
         // Both would act behind the app's back.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configure(configuration)
-        // No deinit ends it: transfers must go on, and a session that is being invalidated stands in the way of the next.
+        // No deinit ends it: transfers must go on, and a session that is being invalidated stands in the way of the
+        // next.
         session = URLSession(
             configuration: configuration,
             delegate: BackgroundTransferDelegate(ledger),
@@ -53,8 +57,9 @@ public final class BackgroundTransfers: Sendable {
 
     /// What happens with the transfers of this session, in order.
     ///
-    /// What happened before the first reader came waits for it, without a limit; of progress only the newest of each transfer. There is
-    /// one reader at a time: two would share the events among them. The next reader goes on where the last one stopped.
+    /// What happened before the first reader came waits for it, without a limit; of progress only the newest of each
+    /// transfer. There is one reader at a time: two would share the events among them. The next reader goes on where
+    /// the last one stopped.
     public var events: AsyncStream<BackgroundTransferEvent> {
         ledger.events.stream
     }
@@ -63,15 +68,16 @@ public final class BackgroundTransfers: Sendable {
 
     /// Has the system download something.
     ///
-    /// The file is put in place when it is complete, whether or not somebody reads the events. A status that the request does not accept is
-    /// a failure, and nothing is put in place.
+    /// The file is put in place when it is complete, whether or not somebody reads the events. A status that the
+    /// request does not accept is a failure, and nothing is put in place.
     ///
     /// - Parameters:
     ///   - request: The request, without a body and without a sink.
     ///   - destination: Where the file goes; one in the app's home is found again after an update has moved that.
     ///   - id: What the events call the transfer. One that is used by another is not refused.
     ///   - network: The stack that rewrites the request.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not in the background.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not
+    ///   in the background.
     public func download(
         _ request: HTTPRequestData,
         to destination: DownloadDestination,
@@ -92,8 +98,8 @@ public final class BackgroundTransfers: Sendable {
     ///   - request: Where to. A GET becomes a POST; the file takes the place of a file that it has as its body.
     ///   - id: What the events call the transfer. One that is used by another is not refused.
     ///   - network: The stack that rewrites the request.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not in the background,
-    ///   and of kind ``NetworkingError/Kind/storage`` when the file cannot be read.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not
+    ///   in the background, and of kind ``NetworkingError/Kind/storage`` when the file cannot be read.
     public func upload(
         file: URL,
         to request: HTTPRequestData,
@@ -112,7 +118,8 @@ public final class BackgroundTransfers: Sendable {
     /// - Parameters:
     ///   - id: What the events call the transfer from now on.
     ///   - resumeData: What `pause` returned, or ``BackgroundTransferFailure/resumeData``.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` when the data are something else.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` when the data are something
+    ///   else.
     public func resume(_ id: String, with resumeData: Data) throws {
         let (systemData, description) = try ledger.resumption(of: id, from: resumeData)
         start(session.downloadTask(withResumeData: systemData), described: description)
@@ -127,11 +134,12 @@ public final class BackgroundTransfers: Sendable {
 
     /// Ends a download in such a way that it can be gone on with.
     ///
-    /// Its end is an event, too: ``BackgroundTransferEvent/failed(id:_:)`` with a `CancellationError`. An upload goes on.
+    /// Its end is an event, too: ``BackgroundTransferEvent/failed(id:_:)`` with a `CancellationError`. An upload goes
+    /// on.
     ///
     /// - Parameter id: The id of the download.
-    /// - Returns: What ``resume(_:with:)`` needs; it holds the request, credentials included. Nil when the server does not allow
-    ///   to go on, when there is no such download, and when the caller is cancelled.
+    /// - Returns: What ``resume(_:with:)`` needs; it holds the request, credentials included. Nil when the server does
+    ///   not allow to go on, when there is no such download, and when the caller is cancelled.
     public func pause(_ id: String) async -> Data? {
         for task in await tasks(of: id) {
             guard let download = task as? URLSessionDownloadTask else { continue }
@@ -176,7 +184,8 @@ public final class BackgroundTransfers: Sendable {
 
     /// Keeps what the system wants to be called when the app has dealt with what happened while it was not running.
     ///
-    /// It is called once, when the reader of ``events`` comes to ``BackgroundTransferEvent/allDelivered``, so somebody must read.
+    /// It is called once, when the reader of ``events`` comes to ``BackgroundTransferEvent/allDelivered``, so somebody
+    /// must read.
     ///
     /// ```swift
     /// func application(

@@ -3,8 +3,8 @@ import NetworkingCore
 /// Why `cached` lets a request or a response pass.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {
-    /// The request has an Authorization field of its own, or a component below the cache has added a credential without naming a
-    /// principal.
+    /// The request has an Authorization field of its own, or a component below the cache has added a credential without
+    /// naming a principal.
     case credentials
     /// Its method is none that is cached.
     case method

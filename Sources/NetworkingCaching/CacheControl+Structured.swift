@@ -1,7 +1,7 @@
 import NetworkingCore
 
-/// Targeted directives are a dictionary of structured fields (RFC 9213 section 2.1, RFC 9651 section 3.2), which is read strictly:
-/// one that is not well formed is as if it were not there.
+/// Targeted directives are a dictionary of structured fields (RFC 9213 section 2.1, RFC 9651 section 3.2), which is
+/// read strictly: one that is not well formed is as if it were not there.
 ///
 /// Of their values only whole numbers and truth mean something here, so that no more of the format is kept than that.
 extension CacheControl {

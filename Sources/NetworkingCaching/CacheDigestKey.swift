@@ -2,8 +2,8 @@ import NetworkingCore
 
 /// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
 ///
-/// A cache keeps no credential. It keeps a digest of each, so that no user gets another user's response. The key prevents
-/// that a short password or API key is found by computing the digests of all candidates.
+/// A cache keeps no credential. It keeps a digest of each, so that no user gets another user's response. The key
+/// prevents that a short password or API key is found by computing the digests of all candidates.
 ///
 /// A store that keeps entries beyond the process keeps its key with them, readable by the same user only:
 ///

@@ -1,8 +1,8 @@
 import NetworkingCore
 import Synchronization
 
-/// The fetches that are under way, so that one which began before its URL was changed is not kept after that; and what was to be
-/// removed and could not be.
+/// The fetches that are under way, so that one which began before its URL was changed is not kept after that; and what
+/// was to be removed and could not be.
 final class CacheFetches: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
@@ -101,7 +101,8 @@ final class CacheFetches: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - glance: How things stood when the store was read; if the URL was changed since, nothing of the fetch is kept.
+    ///   - glance: How things stood when the store was read; if the URL was changed since, nothing of the fetch is
+    ///     kept.
     /// - Returns: Where it stands with the URL; nil when that is so.
     func begin(_ url: String, since glance: Glance) -> Beginning? {
         state.withLock { state in

@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What HTTP says of storing and reusing a response (RFC 9111, 5861, 8246, 9213): no state, no I/O, no clock of its own.
+/// What HTTP says of storing and reusing a response (RFC 9111, 5861, 8246, 9213): no state, no I/O, no clock of its
+/// own.
 struct CacheRules: Sendable, Hashable {
     /// Whether it serves many users, as a proxy does.
     var isShared = false
@@ -95,8 +96,8 @@ struct CacheRules: Sendable, Hashable {
     /// The statuses whose caching this library knows.
     private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
 
-    /// The fields of a response that are stored: not those about its connection (section 3.1), nor in a shared cache those for
-    /// one user alone (section 5.2.2.7).
+    /// The fields of a response that are stored: not those about its connection (section 3.1), nor in a shared cache
+    /// those for one user alone (section 5.2.2.7).
     func stored(_ response: HTTPResponse) -> HTTPResponse {
         var names = Self.connectionFields(of: response)
         if isShared {
@@ -177,7 +178,8 @@ struct CacheRules: Sendable, Hashable {
 
     /// The fields that Vary names, and in a private cache all credentials.
     ///
-    /// A cookie or an API key tells whose response it is, whether Vary names it or not. No credential is kept, only its digest.
+    /// A cookie or an API key tells whose response it is, whether Vary names it or not. No credential is kept, only its
+    /// digest.
     private func varying(
         _ names: [CacheFacts.Vary],
         _ request: HTTPRequestData,
@@ -196,14 +198,15 @@ struct CacheRules: Sendable, Hashable {
         return fields
     }
 
-    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of the entry holds for the
-    /// request.
+    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of the
+    /// entry holds for the request.
     func isForTheSameUser(_ entry: CachedEntry, _ credentials: CredentialDigests) -> Bool {
         guard !isShared, !(entry.varying.isEmpty && credentials.isEmpty) else { return true }
         return CredentialDigests.digests(in: entry.varying) == credentials.byName
     }
 
-    /// An id that entries have in common when they answer the same requests, so that the last takes the place of the others.
+    /// An id that entries have in common when they answer the same requests, so that the last takes the place of the
+    /// others.
     ///
     /// Where two variants got the same, one would replace the other, and neither would answer for it.
     static func id(of varying: [String: String]) -> UUID {
@@ -216,7 +219,8 @@ struct CacheRules: Sendable, Hashable {
         return numbers.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
-    /// A field's value without what makes no difference: blanks around commas, and for languages and codings case and order.
+    /// A field's value without what makes no difference: blanks around commas, and for languages and codings case and
+    /// order.
     private static func normalized(_ values: [String], _ name: String) -> String {
         var items = values.flatMap { $0.split(separator: ",") }.map { String($0.trimmed) }
         if ["accept", "accept-language", "accept-encoding", "accept-charset"].contains(name) {
@@ -233,7 +237,8 @@ struct CacheRules: Sendable, Hashable {
 extension Date {
     /// Reads a date that is written exactly as HTTP says, except for its case.
     ///
-    /// Returns `nil` for every other date, which then counts as long past, because it limits how long a response is used.
+    /// Returns `nil` for every other date, which then counts as long past, because it limits how long a response is
+    /// used.
     init?(strictHTTPDate text: String, now: Date) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let time = words.first { $0.contains(":") } ?? ""

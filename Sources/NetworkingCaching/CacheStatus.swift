@@ -112,8 +112,8 @@ extension HTTPResponseData {
 
     /// The request that brought what comes from a cache of the stack.
     ///
-    /// It has the URL and the header fields by which the response was chosen, except credentials. The cache keeps nothing else
-    /// of the request.
+    /// It has the URL and the header fields by which the response was chosen, except credentials. The cache keeps
+    /// nothing else of the request.
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)

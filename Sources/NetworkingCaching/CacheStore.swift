@@ -11,12 +11,13 @@ public protocol CacheStore: Sendable {
 
     /// Returns the key for the digests of credentials in this store's entries.
     ///
-    /// A store that outlives the process, or that several ``ResponseCache`` objects use, needs a key of its own: a random
-    /// ``CacheDigestKey`` that is kept with the entries, so that it is the same for as long as they are. A store over
-    /// another one returns the key of that one. With another key, entries for requests with credentials are not found; no request
-    /// gets an entry that belongs to other credentials.
+    /// A store that outlives the process, or that several ``ResponseCache`` objects use, needs a key of its own: a
+    /// random ``CacheDigestKey`` that is kept with the entries, so that it is the same for as long as they are. A store
+    /// over another one returns the key of that one. With another key, entries for requests with credentials are not
+    /// found; no request gets an entry that belongs to other credentials.
     ///
-    /// - Returns: The key; `nil`, the default, for a store without one. Each ``ResponseCache`` then uses a random key of its own.
+    /// - Returns: The key; `nil`, the default, for a store without one. Each ``ResponseCache`` then uses a random key
+    ///   of its own.
     /// - Throws: The error that keeps the store from reading its key.
     func digestKey() async throws -> CacheDigestKey?
 
@@ -39,10 +40,11 @@ public protocol CacheStore: Sendable {
 
     /// Returns the number of the latest removal of a URL or of several keys.
     ///
-    /// A store that several processes or several ``ResponseCache`` objects use numbers the calls of ``remove(url:)`` and
-    /// ``removeAll(where:)`` in the order in which they are carried out, and keeps the numbers with the entries. A cache asks for the number
-    /// before it sends a request, and stores the response only if the URL has not changed since then. Without numbers, a response
-    /// that was on its way while another process removed its URL is stored after the removal.
+    /// A store that several processes or several ``ResponseCache`` objects use numbers the calls of ``remove(url:)``
+    /// and ``removeAll(where:)`` in the order in which they are carried out, and keeps the numbers with the entries. A
+    /// cache asks for the number before it sends a request, and stores the response only if the URL has not changed
+    /// since then. Without numbers, a response that was on its way while another process removed its URL is stored
+    /// after the removal.
     ///
     /// - Returns: The number; `nil`, the default, for a store that only one ``ResponseCache`` uses.
     /// - Throws: The error that keeps the store from reading the number. Then the response is not stored.
@@ -50,8 +52,8 @@ public protocol CacheStore: Sendable {
 
     /// Stores an entry in place of the one with its id, unless its URL was removed after a change.
     ///
-    /// The check and the write are one step that no removal can come between. A store that no longer knows whether the URL was removed
-    /// stores nothing.
+    /// The check and the write are one step that no removal can come between. A store that no longer knows whether the
+    /// URL was removed stores nothing.
     ///
     /// - Parameters:
     ///   - entry: The entry.
@@ -67,8 +69,8 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - url: The URL, as in a ``CacheKey``.
     ///   - change: A number that ``changeNumber()`` has returned.
-    /// - Returns: The number of this removal; `nil` if the URL was also removed between the change and this removal, or if
-    ///   the store no longer knows. The default implementation calls ``remove(url:)`` and returns `nil`.
+    /// - Returns: The number of this removal; `nil` if the URL was also removed between the change and this removal, or
+    ///   if the store no longer knows. The default implementation calls ``remove(url:)`` and returns `nil`.
     /// - Throws: The error that keeps the store from removing the entries.
     func remove(url: String, checkingSince change: Int64) async throws -> Int64?
 

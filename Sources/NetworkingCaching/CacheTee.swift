@@ -8,7 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sink that keeps a copy of what goes into another, for the cache: as much as an entry may have, and nothing past that.
+/// A sink that keeps a copy of what goes into another, for the cache: as much as an entry may have, and nothing past
+/// that.
 final class CacheTee: ForwardingSink {
     private struct State {
         /// What has been copied; nil when there is nothing to keep.

@@ -17,17 +17,19 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// What the server lets it keep is used for as long as it is fresh, and then validated. A stale response stands in for a server
-    /// that cannot be reached, unless it says `must-revalidate` or `no-cache`, and for one that fails within its `stale-if-error`;
-    /// within its `stale-while-revalidate` it is used at once and validated in the background. A success of any other method
-    /// removes what is kept for its URL, for every user. ``HTTPRequestData/cacheMode`` replaces all this for one request.
+    /// What the server lets it keep is used for as long as it is fresh, and then validated. A stale response stands in
+    /// for a server that cannot be reached, unless it says `must-revalidate` or `no-cache`, and for one that fails
+    /// within its `stale-if-error`; within its `stale-while-revalidate` it is used at once and validated in the
+    /// background. A success of any other method removes what is kept for its URL, for every user.
+    /// ``HTTPRequestData/cacheMode`` replaces all this for one request.
     ///
-    /// Outside of `deduplicated`, `retry` and `authenticated`: nobody gets what was fetched for another principal. A request with
-    /// an `Authorization` of its own, which no principal stands for, passes.
+    /// Outside of `deduplicated`, `retry` and `authenticated`: nobody gets what was fetched for another principal. A
+    /// request with an `Authorization` of its own, which no principal stands for, passes.
     ///
-    /// A body that goes to a sink is copied on its way, up to the store's limit for an entry, and kept once it is complete. A
-    /// cancelled caller gets `CancellationError`. What the store throws is told as an event (`cacheFailed`), and the request
-    /// goes on without it. ``HTTPResponseData/cacheStatus`` says what became of a request.
+    /// A body that goes to a sink is copied on its way, up to the store's limit for an entry, and kept once it is
+    /// complete. A cancelled caller gets `CancellationError`. What the store throws is told as an event
+    /// (`cacheFailed`), and the request goes on without it. ``HTTPResponseData/cacheStatus`` says what became of a
+    /// request.
     ///
     /// - Parameter cache: The cache; stacks that have the same one share it.
     /// - Returns: A component that throws what its upstream throws.

@@ -41,7 +41,8 @@ extension CachedEntry {
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - rules: What is kept of a head.
-    ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as it is.
+    ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as
+    ///     it is.
     ///   - credentials: The credentials of the request.
     ///   - sent: When the request was sent.
     ///   - received: When the response came.

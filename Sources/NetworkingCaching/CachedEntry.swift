@@ -21,8 +21,8 @@ public struct CachedEntry: Sendable, Identifiable {
     public var part: Part? { storage.part }
     /// The header fields of the request by which the response was chosen, by their names in lower case.
     ///
-    /// They are the fields that the response's Vary names, and in a private cache the credentials. A digest stands in place of a
-    /// credential.
+    /// They are the fields that the response's Vary names, and in a private cache the credentials. A digest stands in
+    /// place of a credential.
     public var varying: [String: String] { storage.varying }
     /// When the request was sent.
     public var requestDate: Date { storage.requestDate }

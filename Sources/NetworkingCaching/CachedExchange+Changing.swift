@@ -32,8 +32,8 @@ extension CachedExchange {
         }
     }
 
-    /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110 section
-    /// 9.3.3).
+    /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110
+    /// section 9.3.3).
     private func keepPosted(_ response: inout HTTPResponseData, _ fetch: Fetch) async {
         guard request.method == .post, response.status == .ok, cache.rules.saysHowLong(response.http),
             let location = response.headerFields[.contentLocation],

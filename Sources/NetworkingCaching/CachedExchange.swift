@@ -96,7 +96,8 @@ struct CachedExchange: Sendable {
     private func conditional(_ candidates: [CachedEntry], _ chosen: CachedEntry?) -> HTTPRequestData {
         var conditional = request
         let tags = candidates.compactMap(\.facts.tag)
-        // Beside tags the date would not count (RFC 9110 section 13.1.3), and it may be all that is known of the chosen one.
+        // Beside tags the date would not count (RFC 9110 section 13.1.3), and it may be all that is known of the chosen
+        // one.
         if !tags.isEmpty, chosen == nil || chosen?.facts.tag != nil {
             conditional.headerFields[.ifNoneMatch] = tags.joined(separator: ", ")
         }
@@ -239,15 +240,16 @@ struct CachedExchange: Sendable {
         return await write(entry, over: known, replacesMatching: true, fetch)
     }
 
-    /// Whether a component below the cache has added or changed a credential without naming a principal: another user's request
-    /// would look the same here.
+    /// Whether a component below the cache has added or changed a credential without naming a principal: another user's
+    /// request would look the same here.
     private func hasCredentialsFromBelow(_ response: HTTPResponseData) -> Bool {
         guard key.principal == nil else { return false }
         let sent = response.sentRequest.headerFields.filter(\.isCredential)
         return sent != request.headerFields.filter(\.isCredential)
     }
 
-    /// Whether the response depends on a credential that the transport may have added, such as a cookie, which the cache cannot see.
+    /// Whether the response depends on a credential that the transport may have added, such as a cookie, which the
+    /// cache cannot see.
     private func variesByCredentialsBelow(_ head: HTTPResponse) -> Bool {
         guard key.principal == nil else { return false }
         return CacheFacts.vary(of: head)?
@@ -297,8 +299,8 @@ struct CachedExchange: Sendable {
     /// - Parameters:
     ///   - entry: The entry.
     ///   - known: The entries that are stored for the URL.
-    ///   - replacesMatching: Whether it takes the place of all entries that match the request, and not of the one with its id
-    ///     alone: the server may vary by other fields than before.
+    ///   - replacesMatching: Whether it takes the place of all entries that match the request, and not of the one with
+    ///     its id alone: the server may vary by other fields than before.
     ///   - fetch: The fetch that brought it.
     /// - Returns: Why it is not written; `nil` if it is. A late response removes nothing, either.
     private func write(

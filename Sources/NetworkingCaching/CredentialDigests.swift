@@ -50,8 +50,8 @@ struct CredentialDigests: Sendable, Hashable {
         request.headerFields.contains { $0.isCredential }
     }
 
-    /// No field's value in ``CachedEntry/varying`` begins so, because a blank follows each comma there: a request that sends a
-    /// digest as a value gets nothing for it.
+    /// No field's value in ``CachedEntry/varying`` begins so, because a blank follows each comma there: a request that
+    /// sends a digest as a value gets nothing for it.
     private static let mark = ",digest "
 
     private static func length(_ count: Int) -> [UInt8] {

@@ -47,7 +47,8 @@ extension ResponseCache {
         }
     }
 
-    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the store fails.
+    /// Returns the store's latest change; `nil` if entries that were read before it are no longer stored, or if the
+    /// store fails.
     func latestChange(
         after entries: [CachedEntry],
         of key: CacheKey,
@@ -111,8 +112,8 @@ extension ResponseCache {
     ///   - request: The request that has changed something.
     ///   - key: The request's key.
     ///   - change: The store's latest change when the request was sent.
-    /// - Returns: The state of the request's URL from now on, and the store's change that is this removal; `nil` for that if another
-    ///   process has removed the URL since the request was sent.
+    /// - Returns: The state of the request's URL from now on, and the store's change that is this removal; `nil` for
+    ///   that if another process has removed the URL since the request was sent.
     @discardableResult
     func invalidate(
         after response: HTTPResponseData?,

@@ -33,8 +33,8 @@ public final class ResponseCache: Sendable {
     ///
     /// - Parameters:
     ///   - store: Where the responses are kept.
-    ///   - isShared: Whether it serves many users, as a proxy does: then `private` responses are not kept, and `s-maxage` and
-    ///     `CDN-Cache-Control` count.
+    ///   - isShared: Whether it serves many users, as a proxy does: then `private` responses are not kept, and
+    ///     `s-maxage` and `CDN-Cache-Control` count.
     public init(in store: any CacheStore = MemoryCacheStore(), isShared: Bool = false) {
         self.store = store
         rules = CacheRules(isShared: isShared)

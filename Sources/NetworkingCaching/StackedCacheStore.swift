@@ -8,7 +8,8 @@ import Synchronization
 /// let network = URLSession.shared.cached(in: StackedCacheStore(over: disk))
 /// ```
 ///
-/// The memory is this process's own: what another process changes in the other store is seen here once memory has let go of it.
+/// The memory is this process's own: what another process changes in the other store is seen here once memory has let
+/// go of it.
 public final class StackedCacheStore: CacheStore {
     private let memory: MemoryCacheStore
     private let store: any CacheStore
@@ -143,7 +144,8 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Changes the other store, with memory forgetting before and after: what is read meanwhile may be from before the change.
+    /// Changes the other store, with memory forgetting before and after: what is read meanwhile may be from before the
+    /// change.
     private func changing<Value>(
         _ forget: () -> Void,
         _ change: () async throws -> Value

@@ -1,7 +1,8 @@
-/// An HTTP archive: what HAR 1.2 says of a session's exchanges, and this library's own fields, whose names begin with an underscore.
+/// An HTTP archive: what HAR 1.2 says of a session's exchanges, and this library's own fields, whose names begin with
+/// an underscore.
 ///
-/// It is read leniently, since tools differ in what they write: what is missing or of another type is left out. Fields that are not
-/// known here are dropped, because nobody knows what is in them.
+/// It is read leniently, since tools differ in what they write: what is missing or of another type is left out. Fields
+/// that are not known here are dropped, because nobody knows what is in them.
 package struct HAR: Sendable, Hashable, Codable {
     package var log: Log
 

@@ -8,7 +8,8 @@ struct Lenient<Value: Decodable>: Decodable {
 }
 
 extension KeyedDecodingContainer {
-    /// Whether there is a value to read: an attempt that fails costs an error, and most entries leave most of their fields out.
+    /// Whether there is a value to read: an attempt that fails costs an error, and most entries leave most of their
+    /// fields out.
     private func has(_ key: Key) -> Bool {
         contains(key) && (try? decodeNil(forKey: key)) == false
     }

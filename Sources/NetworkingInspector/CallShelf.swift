@@ -144,8 +144,8 @@ final class CallShelf: Sendable {
         }
     }
 
-    /// Removes the oldest calls while all but bodies takes more than half of the room, so that there is always room for bodies, and
-    /// then the oldest bodies.
+    /// Removes the oldest calls while all but bodies takes more than half of the room, so that there is always room for
+    /// bodies, and then the oldest bodies.
     private func takeExcess(from state: inout State) -> Excess {
         var excess = Excess()
         while state.size.rest > maximumBytes / 2, let oldest = state.popFirst() {
@@ -195,7 +195,8 @@ extension CallShelf {
         let captures: [CallCapture]
     }
 
-    /// The calls that have changed since a revision, the earliest change first; all of them for a page of another epoch.
+    /// The calls that have changed since a revision, the earliest change first; all of them for a page of another
+    /// epoch.
     func changes(since revision: Int, of epoch: String, upTo limit: Int) -> Changes {
         state.withLock { state in
             let known = epoch == state.epoch ? revision : 0

@@ -18,12 +18,12 @@ extension NetworkingComponent {
     /// try inspector.writeReport(to: URL(filePath: "network.html"))
     /// ```
     ///
-    /// Of a call it keeps what its caller sent and got, each exchange of a transport with its header fields and bodies, and where the
-    /// time went. Nothing of a request is held back or changed for that, and a call is kept however it ends; one whose caller is
-    /// cancelled is kept as that. What a sink takes (downloads, streams) is told by its size.
+    /// Of a call it keeps what its caller sent and got, each exchange of a transport with its header fields and bodies,
+    /// and where the time went. Nothing of a request is held back or changed for that, and a call is kept however it
+    /// ends; one whose caller is cancelled is kept as that. What a sink takes (downloads, streams) is told by its size.
     ///
-    /// It is for development: the inspector's memory has bounds, but what it keeps is in memory as it was, secrets included.
-    /// All that it shows and writes has them hidden.
+    /// It is for development: the inspector's memory has bounds, but what it keeps is in memory as it was, secrets
+    /// included. All that it shows and writes has them hidden.
     ///
     /// - Parameter inspector: What keeps the calls; several stacks may have one.
     /// - Returns: A component whose calls are kept. It throws what upstream does.

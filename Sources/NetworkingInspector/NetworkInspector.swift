@@ -6,7 +6,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Keeps what the calls of one stack or several did, and shows it: as a report, as an HTTP archive, as text, as a live page.
+/// Keeps what the calls of one stack or several did, and shows it: as a report, as an HTTP archive, as text, as a live
+/// page.
 ///
 /// ```swift
 /// let inspector = NetworkInspector(title: "Shop")
@@ -17,9 +18,9 @@ public import Foundation
 /// print(inspector.archive.waterfall())
 /// ```
 ///
-/// The oldest calls make room for new ones, and their bodies do before that. ``maximumBytes`` bounds the memory of the calls, with
-/// their URLs, header fields, errors and bodies. Nothing that the inspector shows or writes has what its redaction hides; its memory
-/// has.
+/// The oldest calls make room for new ones, and their bodies do before that. ``maximumBytes`` bounds the memory of the
+/// calls, with their URLs, header fields, errors and bodies. Nothing that the inspector shows or writes has what its
+/// redaction hides; its memory has.
 public final class NetworkInspector: Sendable {
     /// What the report and the page are called.
     public let title: String
@@ -38,9 +39,9 @@ public final class NetworkInspector: Sendable {
     ///   - title: What the report and the page are called.
     ///   - maximumCalls: How many calls to keep; the oldest make room. A call takes some 5 KB besides its bodies.
     ///   - bodyLimit: The longest body to keep, in bytes; of longer ones the length is told. 1 MiB by default.
-    ///   - maximumBytes: About how many bytes of memory all calls may take together, 64 MiB by default. The oldest bodies make
-    ///     room. All but bodies takes at most half of it, and the oldest calls make room for that. The exchanges of one call take
-    ///     at most an eighth, after which no more of them are kept.
+    ///   - maximumBytes: About how many bytes of memory all calls may take together, 64 MiB by default. The oldest
+    ///     bodies make room. All but bodies takes at most half of it, and the oldest calls make room for that. The
+    ///     exchanges of one call take at most an eighth, after which no more of them are kept.
     ///   - redaction: What to hide.
     /// - Precondition: `maximumCalls` is greater than zero, the limits are not negative.
     public init(

@@ -11,8 +11,8 @@ public import NetworkingCore
 /// answer.answer(.json(emily))         // or answer.fail(error)
 /// ```
 ///
-/// One answer may hold any number of requests: all get what it is answered with, those that come later at once. A caller that
-/// is cancelled gets `CancellationError` at once, and the answer counts it.
+/// One answer may hold any number of requests: all get what it is answered with, those that come later at once. A
+/// caller that is cancelled gets `CancellationError` at once, and the answer counts it.
 public final class HeldAnswer: Sendable {
     fileprivate let tally = MockTally(Counts())
 
@@ -54,7 +54,8 @@ public final class HeldAnswer: Sendable {
     /// Answers those who wait, and those who will; does nothing when it was given before.
     ///
     /// - Parameter response: The answer.
-    /// - Precondition: The answer is not held by this one, nor by one that is answered with this one: nobody would ever give it.
+    /// - Precondition: The answer is not held by this one, nor by one that is answered with this one: nobody would ever
+    ///   give it.
     public func answer(_ response: MockResponse = .ok()) {
         precondition(
             !response.isHeld(by: self),

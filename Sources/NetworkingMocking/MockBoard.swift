@@ -80,7 +80,8 @@ struct MockBoard: Sendable {
         return true
     }
 
-    /// Has nobody answer a request, since it is not what an expectation asks for; false when another request has met that meanwhile.
+    /// Has nobody answer a request, since it is not what an expectation asks for; false when another request has met
+    /// that meanwhile.
     mutating func miss(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         note(.nobody, for: arrival)

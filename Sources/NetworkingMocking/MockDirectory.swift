@@ -33,9 +33,9 @@ extension MockTransport {
     /// | `GET /` | `index.json` |
     /// | `POST /users` | `users.post.json`, `users/index.post.json` |
     ///
-    /// `HEAD` is answered as `GET` is. The query does not matter. Files are read anew for each request, so that they can be edited
-    /// while a preview runs, and have the content type of their extension. What is not there is answered with 404, or by the next
-    /// directory or the closure; so are paths with `.`, `..`, and names that begin with a dot.
+    /// `HEAD` is answered as `GET` is. The query does not matter. Files are read anew for each request, so that they
+    /// can be edited while a preview runs, and have the content type of their extension. What is not there is answered
+    /// with 404, or by the next directory or the closure; so are paths with `.`, `..`, and names that begin with a dot.
     ///
     /// - Parameters:
     ///   - directory: The directory.

@@ -85,8 +85,8 @@ extension MockResponse {
     /// .pieces(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
     /// ```
     ///
-    /// The head comes first. The length of the body is known in advance if a `Content-Length` is among the header fields; a body
-    /// that turns out shorter then fails as a real one does, with ``NetworkingError/Kind/truncated``.
+    /// The head comes first. The length of the body is known in advance if a `Content-Length` is among the header
+    /// fields; a body that turns out shorter then fails as a real one does, with ``NetworkingError/Kind/truncated``.
     ///
     /// - Parameters:
     ///   - pieces: The pieces, in order.
@@ -111,8 +111,8 @@ extension MockResponse {
 
     /// Brings the body in a number of equal steps, and tells the progress of each.
     ///
-    /// The head comes at once, and an interval before each step, so that the body takes `steps` of them in all. A body that was
-    /// given in pieces stays in those, with the interval before each of them.
+    /// The head comes at once, and an interval before each step, so that the body takes `steps` of them in all. A body
+    /// that was given in pieces stays in those, with the interval before each of them.
     ///
     /// - Parameters:
     ///   - steps: How many.
@@ -130,12 +130,13 @@ extension MockResponse {
 
     /// Fails in the middle of the body.
     ///
-    /// The head and what comes before the failure reach the request's sink, which hears of the error. An answer that fails
-    /// before its head is ``failure(_:)-(Error)``.
+    /// The head and what comes before the failure reach the request's sink, which hears of the error. An answer that
+    /// fails before its head is ``failure(_:)-(Error)``.
     ///
     /// - Parameters:
     ///   - error: What the transport throws.
-    ///   - bytes: After how many bytes of the body; zero for right after the head. A body that is shorter fails at its end.
+    ///   - bytes: After how many bytes of the body; zero for right after the head. A body that is shorter fails at its
+    ///     end.
     /// - Returns: The answer.
     /// - Precondition: `bytes` is not negative.
     public func failing(with error: any Error, afterBytes bytes: Int) -> MockResponse {
@@ -149,8 +150,8 @@ extension MockResponse {
     ///
     /// - Parameters:
     ///   - error: What the transport throws.
-    ///   - steps: After how many of its steps or pieces of bytes; zero for right after the head. A body that has fewer fails at
-    ///     its end.
+    ///   - steps: After how many of its steps or pieces of bytes; zero for right after the head. A body that has fewer
+    ///     fails at its end.
     /// - Returns: The answer.
     /// - Precondition: `steps` is not negative.
     public func failing(with error: any Error, afterSteps steps: Int) -> MockResponse {

@@ -17,8 +17,8 @@ public import Foundation
 /// MockResponse.failure(NetworkingError(.offline, request: request))
 /// ```
 ///
-/// Waits are on the environment's clock, and end at the cancellation of the caller. Where a request has a sink, an answer
-/// in steps or pieces goes into it as it comes, and waits for it.
+/// Waits are on the environment's clock, and end at the cancellation of the caller. Where a request has a sink, an
+/// answer in steps or pieces goes into it as it comes, and waits for it.
 public struct MockResponse: Sendable {
     var outcome: Outcome
     var delay: Duration?
@@ -89,8 +89,8 @@ public struct MockResponse: Sendable {
     /// A response with a value as JSON.
     ///
     /// - Parameters:
-    ///   - value: The value. One that cannot be encoded makes the request fail with the encoder's error. A `String` is one too: to
-    ///     answer JSON as it is written, use ``json(text:status:)``.
+    ///   - value: The value. One that cannot be encoded makes the request fail with the encoder's error. A `String` is
+    ///     one too: to answer JSON as it is written, use ``json(text:status:)``.
     ///   - status: The status.
     ///   - encoder: The encoder.
     /// - Returns: The response.
@@ -167,8 +167,8 @@ public struct MockResponse: Sendable {
 
     /// A transport that fails.
     ///
-    /// - Parameter error: What it throws, as it is. What a transport throws for a failure of the network is a ``NetworkingError``: a
-    ///   stack retries such, and does not look into a `URLError`.
+    /// - Parameter error: What it throws, as it is. What a transport throws for a failure of the network is a
+    ///   ``NetworkingError``: a stack retries such, and does not look into a `URLError`.
     /// - Returns: The answer.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse(outcome: .failure(error))
@@ -191,8 +191,8 @@ public struct MockResponse: Sendable {
 
     /// An answer that a test gives when it wants to.
     ///
-    /// Steps and a failure in the middle of the body that are set here (``inSteps(_:every:)``, ``failing(with:afterBytes:)``) are those of
-    /// the answer that is given, unless that has its own.
+    /// Steps and a failure in the middle of the body that are set here (``inSteps(_:every:)``,
+    /// ``failing(with:afterBytes:)``) are those of the answer that is given, unless that has its own.
     ///
     /// - Parameter answer: Who holds it.
     /// - Returns: The answer.
@@ -206,7 +206,8 @@ public struct MockResponse: Sendable {
     /// .json(user).headerFields([.eTag: "\"1\""])
     /// ```
     ///
-    /// - Parameter fields: The fields. What has no head, such as a failure, and what a ``HeldAnswer`` holds stay as they are.
+    /// - Parameter fields: The fields. What has no head, such as a failure, and what a ``HeldAnswer`` holds stay as
+    ///   they are.
     /// - Returns: The answer.
     public func headerFields(_ fields: HTTPFields) -> MockResponse {
         guard case .response(var head, let content) = outcome else { return self }

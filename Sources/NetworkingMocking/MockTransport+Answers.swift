@@ -10,7 +10,8 @@ extension MockTransport {
     /// transport.on(.request(.post, "/login") && .json(including: ["user": "emily"]), uses: .once) { _ in .json(session) }
     /// ```
     ///
-    /// The first stub that matches answers, in the order of these calls; one that has answered as often as it may is passed over.
+    /// The first stub that matches answers, in the order of these calls; one that has answered as often as it may is
+    /// passed over.
     ///
     /// - Parameters:
     ///   - matcher: Which requests.
@@ -146,7 +147,8 @@ extension MockTransport {
         expect(.request(method, path), answer: answer)
     }
 
-    /// Expects a request with a method and a path after those that are expected already, and answers it with a response.
+    /// Expects a request with a method and a path after those that are expected already, and answers it with a
+    /// response.
     ///
     /// - Parameters:
     ///   - method: The method.

@@ -15,19 +15,21 @@ public import NetworkingCore
 /// ```
 ///
 /// What answers a request, in this order:
-/// 1. the first stub that matches it and may still answer, in the order of the calls: ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
+/// 1. the first stub that matches it and may still answer, in the order of the calls:
+///    ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
 /// 2. the next of the answers that are given once and in order: those of a script
-///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or of a conversation, which says what each
-///    request has to be (``expect(_:answer:)``);
+///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or of a conversation, which says what
+///    each request has to be (``expect(_:answer:)``);
 /// 3. a directory of files: ``serve(_:at:)``;
 /// 4. a closure: `MockTransport { request in .ok() }`.
 ///
-/// Any other request fails with ``NetworkingError/Kind/unimplemented``, and the error says which stub comes nearest and why
-/// it does not match. ``verifyAllUsed()`` throws what was never asked for.
+/// Any other request fails with ``NetworkingError/Kind/unimplemented``, and the error says which stub comes nearest and
+/// why it does not match. ``verifyAllUsed()`` throws what was never asked for.
 ///
 /// Like a real transport it checks requests, follows redirects, reads bodies, fills sinks, reports progress and ends at
-/// once when its caller is cancelled. Its waits are on the environment's clock. The body of a recorded request is in memory
-/// (``RequestBody/data``), also where a file, parts or a stream were sent; its sink and its progress handler are not kept.
+/// once when its caller is cancelled. Its waits are on the environment's clock. The body of a recorded request is in
+/// memory (``RequestBody/data``), also where a file, parts or a stream were sent; its sink and its progress handler are
+/// not kept.
 public final class MockTransport: NetworkingTransport {
     /// Answers a request, or fails.
     public typealias Answer = @Sendable (HTTPRequestData) async throws -> MockResponse

@@ -2,8 +2,8 @@ import NetworkingCore
 
 /// How often a stub of a ``MockTransport`` is to answer.
 ///
-/// One that has answered as often as it may leaves what it matches to later stubs. One that has answered less often than it must
-/// is what ``MockTransport/verifyAllUsed()`` tells of.
+/// One that has answered as often as it may leaves what it matches to later stubs. One that has answered less often
+/// than it must is what ``MockTransport/verifyAllUsed()`` tells of.
 public struct MockUses: Sendable, Hashable {
     let least: Int
     /// Nil for any number.

@@ -32,8 +32,8 @@ extension MockTransport {
     /// try transport.verifyAllUsed()   // GET /users has answered 1 request; it is to answer exactly 2 times.
     /// ```
     ///
-    /// It looks at stubs (``MockUses``), at the script and the conversation, and at requests that nobody answered: an app may have
-    /// swallowed the error. What is under way counts as used.
+    /// It looks at stubs (``MockUses``), at the script and the conversation, and at requests that nobody answered: an
+    /// app may have swallowed the error. What is under way counts as used.
     ///
     /// - Throws: ``UnusedMocks``.
     public func verifyAllUsed() throws {

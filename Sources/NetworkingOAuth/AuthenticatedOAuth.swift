@@ -12,15 +12,16 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// It is `authenticated(with:)` in all else: where it belongs in a stack, which requests get a token, and what a 401 leads to. Those that
-    /// name a method get it when that is the one of the system.
+    /// It is `authenticated(with:)` in all else: where it belongs in a stack, which requests get a token, and what a
+    /// 401 leads to. Those that name a method get it when that is the one of the system.
     ///
     /// - Parameters:
     ///   - client: Keeps the tokens.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get it besides the stack's server.
+    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get it besides the stack's
+    ///     server.
     ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws `NetworkingError` of the kind `unauthorized` when nobody is signed in, and when the
-    ///   token cannot be renewed, with the ``OAuthError`` beneath.
+    /// - Returns: A component that throws `NetworkingError` of the kind `unauthorized` when nobody is signed in, and
+    ///   when the token cannot be renewed, with the ``OAuthError`` beneath.
     public func authenticated(
         oauth client: OAuthClient,
         at authorities: [String] = [],

@@ -1,5 +1,6 @@
 #if !Crypto
-/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names it.
+/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names
+/// it.
 @available(
     *,
     unavailable,
@@ -27,8 +28,8 @@ public struct OAuthClient {
 #endif
 
 #if !LoopbackRedirect
-/// Stands in for the receiver of redirects in builds without the trait `LoopbackRedirect`, so that the compiler's error names
-/// the trait.
+/// Stands in for the receiver of redirects in builds without the trait `LoopbackRedirect`, so that the compiler's error
+/// names the trait.
 @available(
     *,
     unavailable,

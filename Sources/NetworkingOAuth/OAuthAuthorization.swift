@@ -9,7 +9,8 @@ public import Foundation
 
 /// One try to have a user sign in: the page to show, and what its answer has to look like (RFC 6749 section 4.1).
 ///
-/// An ``OAuthUserAgent`` gets it. Each has a state and a proof key of its own, so that no answer is taken for that of another.
+/// An ``OAuthUserAgent`` gets it. Each has a state and a proof key of its own, so that no answer is taken for that of
+/// another.
 public struct OAuthAuthorization: Sendable {
     private let endpoint: URL
     private let items: [URLQueryItem]

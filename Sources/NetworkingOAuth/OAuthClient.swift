@@ -16,9 +16,9 @@ public import Networking
 /// let (orders, _) = try await network.value(.orders)
 /// ```
 ///
-/// It is one user's at one provider; several stacks may have the same. Requests are sent with the access token, which is renewed before
-/// it runs out and when the server refuses it, once for all who need it. Where nobody is signed in they fail, or, with a grant, come
-/// by tokens by themselves.
+/// It is one user's at one provider; several stacks may have the same. Requests are sent with the access token, which
+/// is renewed before it runs out and when the server refuses it, once for all who need it. Where nobody is signed in
+/// they fail, or, with a grant, come by tokens by themselves.
 public final class OAuthClient: Sendable {
     /// The provider, and what it knows the app by.
     public let system: OAuthSystem

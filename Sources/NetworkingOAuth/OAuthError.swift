@@ -9,8 +9,8 @@ public import Foundation
 
 /// Why somebody could not be signed in, or a token not be got.
 ///
-/// A token endpoint that cannot be reached is a `NetworkingError`, as any server. Neither the description nor a dump of this error
-/// shows a secret.
+/// A token endpoint that cannot be reached is a `NetworkingError`, as any server. Neither the description nor a dump of
+/// this error shows a secret.
 public struct OAuthError: Error {
     /// What kind of failure it is; a bounded set, fit to label a metric.
     @nonexhaustive
@@ -85,7 +85,8 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         reason
     }
 
-    /// A success that holds no token has ended no session: it was damaged on the way, or came from something in between.
+    /// A success that holds no token has ended no session: it was damaged on the way, or came from something in
+    /// between.
     package var kindOfRefusedRequests: NetworkingError.Kind {
         switch kind {
         case .invalidResponse where statusCode == 200, .discovery where statusCode == 200: .decoding

@@ -16,8 +16,8 @@ extension NetworkingComponent {
     /// try await account.signOut()
     /// ```
     ///
-    /// Its requests to the provider pass the whole stack, so that they are logged, timed and measured as others, but neither
-    /// `authenticated` nor `server` touches them.
+    /// Its requests to the provider pass the whole stack, so that they are logged, timed and measured as others, but
+    /// neither `authenticated` nor `server` touches them.
     ///
     /// - Parameter client: The client of one of the stack's `authenticated(oauth:)`.
     /// - Returns: The proxy.
@@ -34,8 +34,8 @@ public struct OAuthProxy: Sendable {
 
     /// Signs in: has the provider ask the user, and keeps the tokens that it gives out.
     ///
-    /// Whoever is about to sign in with this client ends with ``OAuthError/Kind/superseded``, so that a page that nobody finds any
-    /// more does not stand in the way. A cancelled caller gets `CancellationError`, and the page goes.
+    /// Whoever is about to sign in with this client ends with ``OAuthError/Kind/superseded``, so that a page that
+    /// nobody finds any more does not stand in the way. A cancelled caller gets `CancellationError`, and the page goes.
     ///
     /// - Parameters:
     ///   - grant: How the tokens are come by; nil for the client's own.
@@ -57,8 +57,9 @@ public struct OAuthProxy: Sendable {
 
     /// Signs out: forgets the tokens, and then has the provider void them (RFC 7009), where it can.
     ///
-    /// Requests that wait for tokens fail, and who is about to sign in is not any more. The user is signed out here at once, whatever comes
-    /// of the rest; a caller that is cancelled leaves the tokens good at the provider. ``OAuthClient/remove()`` does without the provider.
+    /// Requests that wait for tokens fail, and who is about to sign in is not any more. The user is signed out here at
+    /// once, whatever comes of the rest; a caller that is cancelled leaves the tokens good at the provider.
+    /// ``OAuthClient/remove()`` does without the provider.
     ///
     /// With a client whose grant asks the user, the next request asks again.
     ///
@@ -72,7 +73,8 @@ public struct OAuthProxy: Sendable {
         }
     }
 
-    /// A session whose access token is good now, for what is no request of a stack: a socket, a web view, somebody's library.
+    /// A session whose access token is good now, for what is no request of a stack: a socket, a web view, somebody's
+    /// library.
     ///
     /// It is renewed where it has to be, as for a request.
     ///

@@ -17,17 +17,17 @@ extension OAuthServer {
     ///
     /// A system with an issuer does this by itself.
     ///
-    /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the port
-    /// would receive the app's codes and tokens. Endpoints that the app names itself may be on this machine
+    /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the
+    /// port would receive the app's codes and tokens. Endpoints that the app names itself may be on this machine
     /// (``init(issuer:authorizationEndpoint:tokenEndpoint:revocationEndpoint:deviceAuthorizationEndpoint:namesIssuerInCallbacks:)``).
     ///
     /// - Parameters:
     ///   - issuer: What the provider calls itself: an https URL, or a URL on this machine.
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to another
-    ///   issuer, or if it names an endpoint that is neither https nor, for an issuer on this machine, on this machine;
-    ///   `NetworkingError` if the provider cannot be reached or is down.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to
+    ///   another issuer, or if it names an endpoint that is neither https nor, for an issuer on this machine, on this
+    ///   machine; `NetworkingError` if the provider cannot be reached or is down.
     public static func discovered(
         from issuer: String,
         over network: some NetworkingComponent
@@ -58,7 +58,8 @@ extension OAuthServer {
         throw failure
     }
 
-    /// RFC 8414 section 3.1 puts the known path before that of the issuer, OpenID Connect Discovery 1.0 section 4 behind it.
+    /// RFC 8414 section 3.1 puts the known path before that of the issuer, OpenID Connect Discovery 1.0 section 4
+    /// behind it.
     private static func wellKnownPlaces(of issuer: URL) -> [URL] {
         guard var components = URLComponents(url: issuer, resolvingAgainstBaseURL: true) else { return [] }
         let path =

@@ -14,8 +14,9 @@ public import Foundation
 /// )
 /// ```
 ///
-/// A provider that publishes its metadata needs none of this: ``OAuthSystem/provider(issuer:clientID:authentication:redirectURI:scopes:)``.
-/// Every endpoint is https, or on this machine: others are not asked.
+/// A provider that publishes its metadata needs none of this:
+/// ``OAuthSystem/provider(issuer:clientID:authentication:redirectURI:scopes:)``. Every endpoint is https, or on this
+/// machine: others are not asked.
 public struct OAuthServer: Sendable, Hashable {
     /// What the provider calls itself, which its callbacks may have to repeat (RFC 9207).
     public var issuer: String?

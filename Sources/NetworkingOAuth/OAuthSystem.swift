@@ -18,8 +18,8 @@ public import Foundation
 /// )
 /// ```
 ///
-/// ``spotify(clientID:redirectURI:scopes:)`` is ready; others with metadata take their issuer, and those without their endpoints
-/// (``init(server:clientID:authentication:redirectURI:scopes:)``).
+/// ``spotify(clientID:redirectURI:scopes:)`` is ready; others with metadata take their issuer, and those without their
+/// endpoints (``init(server:clientID:authentication:redirectURI:scopes:)``).
 public struct OAuthSystem: Sendable {
     /// Where the endpoints come from.
     enum Source: Sendable, Hashable {
@@ -35,8 +35,9 @@ public struct OAuthSystem: Sendable {
     public var authentication: OAuthClientAuthentication
     /// Where the provider sends users back to, as it is registered there; nil for grants without a page.
     ///
-    /// On loopback (`http://127.0.0.1/callback`) without a port it stands for any port (RFC 8252 section 7.3). An app with several providers
-    /// has one for each, so that none can pass off an answer as another's (RFC 9700 section 4.4).
+    /// On loopback (`http://127.0.0.1/callback`) without a port it stands for any port (RFC 8252 section 7.3). An app
+    /// with several providers has one for each, so that none can pass off an answer as another's (RFC 9700 section
+    /// 4.4).
     public var redirectURI: URL?
     /// What the tokens are to be good for.
     public var scopes: [String]
@@ -79,7 +80,8 @@ public struct OAuthSystem: Sendable {
         self.scopes = scopes
     }
 
-    /// A provider that publishes its metadata (RFC 8414, OpenID Connect Discovery 1.0), which is got when it is first needed.
+    /// A provider that publishes its metadata (RFC 8414, OpenID Connect Discovery 1.0), which is got when it is first
+    /// needed.
     ///
     /// - Parameters:
     ///   - issuer: What the provider calls itself: an https URL. A slash at its end does not matter.
@@ -128,7 +130,8 @@ extension AuthenticationMethod {
 
 /// How an app proves at a token endpoint that it is the app (RFC 6749 section 2.3).
 public enum OAuthClientAuthentication: Sendable, Hashable {
-    /// It does not, since its users could read any secret that it has: apps for phones and desktops, and command-line tools.
+    /// It does not, since its users could read any secret that it has: apps for phones and desktops, and command-line
+    /// tools.
     case none
     /// With a secret in the Authorization field (`client_secret_basic`).
     case basic(secret: String)

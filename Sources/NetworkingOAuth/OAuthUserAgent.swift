@@ -10,8 +10,9 @@ public import Foundation
 
 /// Shows users the page of a provider, and brings back the URL that it sends them to.
 ///
-/// `WebAuthenticationSession` is there for apps on Apple's platforms, `LoopbackUserAgent` (trait `LoopbackRedirect`) for command-line tools and
-/// ``ExternalUserAgent`` for apps that get the URL in a way of their own. A test has one that answers itself:
+/// `WebAuthenticationSession` is there for apps on Apple's platforms, `LoopbackUserAgent` (trait `LoopbackRedirect`)
+/// for command-line tools and ``ExternalUserAgent`` for apps that get the URL in a way of their own. A test has one
+/// that answers itself:
 ///
 /// ```swift
 /// struct Agreeing: OAuthUserAgent {
@@ -26,8 +27,8 @@ public protocol OAuthUserAgent: Sendable {
     ///
     /// - Parameter authorization: The page to show, and where it leads.
     /// - Returns: The URL that the provider sent the user to. What it says is checked by who asked.
-    /// - Throws: `CancellationError` at the caller's cancellation, which takes the page away; ``OAuthError/denied`` when the user has
-    ///   closed it; or why it could not be shown.
+    /// - Throws: `CancellationError` at the caller's cancellation, which takes the page away; ``OAuthError/denied``
+    ///   when the user has closed it; or why it could not be shown.
     func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback
 }
 

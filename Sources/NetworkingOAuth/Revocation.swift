@@ -12,8 +12,8 @@ import Foundation
 struct Revocation {
     let endpoint: TokenEndpoint
 
-    /// Revokes the refresh token first, since new access tokens come from it, and then the access token, which a provider may
-    /// have revoked with it.
+    /// Revokes the refresh token first, since new access tokens come from it, and then the access token, which a
+    /// provider may have revoked with it.
     func revoke(_ session: Session) async throws {
         var failure: OAuthError?
         for (token, type) in [(session.refreshToken, "refresh_token"), (session.accessToken, "access_token")] {

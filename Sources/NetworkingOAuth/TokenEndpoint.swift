@@ -48,8 +48,8 @@ struct TokenEndpoint {
             fields.append(URLQueryItem(name: "client_id", value: system.clientID))
             fields.append(URLQueryItem(name: "client_secret", value: secret))
         case .basic(let secret):
-            // Encoded as in a form first (RFC 6749 section 2.3.1), so that a colon in the id does not end it. A space is %20, which
-            // every decoder knows; some take a plus sign for one.
+            // Encoded as in a form first (RFC 6749 section 2.3.1), so that a colon in the id does not end it. A space
+            // is %20, which every decoder knows; some take a plus sign for one.
             let encoding = QueryEncoding.strict
             let pair = "\(encoding.encode(system.clientID)):\(encoding.encode(secret))"
             credential = "Basic \(Data(pair.utf8).base64EncodedString())"
@@ -77,7 +77,8 @@ struct TokenEndpoint {
 }
 
 extension NetworkingComponent {
-    /// Sends a request of the protocol itself: it goes where it says, with what it has, and not where it is redirected to.
+    /// Sends a request of the protocol itself: it goes where it says, with what it has, and not where it is redirected
+    /// to.
     func plainAnswer(to request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         guard let url = request.url, url.isProtected else {
@@ -92,7 +93,8 @@ extension NetworkingComponent {
         // Those who hold its slots may wait for just this answer.
         request.isThrottled = false
         if request.method == .post {
-            // A code or a refresh token that comes twice counts as stolen (RFC 9700 section 4.14.2), and what was lost may have come.
+            // A code or a refresh token that comes twice counts as stolen (RFC 9700 section 4.14.2), and what was lost
+            // may have come.
             request.retryPolicy = .never
         }
         request.maximumResponseBytes = TokenEndpoint.maximumAnswer

@@ -107,7 +107,8 @@ struct TokenResponse {
 
     /// The session that begins with these tokens.
     ///
-    /// - Parameter scopes: What was asked for, which is what is given where the answer does not say (RFC 6749 section 5.1).
+    /// - Parameter scopes: What was asked for, which is what is given where the answer does not say (RFC 6749 section
+    ///   5.1).
     /// - Returns: The session.
     func session(asking scopes: [String]) -> Session {
         Session(

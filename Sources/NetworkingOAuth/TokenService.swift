@@ -145,7 +145,8 @@ final class TokenService: Sendable {
     ) throws {
         var isWanted = false
         store.set(session) {
-            // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins either way.
+            // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins
+            // either way.
             isWanted = state.withLock { state in
                 guard state.signIn === signIn, !signIn.isAbandoned else { return false }
                 state.signIn = nil

@@ -16,9 +16,9 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.retry().observed(by: RetryCounter(count: count))
     /// ```
     ///
-    /// The listener also receives a ``CallEvent`` when a request reaches this place, and when it leaves. If several requests share an
-    /// exchange, the listeners of each request receive its events as those of their own request. Work in the background is not
-    /// reported.
+    /// The listener also receives a ``CallEvent`` when a request reaches this place, and when it leaves. If several
+    /// requests share an exchange, the listeners of each request receive its events as those of their own request. Work
+    /// in the background is not reported.
     ///
     /// - Parameter observer: The listener.
     /// - Returns: A component that reports to it.
@@ -38,8 +38,8 @@ extension NetworkingComponent {
     ///
     /// For the rest it is ``observed(by:)``.
     ///
-    /// - Parameter observe: Receives each event with its request, on the thread where it happens. Keep it short, because the request
-    ///   waits for it.
+    /// - Parameter observe: Receives each event with its request, on the thread where it happens. Keep it short,
+    ///   because the request waits for it.
     /// - Returns: A component that reports to it.
     public func observed(
         _ observe: @escaping @Sendable (_ event: any NetworkEvent, _ request: HTTPRequestData) -> Void

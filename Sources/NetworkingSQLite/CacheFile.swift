@@ -96,7 +96,8 @@ final class CacheFile: Sendable {
 
     deinit {
         closeReaders()
-        // The writer closes itself: this may run on its queue, where GRDB would end the process if it were asked to close.
+        // The writer closes itself: this may run on its queue, where GRDB would end the process if it were asked to
+        // close.
     }
 
     /// Waits for what is under way; nothing may come after, and the caller must have a reference of its own.
@@ -116,8 +117,8 @@ final class CacheFile: Sendable {
         var configuration = Configuration()
         configuration.label = "SQLiteCacheStore"
         configuration.busyMode = .timeout(settings.patience / .seconds(1))
-        // With `synchronous = NORMAL`: a commit is in the system's hands, and survives the process; after a loss of power the last
-        // ones may be missing, and the file is whole.
+        // With `synchronous = NORMAL`: a commit is in the system's hands, and survives the process; after a loss of
+        // power the last ones may be missing, and the file is whole.
         configuration.journalMode = .wal
         configuration.prepareDatabase { db in
             // A damaged page is found when it is read, and not used.
@@ -145,8 +146,8 @@ final class CacheFile: Sendable {
 
     /// All sound entries of a key, which counts as used now, and the numbers of those that are not.
     ///
-    /// Read on the thread of the calling task: by way of a queue and back it takes three times as long. Not through a `DatabasePool`,
-    /// which asks for the version of the tables before each read, and takes twice as long.
+    /// Read on the thread of the calling task: by way of a queue and back it takes three times as long. Not through a
+    /// `DatabasePool`, which asks for the version of the tables before each read, and takes twice as long.
     func entries(for key: CacheKey) async throws -> Found {
         let found = try await quickly { try Found($0, key, upToCost: Self.smallCost) }
         note(found)
@@ -422,8 +423,8 @@ final class CacheFile: Sendable {
 
     /// One transaction, which is carried out also when the caller is cancelled meanwhile.
     ///
-    /// GRDB's own awaited form ends with the task. But what a change on the server has made invalid must go, whether or not anybody
-    /// waits for that, and an entry that came over the network is worth its 100 microseconds.
+    /// GRDB's own awaited form ends with the task. But what a change on the server has made invalid must go, whether or
+    /// not anybody waits for that, and an entry that came over the network is worth its 100 microseconds.
     private func write<Value: Sendable>(
         _ work: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
@@ -438,11 +439,13 @@ final class CacheFile: Sendable {
 
     /// Empties the log once it is long.
     ///
-    /// SQLite does that by itself only while no other connection reads or writes, and two busy processes never leave it such a moment.
-    /// This waits for one, for a short time; if none comes, the log grows by a quarter of its limit before the next attempt.
+    /// SQLite does that by itself only while no other connection reads or writes, and two busy processes never leave it
+    /// such a moment. This waits for one, for a short time; if none comes, the log grows by a quarter of its limit
+    /// before the next attempt.
     ///
-    /// Once the log is twice as long as its limit, no process writes before it is empty: each gets here after its own next write. So the
-    /// log grows beyond that by one write of each process, unless a connection reads for longer than ``Settings/longLogPatience``.
+    /// Once the log is twice as long as its limit, no process writes before it is empty: each gets here after its own
+    /// next write. So the log grows beyond that by one write of each process, unless a connection reads for longer than
+    /// ``Settings/longLogPatience``.
     private func emptyLongLog(_ db: Database) {
         let length = location.logLength
         guard length >= nextCheckpoint.load(ordering: .relaxed) else {
@@ -491,7 +494,8 @@ final class CacheFile: Sendable {
 
     /// Which keys were used, in order, since that was last written.
     ///
-    /// A write for each read would make a hit many times slower. What a process has noted when it ends is lost, and only that.
+    /// A write for each read would make a hit many times slower. What a process has noted when it ends is lost, and
+    /// only that.
     private struct Uses {
         private var numbers: [Int64: Int] = [:]
         private var next = 0

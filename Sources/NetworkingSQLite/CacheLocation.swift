@@ -28,7 +28,8 @@ struct CacheLocation: Sendable {
 
     /// The file that is there now; nil without one.
     ///
-    /// It is only looked at: closing a file that was opened here would end SQLite's locks on it, which belong to the process.
+    /// It is only looked at: closing a file that was opened here would end SQLite's locks on it, which belong to the
+    /// process.
     var identity: Identity? {
         Self.status(of: path).map { Identity(device: UInt64(truncatingIfNeeded: $0.st_dev), inode: UInt64($0.st_ino)) }
     }
@@ -82,7 +83,8 @@ struct CacheLocation: Sendable {
             }
         }
         let name = name(setAside: number)
-        // The log goes first: a database that was left without it is older, and one that got another's would be damaged.
+        // The log goes first: a database that was left without it is older, and one that got another's would be
+        // damaged.
         for suffix in Self.logs + [""] where Self.status(of: path + suffix) != nil {
             try PrivateFile.move(path + suffix, to: name + suffix)
         }

@@ -5,9 +5,10 @@ import Networking
 
 /// The tables of the file, and how older ones become newer.
 ///
-/// The version is the file's `user_version`, which changes in the transaction that changes the tables. A version is never
-/// edited once it was released: the next one is appended. GRDB's `DatabaseMigrator` keeps names in a table of its own; a number in
-/// the file's header can be looked at with each write, and so a process notices when a newer one has migrated the file.
+/// The version is the file's `user_version`, which changes in the transaction that changes the tables. A version is
+/// never edited once it was released: the next one is appended. GRDB's `DatabaseMigrator` keeps names in a table of its
+/// own; a number in the file's header can be looked at with each write, and so a process notices when a newer one has
+/// migrated the file.
 struct CacheSchema: Sendable {
     /// What makes each version of the one before; the first makes it of an empty file.
     let steps: [String]
@@ -21,8 +22,8 @@ struct CacheSchema: Sendable {
 
     /// The tables as they are now.
     ///
-    /// Integers come first and bodies last, so that SQLite need not follow a long row to what is looked for. The totals are kept by
-    /// triggers, and so by whoever writes.
+    /// Integers come first and bodies last, so that SQLite need not follow a long row to what is looked for. The totals
+    /// are kept by triggers, and so by whoever writes.
     static let current = CacheSchema(steps: [
         """
         CREATE TABLE keys (
@@ -62,8 +63,8 @@ struct CacheSchema: Sendable {
             digest_key BLOB NOT NULL
         );
         """,
-        // The latest removals by digests of their URLs; an empty one stands for all URLs. The first number is random, so that a number
-        // of another file is not taken for one of this file.
+        // The latest removals by digests of their URLs; an empty one stands for all URLs. The first number is random,
+        // so that a number of another file is not taken for one of this file.
         """
         CREATE TABLE changes (
             number INTEGER PRIMARY KEY,
@@ -75,8 +76,8 @@ struct CacheSchema: Sendable {
 
     /// The first version with a key for digests of credentials.
     ///
-    /// What older files hold of credentials could be found by trying. Their pages are not to be reused, so they are removed and not
-    /// migrated.
+    /// What older files hold of credentials could be found by trying. Their pages are not to be reused, so they are
+    /// removed and not migrated.
     private static let firstWithKey = 2
 
     /// Makes the file's version this one.

@@ -10,8 +10,8 @@ enum Parameter {
 
 /// A row that a statement is at, read as SQLite converts it.
 ///
-/// GRDB's rows end the process when a value has not the type that it is read as; what a damaged file holds is here some number and
-/// some bytes. It is faster, too.
+/// GRDB's rows end the process when a value has not the type that it is read as; what a damaged file holds is here some
+/// number and some bytes. It is faster, too.
 struct RawRow {
     fileprivate let statement: SQLiteStatement
 

@@ -12,12 +12,12 @@ import Synchronization
 /// let network = URLSession.shared.cached(in: store)
 /// ```
 ///
-/// Several processes may use one file, and each of them may end at any moment: what `store` has returned from is kept, and what is
-/// returned is whole. The files are for this user of the machine only, and not encrypted.
+/// Several processes may use one file, and each of them may end at any moment: what `store` has returned from is kept,
+/// and what is returned is whole. The files are for this user of the machine only, and not encrypted.
 ///
-/// The file is opened at its first use, or by ``open()``, so that a store that cannot be opened stops no app: each use of it fails
-/// with a ``SQLiteCacheError``, which `cached` tells as an event. A damaged file is set aside, up to two of them, and a new one takes
-/// its place.
+/// The file is opened at its first use, or by ``open()``, so that a store that cannot be opened stops no app: each use
+/// of it fails with a ``SQLiteCacheError``, which `cached` tells as an event. A damaged file is set aside, up to two of
+/// them, and a new one takes its place.
 ///
 /// A task that is cancelled ends none of these: what has begun is carried out.
 public final class SQLiteCacheStore: CacheStore {
@@ -36,8 +36,8 @@ public final class SQLiteCacheStore: CacheStore {
     ///
     /// - Parameters:
     ///   - file: The file of the database.
-    ///   - costLimit: The most bytes of all entries; 256 MiB by default. The files take some more: up to 4 KiB for an entry, and the
-    ///     write-ahead log.
+    ///   - costLimit: The most bytes of all entries; 256 MiB by default. The files take some more: up to 4 KiB for an
+    ///     entry, and the write-ahead log.
     ///   - entryCostLimit: The most bytes of one; 16 MiB by default, and no more than 512.
     ///   - onDamage: Is told when a damaged file was set aside; the use that has found it fails with the same error.
     public convenience init(
@@ -115,7 +115,8 @@ public final class SQLiteCacheStore: CacheStore {
 
     /// Keeps an entry, unless it costs more than one may; a key's oldest variant goes when there are more than 32.
     ///
-    /// When the disk is full, twice its cost of others makes room for it, as far as the disk has room for removing them.
+    /// When the disk is full, twice its cost of others makes room for it, as far as the disk has room for removing
+    /// them.
     ///
     /// - Parameters:
     ///   - entry: The entry.
@@ -133,8 +134,8 @@ public final class SQLiteCacheStore: CacheStore {
     ///   - entry: The entry.
     ///   - key: Its key.
     ///   - change: A number that ``changeNumber()`` has returned.
-    /// - Returns: The number of entries that were evicted; `nil` if the entry is not stored, because its URL was removed, because more than
-    ///   10,000 removals followed, or because the file has been replaced.
+    /// - Returns: The number of entries that were evicted; `nil` if the entry is not stored, because its URL was
+    ///   removed, because more than 10,000 removals followed, or because the file has been replaced.
     /// - Throws: ``SQLiteCacheError``; then it is not stored.
     public func store(_ entry: CachedEntry, for key: CacheKey, ifUnchangedSince change: Int64) async throws -> Int? {
         try await store(entry, for: key, ifUnchanged: change)
@@ -240,8 +241,8 @@ extension SQLiteCacheStore {
         do {
             return try await work(file)
         } catch {
-            // One that was moved or removed meanwhile is of no account. One whose tables are others than they were is opened anew,
-            // which finds out why. Neither has kept anything.
+            // One that was moved or removed meanwhile is of no account. One whose tables are others than they were is
+            // opened anew, which finds out why. Neither has kept anything.
             guard !file.isInPlace || CacheFault(error, self.file) == .unknownTables else {
                 throw await outcome(of: CacheFault(error, self.file), file)
             }
@@ -329,7 +330,8 @@ extension SQLiteCacheStore {
         }
     }
 
-    /// Closes the file for tests that go on with it by other means, when nothing is under way: the last reference may end later.
+    /// Closes the file for tests that go on with it by other means, when nothing is under way: the last reference may
+    /// end later.
     func close() async {
         let file = opened.withLock { $0 }
         guard let file else { return }

@@ -15,9 +15,9 @@ extension HTTPRequestData {
     /// let digest = try await request.bodyDigest(using: SHA256.self)
     /// ```
     ///
-    /// It is that of the bytes which will be sent, and that of no bytes where there is no body. Files and streams are read in
-    /// chunks, away from the caller's actor, and once more when they are sent: a body that can be read only once has none. A
-    /// cancelled caller gets `CancellationError`.
+    /// It is that of the bytes which will be sent, and that of no bytes where there is no body. Files and streams are
+    /// read in chunks, away from the caller's actor, and once more when they are sent: a body that can be read only
+    /// once has none. A cancelled caller gets `CancellationError`.
     ///
     /// - Parameter function: The hash function.
     /// - Returns: The digest.

@@ -21,8 +21,8 @@ public import Networking
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// Take dates and nonces from `NetworkEnvironment.current`, so that tests can set them. A signer that remembers something between
-/// requests keeps it in one object behind a lock: it is asked for several requests at a time.
+/// Take dates and nonces from `NetworkEnvironment.current`, so that tests can set them. A signer that remembers
+/// something between requests keeps it in one object behind a lock: it is asked for several requests at a time.
 ///
 /// Nothing of a signer shows in a description, a dump or a mirror, unless a type of your own says otherwise.
 public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
@@ -31,19 +31,20 @@ public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConver
     /// Names the key or its owner, and is no secret: what was fetched with one key is not shared with another.
     var keyID: String { get }
 
-    /// The scheme of the Authorization field that the signature goes into (RFC 9110 section 11.4); nil, the default, for
-    /// fields of its own.
+    /// The scheme of the Authorization field that the signature goes into (RFC 9110 section 11.4); nil, the default,
+    /// for fields of its own.
     ///
     /// There is one such field. A request that has it, or gets it further out, is not signed.
     var scheme: String? { get }
 
-    /// The method by which a request names this signer, where it takes the Authorization field; by default that of the scheme.
+    /// The method by which a request names this signer, where it takes the Authorization field; by default that of the
+    /// scheme.
     var method: AuthenticationMethod { get }
 
     /// Signs a request, whose URL, header fields and body are those that will be sent.
     ///
-    /// It is called for each attempt and each hop, on the request without what an earlier call did to it. Cancelling it has to end
-    /// it at once.
+    /// It is called for each attempt and each hop, on the request without what an earlier call did to it. Cancelling it
+    /// has to end it at once.
     ///
     /// - Parameter request: The request. Use `HTTPRequestData.setCredential(_:for:)` for what no log may show.
     /// - Throws: `NetworkingError` when it cannot be signed; then it is not sent.
@@ -52,8 +53,8 @@ public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConver
     /// Looks at the response to a request that it has signed. By default it does nothing.
     ///
     /// - Parameter response: The response; its `sentRequest` is the request as it was signed.
-    /// - Returns: Whether to sign the request anew and send it again, which happens twice at most, and not with a body that
-    ///   can be sent only once.
+    /// - Returns: Whether to sign the request anew and send it again, which happens twice at most, and not with a body
+    ///   that can be sent only once.
     /// - Throws: Why the response must not be used.
     func signsAgain(after response: HTTPResponseData) async throws -> Bool
 }

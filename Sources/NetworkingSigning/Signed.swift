@@ -11,20 +11,22 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Innermost but for `timeout`, so that nothing changes a request that has been signed; inside of `retry`, `throttled` and
-    /// `authenticated`. It follows redirects in place of the transport, unless `redirected` does further out; one further in
-    /// still says which.
+    /// Innermost but for `timeout`, so that nothing changes a request that has been signed; inside of `retry`,
+    /// `throttled` and `authenticated`. It follows redirects in place of the transport, unless `redirected` does
+    /// further out; one further in still says which.
     ///
-    /// Requests to the server that the stack names next to this modifier and to `authorities` are signed, others pass without. So do those that are exempt and
-    /// those whose `authenticationMethod` is `.anonymous`. What comes back belongs to the key: `cached` and `deduplicated` do not
-    /// share it with another's. A cancelled caller gets `CancellationError`.
+    /// Requests to the server that the stack names next to this modifier and to `authorities` are signed, others pass
+    /// without. So do those that are exempt and those whose `authenticationMethod` is `.anonymous`. What comes back
+    /// belongs to the key: `cached` and `deduplicated` do not share it with another's. A cancelled caller gets
+    /// `CancellationError`.
     ///
     /// - Parameters:
     ///   - signer: Signs them.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get signatures besides the stack's server.
+    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get signatures besides the
+    ///     stack's server.
     ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws what the signer throws, and `NetworkingError.Kind.invalidRequest` in a stack that
-    ///   names no server.
+    /// - Returns: A component that throws what the signer throws, and `NetworkingError.Kind.invalidRequest` in a stack
+    ///   that names no server.
     public func signed(
         with signer: some RequestSigner,
         at authorities: [String] = [],

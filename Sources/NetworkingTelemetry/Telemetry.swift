@@ -7,10 +7,10 @@ public import Tracing
 extension NetworkingComponent {
     /// Records spans and metrics, for any backend of swift-distributed-tracing and swift-metrics.
     ///
-    /// Each call has a span of kind internal, and in it a span of kind client for each exchange: attempts, redirects, and what
-    /// is sent again with renewed credentials. Names and attributes are those of OpenTelemetry's conventions for HTTP clients. The
-    /// exchange's span goes along as header fields, written by the bootstrapped propagator; without one, `traceparent` is
-    /// what `traced` would send. It belongs outermost in a stack, once.
+    /// Each call has a span of kind internal, and in it a span of kind client for each exchange: attempts, redirects,
+    /// and what is sent again with renewed credentials. Names and attributes are those of OpenTelemetry's conventions
+    /// for HTTP clients. The exchange's span goes along as header fields, written by the bootstrapped propagator;
+    /// without one, `traceparent` is what `traced` would send. It belongs outermost in a stack, once.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -21,11 +21,12 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The call's span is a child of that of the request's own `traceparent`, else of the current task's, else of
-    /// ``NetworkEnvironment/traceContext``. It is the current one for everything upstream, but for what several calls share and what
-    /// is done in the background. The exchange that several calls share is a span of one of them, and counted once.
+    /// ``NetworkEnvironment/traceContext``. It is the current one for everything upstream, but for what several calls
+    /// share and what is done in the background. The exchange that several calls share is a span of one of them, and
+    /// counted once.
     ///
-    /// No secret gets into a name, an attribute or a label: URLs are redacted, header fields recorded only where the options name
-    /// them and they are not sensitive, and of an error only its kind.
+    /// No secret gets into a name, an attribute or a label: URLs are redacted, header fields recorded only where the
+    /// options name them and they are not sensitive, and of an error only its kind.
     ///
     /// - Parameters:
     ///   - tracer: What makes the spans; nil for the one that is bootstrapped when a request is sent.

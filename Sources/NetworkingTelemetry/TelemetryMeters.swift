@@ -7,7 +7,8 @@ typealias Dimensions = [(String, String)]
 
 /// The handlers of a stack's metrics.
 ///
-/// A backend takes long to make one, so that each is made once; and each costs memory for ever, so that there is a limit.
+/// A backend takes long to make one, so that each is made once; and each costs memory for ever, so that there is a
+/// limit.
 final class TelemetryMeters: Sendable {
     private let factory: (any MetricsFactory)?
     private let maximumSeries: Int

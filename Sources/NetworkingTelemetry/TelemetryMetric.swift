@@ -1,7 +1,8 @@
 #if Telemetry
 /// The metrics that `telemetry` records, by their labels.
 ///
-/// Times are in seconds. Those of `http.client` are OpenTelemetry's; those of `networking.client` are this library's own.
+/// Times are in seconds. Those of `http.client` are OpenTelemetry's; those of `networking.client` are this library's
+/// own.
 @nonexhaustive
 public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
     /// How long an exchange took.
@@ -37,7 +38,8 @@ public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
     /// Limits of time that ran out, by whether it was an attempt's or the call's.
     case timeouts = "networking.client.timeouts"
 
-    /// The bounds that OpenTelemetry advises for histograms of ``requestDuration``, in seconds; for backends that can be told.
+    /// The bounds that OpenTelemetry advises for histograms of ``requestDuration``, in seconds; for backends that can
+    /// be told.
     public static let durationBuckets: [Double] = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]

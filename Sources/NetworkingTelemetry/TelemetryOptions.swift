@@ -11,12 +11,14 @@ public import Networking
 /// let network = URLSession.shared.retry().telemetry(options: options)
 /// ```
 public struct TelemetryOptions: Sendable {
-    /// The header fields of requests that become attributes of their spans, as `http.request.header.<name>`; none by default.
+    /// The header fields of requests that become attributes of their spans, as `http.request.header.<name>`; none by
+    /// default.
     ///
     /// Those that ``redaction`` hides never do.
     public var requestHeaderFields: [HTTPField.Name] = []
 
-    /// The header fields of responses that become attributes of their spans, as `http.response.header.<name>`; none by default.
+    /// The header fields of responses that become attributes of their spans, as `http.response.header.<name>`; none by
+    /// default.
     ///
     /// Those that ``redaction`` hides never do.
     public var responseHeaderFields: [HTTPField.Name] = []
@@ -40,8 +42,8 @@ public struct TelemetryOptions: Sendable {
     /// What must not be read in a URL or a header field.
     public var redaction = Redaction.standard
 
-    /// The most combinations of dimensions that one metric has; what comes after them is recorded together, with the one dimension
-    /// `otel.metric.overflow`.
+    /// The most combinations of dimensions that one metric has; what comes after them is recorded together, with the
+    /// one dimension `otel.metric.overflow`.
     public var maximumSeries = 2_000
 
     /// Creates the default options.

@@ -42,7 +42,8 @@ extension RecordedRequest {
     ///   - text: The body, nil for any.
     /// - Returns: The request, for further checks.
     /// - Throws: A ``TestServerError`` that lists everything that differs; the values of secret fields are not shown.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different
+    ///   names.
     @discardableResult
     public func expect(
         _ method: HTTPRequest.Method? = nil,

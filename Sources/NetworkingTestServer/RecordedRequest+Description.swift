@@ -3,7 +3,8 @@ import HTTPTypes
 import Networking
 
 extension RecordedRequest: CustomStringConvertible {
-    /// The method, the target, and what arrived on which connection, in one line: `POST /users?page=2, 14 bytes (connection 1, request 3)`.
+    /// The method, the target, and what arrived on which connection, in one line:
+    /// `POST /users?page=2, 14 bytes (connection 1, request 3)`.
     ///
     /// The values of query items that sound like secrets are not shown.
     public var description: String {
@@ -16,7 +17,8 @@ extension RecordedRequest: CustomStringConvertible {
 }
 
 extension RecordedRequest: CustomDebugStringConvertible {
-    /// The description with the fields, a line each; the values of those that carry secrets, such as `Authorization`, are not shown.
+    /// The description with the fields, a line each; the values of those that carry secrets, such as `Authorization`,
+    /// are not shown.
     public var debugDescription: String {
         let lines = (Array(headerFields) + Array(trailerFields))
             .map { field in

@@ -21,7 +21,8 @@ public struct RecordedRequest: Sendable, Hashable {
     /// Every field in the order and spelling of arrival, `Host` and repeated ones included.
     public var headerFields: HTTPFields
 
-    /// The body, without its transfer coding, as far as the server keeps bodies; empty where a route answers at the head.
+    /// The body, without its transfer coding, as far as the server keeps bodies; empty where a route answers at the
+    /// head.
     public var body: Data
 
     /// How many bytes of body arrived, also when not all of them were kept.
@@ -39,7 +40,8 @@ public struct RecordedRequest: Sendable, Hashable {
     /// The fields behind a chunked body, in the order and spelling of arrival.
     public var trailerFields: HTTPFields
 
-    /// The sizes of the chunks of a chunked body, in order and without the last one, which is empty; empty without that coding.
+    /// The sizes of the chunks of a chunked body, in order and without the last one, which is empty; empty without that
+    /// coding.
     public var chunkSizes: [Int]
 
     /// Whether the request arrived to its last byte; not so when the answer came before the body, or cut it off.

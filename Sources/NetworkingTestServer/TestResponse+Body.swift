@@ -19,7 +19,8 @@ extension TestResponse {
 
         /// Sends the request's body back in the chunked transfer coding.
         ///
-        /// A route that answers at the head sends each chunk as soon as it has arrived: both sides talk at the same time.
+        /// A route that answers at the head sends each chunk as soon as it has arrived: both sides talk at the same
+        /// time.
         case echo
 
         /// Sends nothing at all, not even the head, and closes the connection.

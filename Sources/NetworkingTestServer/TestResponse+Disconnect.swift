@@ -2,7 +2,8 @@
 extension TestResponse {
     /// Says what the server does to the socket of a connection.
     public enum SocketEffect: Sendable, Hashable {
-        /// Closes both sides. Bytes of the client that the server has not read turn it into a reset, as on every system.
+        /// Closes both sides. Bytes of the client that the server has not read turn it into a reset, as on every
+        /// system.
         case close
 
         /// Resets the connection. The reset may overtake bytes that the client has not read yet.
@@ -57,18 +58,18 @@ extension TestResponse {
     /// .ok.disconnecting(.close, at: .requestBody(after: 1_000))
     /// ```
     ///
-    /// A point within the request can only be met by an answer that is known when the head arrives: one that was queued, one of
-    /// ``TestServer/route(_:_:times:responses:)``, or the one of a ``TestServer/routeAtHead(_:_:times:handler:)``. From another handler
-    /// the client gets a `500` that says so. What arrived of the request until then is recorded, and not
-    /// ``RecordedRequest/isComplete``.
+    /// A point within the request can only be met by an answer that is known when the head arrives: one that was
+    /// queued, one of ``TestServer/route(_:_:times:responses:)``, or the one of a
+    /// ``TestServer/routeAtHead(_:_:times:handler:)``. From another handler the client gets a `500` that says so. What
+    /// arrived of the request until then is recorded, and not ``RecordedRequest/isComplete``.
     ///
     /// - Parameters:
     ///   - effect: What becomes of the connection.
     ///   - stage: Where.
     ///   - gate: The gate that has to be open before: a reset that waits until the client has read overtakes nothing.
     /// - Returns: The response with that end.
-    /// - Precondition: The count of a `requestBody` is greater than zero, that of a `responseBody` is not negative, and the body is
-    ///   not raw: there, ``RawStep`` says how it ends.
+    /// - Precondition: The count of a `requestBody` is greater than zero, that of a `responseBody` is not negative, and
+    ///   the body is not raw: there, ``RawStep`` says how it ends.
     public func disconnecting(_ effect: SocketEffect, at stage: Stage, gate: Gate? = nil) -> TestResponse {
         switch stage {
         case .requestBody(after: let count):

@@ -23,7 +23,8 @@ extension TestResponse {
         ///   - headerFields: The fields.
         ///   - delay: The time to wait before it is sent.
         ///   - gate: The gate that has to be open before it is sent.
-        /// - Precondition: `status` is informational and not `101 Switching Protocols`, behind which there is no answer.
+        /// - Precondition: `status` is informational and not `101 Switching Protocols`, behind which there is no
+        ///   answer.
         public init(
             _ status: HTTPResponse.Status,
             headerFields: HTTPFields = [:],
@@ -76,7 +77,8 @@ extension TestResponse {
 
     /// Sends fields behind the body, in the chunked coding, which is the only one that has room for them.
     ///
-    /// A body that would go without a coding is sent in this one. An answer without a body, as to `HEAD`, has no trailers.
+    /// A body that would go without a coding is sent in this one. An answer without a body, as to `HEAD`, has no
+    /// trailers.
     ///
     /// - Parameter fields: The fields, in the order in which they are sent.
     /// - Returns: The response with these trailers in place of those it had.
@@ -93,7 +95,8 @@ extension TestResponse {
         /// It gets the answer in place of the body's go-ahead, and the connection is closed: `413`, or `417`.
         case refused
 
-        /// It gets nothing until it has sent the body all the same, which it does after a time of its own (RFC 9110, section 10.1.1).
+        /// It gets nothing until it has sent the body all the same, which it does after a time of its own (RFC 9110,
+        /// section 10.1.1).
         case ignored
     }
 

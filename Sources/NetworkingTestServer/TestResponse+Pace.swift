@@ -18,8 +18,8 @@ extension TestResponse {
 
     /// Sends the body slowly, with a pause behind each so many bytes.
     ///
-    /// The bytes are those on the wire: the lines of the chunked coding count too. The pauses pass on the server's clock and come on top of
-    /// the delays of single chunks.
+    /// The bytes are those on the wire: the lines of the chunked coding count too. The pauses pass on the server's
+    /// clock and come on top of the delays of single chunks.
     ///
     /// ```swift
     /// .text(report).throttled(to: 1_000, every: .milliseconds(100))
@@ -34,10 +34,12 @@ extension TestResponse {
         with("throttled") { $0.throttle = Throttle(byteCount: byteCount, period: period) }
     }
 
-    /// Reads the body of the request slowly, with a pause behind each so many bytes, so that a client that sends much is held back.
+    /// Reads the body of the request slowly, with a pause behind each so many bytes, so that a client that sends much
+    /// is held back.
     ///
-    /// The bytes are those of the body, without its coding; an echo comes back as slowly. How much the client can send ahead is up to
-    /// the buffers of the system. As with ``disconnecting(_:at:gate:)``, the answer has to be known when the head arrives.
+    /// The bytes are those of the body, without its coding; an echo comes back as slowly. How much the client can send
+    /// ahead is up to the buffers of the system. As with ``disconnecting(_:at:gate:)``, the answer has to be known when
+    /// the head arrives.
     ///
     /// - Parameters:
     ///   - byteCount: How many bytes are read at once.
@@ -57,7 +59,8 @@ extension TestResponse {
     /// - Parameters:
     ///   - head: The time to wait before the head, behind the informational responses.
     ///   - body: The time to wait between the head and the first bytes of the body.
-    ///   - trailers: The time to wait between the last bytes of the body and the trailers; an answer without trailers has none.
+    ///   - trailers: The time to wait between the last bytes of the body and the trailers; an answer without trailers
+    ///     has none.
     /// - Returns: The response with these delays in place of those it had.
     /// - Precondition: No delay is negative, and the body is not raw.
     public func delayed(

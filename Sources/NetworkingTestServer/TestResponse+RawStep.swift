@@ -8,7 +8,8 @@ public import Foundation
 extension TestResponse {
     /// Describes one step of a raw answer: bytes to send, something to wait for, or how it ends.
     ///
-    /// A string literal, with or without interpolation, is sent as it is, in UTF-8; the test writes the line ends: `"HTTP/1.1 200 OK\r\n\r\n"`.
+    /// A string literal, with or without interpolation, is sent as it is, in UTF-8; the test writes the line ends:
+    /// `"HTTP/1.1 200 OK\r\n\r\n"`.
     public struct RawStep: Sendable {
         let pieces: [Chunk]
         let ending: EncodedResponse.Ending?

@@ -1,7 +1,8 @@
 #if TestServer
 public import HTTPTypes
 
-/// Describes one answer of a ``TestServer``: a status, fields, a body, how slowly they are sent, and where they break off.
+/// Describes one answer of a ``TestServer``: a status, fields, a body, how slowly they are sent, and where they break
+/// off.
 ///
 /// ```swift
 /// server.enqueue(

@@ -45,8 +45,8 @@ extension TestServer {
 
         /// Answers the first bytes with the alert of TLS that says that the handshake failed, and closes.
         ///
-        /// The server speaks no TLS: a client that is given a URL with `https` fails at any connection of this server, with
-        /// this effect in the way it does at a server that refuses all of its ciphers.
+        /// The server speaks no TLS: a client that is given a URL with `https` fails at any connection of this server,
+        /// with this effect in the way it does at a server that refuses all of its ciphers.
         case failHandshake
     }
 
@@ -56,8 +56,8 @@ extension TestServer {
     /// server.enqueueConnections(.reset, .stall)
     /// ```
     ///
-    /// A port that nobody listens on refuses a connection: ``stop()`` before, and ``restart()`` behind it. One that never completes a
-    /// connection is ``withUnresponsiveServer(_:)``.
+    /// A port that nobody listens on refuses a connection: ``stop()`` before, and ``restart()`` behind it. One that
+    /// never completes a connection is ``withUnresponsiveServer(_:)``.
     ///
     /// - Parameter effects: What is done, to the next connection first.
     public func enqueueConnections(_ effects: ConnectionEffect...) {

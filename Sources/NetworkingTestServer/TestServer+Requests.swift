@@ -16,7 +16,8 @@ extension TestServer {
     ///   - method: The method.
     ///   - path: A pattern as in ``route(_:_:times:handler:)``.
     /// - Returns: The requests that match.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different
+    ///   names.
     public func requests(for method: HTTPRequest.Method, path: String) -> [RecordedRequest] {
         let path = PathPattern(route: path)
         return requests.filter { $0.method == method && path.parameters(in: $0.path) != nil }
@@ -24,7 +25,8 @@ extension TestServer {
 
     /// Forgets the requests that have arrived, so that a long test does not keep them all.
     ///
-    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew, and ``takeRequest(_:_:within:)`` has none to take.
+    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew, and ``takeRequest(_:_:within:)`` has none to
+    /// take.
     public func forgetRequests() {
         switchboard.withRecord { $0.forgetRequests() }
     }
@@ -73,9 +75,10 @@ extension TestServer {
     ///   - path: A pattern as in ``route(_:_:times:handler:)``, nil for any; requests of other paths are left.
     ///   - patience: How long to wait on the server's clock; nil for as long as it takes.
     /// - Returns: The first request that matches.
-    /// - Throws: `CancellationError` when the task is cancelled, and a ``TestServerError`` that lists what arrived when the patience is
-    ///   over or the server stops.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different names.
+    /// - Throws: `CancellationError` when the task is cancelled, and a ``TestServerError`` that lists what arrived when
+    ///   the patience is over or the server stops.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, and its parameters have different
+    ///   names.
     public func takeRequest(
         _ method: HTTPRequest.Method? = nil,
         _ path: String? = nil,

@@ -22,7 +22,8 @@ extension TestServer {
             switchboard.withScript { $0.uses(ofRoute: id) }
         }
 
-        /// Takes the route back; the older ones answer again, and requests it is answering now are answered to their end.
+        /// Takes the route back; the older ones answer again, and requests it is answering now are answered to their
+        /// end.
         public func remove() {
             switchboard.withScript { $0.removeRoute(id) }
         }
@@ -48,7 +49,8 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
+    ///   names, and `times` is greater than zero.
     @discardableResult
     public func route(
         _ method: HTTPRequest.Method,
@@ -68,7 +70,8 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
+    ///   names, and `times` is greater than zero.
     @discardableResult
     public func route(_ path: String, times: Int = .max, handler: @escaping Handler) -> ScriptedRoute {
         add(nil, path, times: times, .handler(handler))
@@ -90,7 +93,8 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - responses: The responses, first to be sent first.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, `times` is greater than zero, and there is a response.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
+    ///   names, `times` is greater than zero, and there is a response.
     @discardableResult
     public func route(
         _ method: HTTPRequest.Method,
@@ -104,18 +108,19 @@ extension TestServer {
 
     /// Answers requests to one path before their bodies have arrived.
     ///
-    /// The handler is asked at the head. While it answers, nothing of the body is read, so a client that sends much is held
-    /// back; what is left of the body is read and dropped when the answer is over. ``TestResponse/Body/echo`` reads the body and
-    /// answers with it at the same time:
+    /// The handler is asked at the head. While it answers, nothing of the body is read, so a client that sends much is
+    /// held back; what is left of the body is read and dropped when the answer is over. ``TestResponse/Body/echo``
+    /// reads the body and answers with it at the same time:
     ///
     /// ```swift
     /// server.routeAtHead(.post, "/echo") { _ in TestResponse(body: .echo) }
     /// server.routeAtHead(.put, "/files/*") { _ in .text("Not that much.", status: .contentTooLarge) }
     /// ```
     ///
-    /// Such a request counts as arrived at its head, and is recorded without its body. Since nobody reads, a client that hangs
-    /// up is only noticed when the answer is over. A client that asks with `Expect: 100-continue` has its answer then, and the
-    /// connection is closed; an echo tells it to send. A queued response comes first, as always, and waits for the body.
+    /// Such a request counts as arrived at its head, and is recorded without its body. Since nobody reads, a client
+    /// that hangs up is only noticed when the answer is over. A client that asks with `Expect: 100-continue` has its
+    /// answer then, and the connection is closed; an echo tells it to send. A queued response comes first, as always,
+    /// and waits for the body.
     ///
     /// - Parameters:
     ///   - method: The method.
@@ -123,7 +128,8 @@ extension TestServer {
     ///   - times: How many requests it answers; then the older routes answer again.
     ///   - handler: Produces the answer.
     /// - Returns: The route, to take it back.
-    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different names, and `times` is greater than zero.
+    /// - Precondition: `path` starts with `/`, `*` is its last segment if it has one, its parameters have different
+    ///   names, and `times` is greater than zero.
     @discardableResult
     public func routeAtHead(
         _ method: HTTPRequest.Method,
@@ -142,7 +148,8 @@ extension TestServer {
     /// }
     /// ```
     ///
-    /// - Parameter dispatcher: Produces the answer, or nil for a request that nobody scripted; it replaces the one that was given before.
+    /// - Parameter dispatcher: Produces the answer, or nil for a request that nobody scripted; it replaces the one that
+    ///   was given before.
     public func dispatch(_ dispatcher: @escaping Dispatcher) {
         switchboard.withScript { $0.dispatcher = dispatcher }
     }
@@ -182,9 +189,10 @@ extension TestServer {
     /// server.enqueue(.status(.serviceUnavailable), .text("second time lucky"))
     /// ```
     ///
-    /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it, has to be queued
-    /// before the client sends that. While there is one, each request takes its response when its head arrives, in the order of the
-    /// heads, and a response is spent also when the client leaves before its body has arrived. The same holds for the routes.
+    /// A response that says how the request is received, such as ``TestResponse/disconnecting(_:at:gate:)`` within it,
+    /// has to be queued before the client sends that. While there is one, each request takes its response when its head
+    /// arrives, in the order of the heads, and a response is spent also when the client leaves before its body has
+    /// arrived. The same holds for the routes.
     ///
     /// - Parameter responses: The responses, first to be sent first.
     public func enqueue(_ responses: TestResponse...) {
@@ -196,7 +204,8 @@ extension TestServer {
         switchboard.withScript { $0.queue }
     }
 
-    /// Drops the queued responses that no request has taken, so that the routes answer again, and the queued connections.
+    /// Drops the queued responses that no request has taken, so that the routes answer again, and the queued
+    /// connections.
     public func clearQueue() {
         switchboard.withScript { $0.clearQueue() }
     }

@@ -1,14 +1,17 @@
 #if TestServer
 extension TestServer {
-    /// Checks that all went by the script: each request taken, each response used, and nothing answered that was not scripted.
+    /// Checks that all went by the script: each request taken, each response used, and nothing answered that was not
+    /// scripted.
     ///
-    /// It imports no test framework: a failure is thrown, and any framework shows it. At the end of a test, when the client is done:
+    /// It imports no test framework: a failure is thrown, and any framework shows it. At the end of a test, when the
+    /// client is done:
     ///
     /// ```swift
     /// try server.verify()
     /// ```
     ///
-    /// - Throws: One ``TestServerError`` that says all that ``verifyAllScripted()``, ``verifyAllClaimed()`` and ``verifyAllUsed()`` found.
+    /// - Throws: One ``TestServerError`` that says all that ``verifyAllScripted()``, ``verifyAllClaimed()`` and
+    ///   ``verifyAllUsed()`` found.
     public func verify() throws(TestServerError) {
         try Self.fail(with: [unscriptedReport, unclaimedReport, unusedReport])
     }
@@ -32,8 +35,8 @@ extension TestServer {
 
     /// Checks that the script had an answer to everything that arrived.
     ///
-    /// - Throws: A ``TestServerError`` that lists the requests that nobody scripted, those whose handler threw, and the bytes that were
-    ///   no request.
+    /// - Throws: A ``TestServerError`` that lists the requests that nobody scripted, those whose handler threw, and the
+    ///   bytes that were no request.
     public func verifyAllScripted() throws(TestServerError) {
         try Self.fail(with: [unscriptedReport])
     }

@@ -23,8 +23,8 @@ private import Synchronization
 /// }
 /// ```
 ///
-/// Who answers a request is decided the moment its last byte has arrived, or at its head while anything that is scripted for it
-/// says how the body is received, in this order:
+/// Who answers a request is decided the moment its last byte has arrived, or at its head while anything that is
+/// scripted for it says how the body is received, in this order:
 /// 1. the responses given to ``enqueue(_:)``, one for each request, whatever its method and path;
 /// 2. the newest route that matches its method and path;
 /// 3. the closure given to ``dispatch(_:)``;
@@ -33,7 +33,8 @@ private import Synchronization
 /// A connection stays open between requests unless the request or the answer says `Connection: close`. A client that
 /// closes its side while its request is being answered cancels the task of that handler. There are no timeouts.
 ///
-/// At its end a test may ask ``verify()`` whether all went by the script: each request taken, each response used, nothing unscripted.
+/// At its end a test may ask ``verify()`` whether all went by the script: each request taken, each response used,
+/// nothing unscripted.
 ///
 /// The server sends the fields of a ``TestResponse`` in their order, plus the framing that the body needs; it adds no
 /// `Date` and no `Server`.
@@ -72,8 +73,8 @@ public final class TestServer: Sendable {
     ///   - bodyLimit: How many bytes of each request's body are kept; the rest is read and counted.
     ///   - clock: Lets the time of every delay pass; a test with a clock of its own does not sleep.
     /// - Returns: A running server.
-    /// - Throws: A ``TestServerError`` when the port is taken or may not be listened on, or the error of the socket when nothing of
-    ///   loopback can be.
+    /// - Throws: A ``TestServerError`` when the port is taken or may not be listened on, or the error of the socket
+    ///   when nothing of loopback can be.
     /// - Precondition: `port` is at most 65535, and neither it nor `bodyLimit` is negative.
     public static func start(
         port: Int = 0,
@@ -124,7 +125,8 @@ public final class TestServer: Sendable {
 
     /// Makes a change when those that were asked for before it are over.
     ///
-    /// Unstructured because a server has to stop, and must not be left between two states, also when the caller's task is cancelled.
+    /// Unstructured because a server has to stop, and must not be left between two states, also when the caller's task
+    /// is cancelled.
     private func inTurn(_ change: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
         lifetime.withLock { lifetime in
             let previous = lifetime.change

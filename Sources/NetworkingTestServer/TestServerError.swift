@@ -24,7 +24,8 @@ public struct TestServerError: Error, Sendable, Hashable {
         /// The request that was waited for did not arrive.
         case noRequest
 
-        /// A request is not what the test expects: ``RecordedRequest/expect(_:_:headerFields:text:)``, ``RecordedRequest/json(as:)``.
+        /// A request is not what the test expects: ``RecordedRequest/expect(_:_:headerFields:text:)``,
+        /// ``RecordedRequest/json(as:)``.
         case unexpectedRequest
 
         /// A request was not taken, a response not used, or an answer not scripted: ``TestServer/verify()``.

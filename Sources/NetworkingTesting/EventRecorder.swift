@@ -10,8 +10,8 @@ import Synchronization
 /// #expect(events.names.filter { $0 == "retrying" }.count == 2)
 /// ```
 ///
-/// It sees what happens upstream of its place in the stack. Events that happen at the same time are in the order in which
-/// they reached it.
+/// It sees what happens upstream of its place in the stack. Events that happen at the same time are in the order in
+/// which they reached it.
 public final class EventRecorder: NetworkEventObserver {
     private let state = Mutex<[(event: any NetworkEvent, request: HTTPRequestData)]>([])
 
@@ -23,7 +23,8 @@ public final class EventRecorder: NetworkEventObserver {
         state.withLock { $0.map(\.event) }
     }
 
-    /// The names of the events: their descriptions up to the first parenthesis, without the values that depend on times.
+    /// The names of the events: their descriptions up to the first parenthesis, without the values that depend on
+    /// times.
     public var names: [String] {
         events.map { String("\($0)".prefix { $0 != "(" }) }
     }

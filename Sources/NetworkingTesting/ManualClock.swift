@@ -88,8 +88,8 @@ public final class ManualClock: Clock {
 
     /// Waits until the clock was advanced to a moment.
     ///
-    /// - Throws: `CancellationError` when the caller is cancelled, even if the moment has passed, as the system's clocks
-    ///   do.
+    /// - Throws: `CancellationError` when the caller is cancelled, even if the moment has passed, as the system's
+    ///   clocks do.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
         let wait = Suspension<Void>()
@@ -125,8 +125,8 @@ public final class ManualClock: Clock {
 
     /// Moves time on to a date, and ends the waits that are over by then, earliest first.
     ///
-    /// A `Date` is exact to a fraction of a microsecond, so it is taken to the microsecond, and one that is less than that
-    /// before ``date`` is now.
+    /// A `Date` is exact to a fraction of a microsecond, so it is taken to the microsecond, and one that is less than
+    /// that before ``date`` is now.
     ///
     /// - Parameter date: The date.
     /// - Precondition: `date` is not before ``date``: time does not go back.
@@ -155,11 +155,11 @@ public final class ManualClock: Clock {
         .perform()
     }
 
-    /// Runs an operation whose sleeps are over at once, each moving time on to its end: for the test that wants to see what
-    /// comes after the waits.
+    /// Runs an operation whose sleeps are over at once, each moving time on to its end: for the test that wants to see
+    /// what comes after the waits.
     ///
-    /// Timeouts do not ring meanwhile, as on ``Networking/NetworkClock/immediate()``: advance the clock to see one ring. Sleeps that
-    /// had begun before are over too.
+    /// Timeouts do not ring meanwhile, as on ``Networking/NetworkClock/immediate()``: advance the clock to see one
+    /// ring. Sleeps that had begun before are over too.
     ///
     /// ```swift
     /// let response = try await clock.run { try await network.data(request) }   // with all back-offs of retry

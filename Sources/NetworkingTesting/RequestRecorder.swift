@@ -69,7 +69,8 @@ public final class RequestRecorder: Sendable {
     /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
     /// ```
     ///
-    /// - Parameter expected: Method and URL of each, as ``Networking/HTTPRequestData`` describes itself: without secrets.
+    /// - Parameter expected: Method and URL of each, as ``Networking/HTTPRequestData`` describes itself: without
+    ///   secrets.
     /// - Throws: ``UnexpectedRequests``, with a list of those that came, when it is another.
     public func verify(_ expected: String...) throws {
         let requests = requests

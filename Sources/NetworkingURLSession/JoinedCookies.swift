@@ -5,9 +5,9 @@ import NetworkingCore
 enum JoinedCookies {
     /// Splits a joined value into its fields.
     ///
-    /// URLSession puts a comma and a space between two fields. The same two characters also occur within one: in a date, and in
-    /// values and attributes of servers that do not keep to RFC 6265 section 4.1. So a piece starts a field if a name and an
-    /// equals sign begin it, or if the attribute before it is one that has no comma.
+    /// URLSession puts a comma and a space between two fields. The same two characters also occur within one: in a
+    /// date, and in values and attributes of servers that do not keep to RFC 6265 section 4.1. So a piece starts a
+    /// field if a name and an equals sign begin it, or if the attribute before it is one that has no comma.
     ///
     /// - Parameter value: The joined value.
     /// - Returns: The fields, in order.

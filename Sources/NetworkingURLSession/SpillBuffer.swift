@@ -10,7 +10,8 @@ import Foundation
 
 /// Bytes that wait for their reader: in memory as long as they are few, else in private files.
 ///
-/// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for the disk.
+/// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for
+/// the disk.
 final class SpillBuffer: Sendable {
     /// The maximum number of bytes that wait in memory for the reader.
     let maximumInMemory: Int
@@ -159,9 +160,9 @@ final class SpillBuffer: Sendable {
 
     /// Blocks the caller while many bytes wait for the disk, for a twentieth of a second at most.
     ///
-    /// The time is short because the callers share a queue: the next one has its turn then. Only half as many bytes again make the
-    /// caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once the disk has taken no bytes for
-    /// the patience.
+    /// The time is short because the callers share a queue: the next one has its turn then. Only half as many bytes
+    /// again make the caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once
+    /// the disk has taken no bytes for the patience.
     func waitForDisk() {
         let excess = state.withLock { $0.unwrittenCount - maximumUnwritten }
         guard excess > 0 else { return }

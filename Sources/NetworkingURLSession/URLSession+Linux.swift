@@ -33,7 +33,8 @@ extension URLSession {
 
     /// Whether the session asks for content codings: only if its configuration says so.
     ///
-    /// libcurl does not check that a coded body is complete, and it cannot be told to leave the decoding to the library.
+    /// libcurl does not check that a coded body is complete, and it cannot be told to leave the decoding to the
+    /// library.
     var asksForCodings: Bool {
         (delegate as? URLSessionRelay)?.asksForCodings ?? false
     }
@@ -47,11 +48,12 @@ extension URLSession {
         var request = request
         request.httpBody = upload?.data
         if let reading = upload?.reading {
-            // Not an upload task: that reads its file by itself, and crashes the process when its transfer ends while it
-            // reads. Nor `httpBody`, which is not sent again when libcurl finds a kept connection closed, and then hangs.
+            // Not an upload task: that reads its file by itself, and crashes the process when its transfer ends while
+            // it reads. Nor `httpBody`, which is not sent again when libcurl finds a kept connection closed, and then
+            // hangs.
             request.httpBodyStream = UploadStream(reading)
-            // libcurl would send chunks, since nobody tells it the length. It leaves that to a field of this name, and does
-            // not send one that is blank.
+            // libcurl would send chunks, since nobody tells it the length. It leaves that to a field of this name, and
+            // does not send one that is blank.
             var fields = request.allHTTPHeaderFields ?? [:]
             fields["Transfer-Encoding"] = " "
             fields["Content-Length"] = "\(reading.length)"
@@ -199,8 +201,8 @@ final class UploadStream: InputStream {
         let chunk = try reader?.nextNow()
         self.reader = reader
         rest -= Int64(chunk?.count ?? 0)
-        // A file may have had another length when its turn came. Asked before the last bytes are handed out, so that the
-        // server gets no complete request of something else.
+        // A file may have had another length when its turn came. Asked before the last bytes are handed out, so that
+        // the server gets no complete request of something else.
         let isShort = chunk == nil && rest > 0
         guard rest >= 0, !isShort, try rest > 0 || reader?.nextNow() == nil else {
             throw RequestBody.Failure.changed(reading.body.fileURL?.path)
@@ -213,8 +215,8 @@ final class UploadStream: InputStream {
 extension URLSessionTask {
     /// Returns how many bytes of body have arrived as they are on the wire; the count runs a buffer behind.
     ///
-    /// libcurl counts them before it decodes. A task's progress is the only value that includes the count, added to the bytes
-    /// that the current connection has taken.
+    /// libcurl counts them before it decodes. A task's progress is the only value that includes the count, added to the
+    /// bytes that the current connection has taken.
     ///
     /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
     /// - Returns: The number of bytes.
@@ -231,16 +233,16 @@ extension Error {
 
     /// What libcurl says beyond its code.
     ///
-    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the text
-    /// tells what it was. A text that nobody knows leaves it at the code.
+    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the
+    /// text tells what it was. A text that nobody knows leaves it at the code.
     var transferFault: TransferFault? {
         guard let code = (self as? URLError)?.code else { return nil }
         switch code {
         case .badServerResponse:
             return .emptyReply
         case .cannotConnectToHost:
-            // Also a failure on a connection, if an address refused before or after: the code is that of the last refusal, and the
-            // text is that of the first failure.
+            // Also a failure on a connection, if an address refused before or after: the code is that of the last
+            // refusal, and the text is that of the first failure.
             guard let text = textOfLibcurl, !text.contains("connect to ") else { return nil }
             return text.contains("transfer closed") ? .truncated : .emptyReply
         case .cannotFindHost:
@@ -253,7 +255,8 @@ extension Error {
         case .unknown:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
-            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after the handshake.
+            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after
+            // the handshake.
             if mentions("SSL_read", "SSL_write"), !mentions("alert") { return nil }
             if mentions("SSL", "TLS", "certificate") { return .untrusted(text) }
             if mentions("transfer closed") { return .truncated }

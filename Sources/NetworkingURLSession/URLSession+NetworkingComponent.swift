@@ -15,17 +15,17 @@ public import Foundation
 ///
 /// On Apple's platforms its tasks run on the session itself. On Linux, where a session without a delegate hangs on
 /// some answers and crashes on some cancellations, they run on a companion that is made from a copy of its
-/// configuration and lives as long as the session does. Requests with different credentials use different connections there
-/// (``URLSessionTransport/ConnectionReuse/sameCredentials``).
+/// configuration and lives as long as the session does. Requests with different credentials use different connections
+/// there (``URLSessionTransport/ConnectionReuse/sameCredentials``).
 ///
-/// The session's own cache is neither read nor written, and its stored credentials answer no 401: both are decided by the
-/// stack. Its cookies are used as its configuration says.
+/// The session's own cache is neither read nor written, and its stored credentials answer no 401: both are decided by
+/// the stack. Its cookies are used as its configuration says.
 ///
 /// A session that has a delegate of its own is refused with ``NetworkingError/Kind/invalidRequest`` on Linux, since the
 /// companion could not honour it: use ``URLSessionTransport`` there.
 ///
-/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in `Documentation/Transports.md`). Use
-///   `AsyncHTTPClientTransport` there for servers that are not trusted.
+/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in
+///   `Documentation/Transports.md`). Use `AsyncHTTPClientTransport` there for servers that are not trusted.
 extension URLSession: NetworkingTransport {
     /// Makes one exchange over this session.
     ///

@@ -5,13 +5,15 @@ import Synchronization
 
 /// Makes the calls into URLSession that may block their thread.
 ///
-/// On Linux, `dataTask(with:)`, `resume()`, `cancel()` and the reply to a challenge wait for a serial queue that all sessions of the
-/// process share. A thousand exchanges keep that queue busy for seconds, and so does one long transfer. A task of Swift concurrency
-/// must not wait there: its threads are as few as the processors, and every other task of the process would wait too. The calls are
-/// made on one serial queue for the whole process, which blocks one thread at most.
+/// On Linux, `dataTask(with:)`, `resume()`, `cancel()` and the reply to a challenge wait for a serial queue that all
+/// sessions of the process share. A thousand exchanges keep that queue busy for seconds, and so does one long transfer.
+/// A task of Swift concurrency must not wait there: its threads are as few as the processors, and every other task of
+/// the process would wait too. The calls are made on one serial queue for the whole process, which blocks one thread at
+/// most.
 ///
-/// While few exchanges are in progress and none of them is long, URLSession's queue is free within microseconds. A task is then created
-/// and started on the caller's thread, because the change to another thread would cost a short exchange a tenth of its time.
+/// While few exchanges are in progress and none of them is long, URLSession's queue is free within microseconds. A task
+/// is then created and started on the caller's thread, because the change to another thread would cost a short exchange
+/// a tenth of its time.
 final class URLSessionCalls: Sendable {
     static let shared = URLSessionCalls(queue: DispatchQueue(label: "URLSessionCalls"))
 
@@ -23,8 +25,8 @@ final class URLSessionCalls: Sendable {
     ///
     /// - Parameters:
     ///   - queue: A serial queue.
-    ///   - maximumLoad: How many exchanges may be in progress for a call to be made on its caller's thread. A long exchange counts as
-    ///     more than that.
+    ///   - maximumLoad: How many exchanges may be in progress for a call to be made on its caller's thread. A long
+    ///     exchange counts as more than that.
     init(queue: DispatchQueue, maximumLoad: Int = 16) {
         self.queue = queue
         self.maximumLoad = maximumLoad

@@ -19,8 +19,8 @@ extension URLProtectionSpace {
         }
     }
 
-    /// Whether Apple documents a challenge as session-wide, so that the session's delegate method comes before the task's: that of
-    /// a certificate, NTLM or Negotiate.
+    /// Whether Apple documents a challenge as session-wide, so that the session's delegate method comes before the
+    /// task's: that of a certificate, NTLM or Negotiate.
     var isForSession: Bool {
         switch authenticationMethod {
         case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,

@@ -9,10 +9,10 @@ import HTTPTypes
 
 /// The cookies of a session, read and stored for each exchange by the rules of ``Cookie``.
 ///
-/// swift-corelibs-foundation only compares hosts: it sends cookies with `Secure` over plain http, to other paths and after
-/// they have expired, and lets any host set them for `com`. It also decodes every line of every head and searches it for
-/// cookies, on the queue that all sessions share, which costs a tenth of a small exchange. So a session for exchanges has
-/// cookies switched off there, and uses its storage through this type.
+/// swift-corelibs-foundation only compares hosts: it sends cookies with `Secure` over plain http, to other paths and
+/// after they have expired, and lets any host set them for `com`. It also decodes every line of every head and searches
+/// it for cookies, on the queue that all sessions share, which costs a tenth of a small exchange. So a session for
+/// exchanges has cookies switched off there, and uses its storage through this type.
 final class URLSessionCookies: Sendable {
     /// The most cookies that are stored for a host and the domains above it.
     static let maximumPerHost = 180
@@ -24,9 +24,9 @@ final class URLSessionCookies: Sendable {
 
     /// The queue on which cookies are stored, one response at a time, for the whole process.
     ///
-    /// swift-corelibs-foundation writes its file at each change, so no task may wait there on its own thread. Several sessions share a
-    /// storage. Their responses come one after another here, so that none adds a cookie with `Secure` between the check for one and the
-    /// change, and the last response wins.
+    /// swift-corelibs-foundation writes its file at each change, so no task may wait there on its own thread. Several
+    /// sessions share a storage. Their responses come one after another here, so that none adds a cookie with `Secure`
+    /// between the check for one and the change, and the last response wins.
     private static let storing = DispatchQueue(label: "URLSessionCookies")
 
     /// Reads the cookie settings of a configuration; `nil` if it has no cookie storage.
@@ -107,7 +107,8 @@ final class URLSessionCookies: Sendable {
 }
 
 extension Cookie {
-    /// Converts a cookie of URLSession's storage, where a leading dot of the domain means that subdomains get the cookie.
+    /// Converts a cookie of URLSession's storage, where a leading dot of the domain means that subdomains get the
+    /// cookie.
     init(_ cookie: HTTPCookie) {
         let isHostOnly = !cookie.domain.hasPrefix(".")
         let created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? TimeInterval
@@ -134,8 +135,8 @@ extension HTTPCookie {
 
     /// The start of the comment that holds the expiry date of a cookie.
     ///
-    /// The storage removes cookies that have expired by the system's date. So it must not know the expiry date of a cookie that is valid
-    /// only by the date of the environment, which a test may have set to the past.
+    /// The storage removes cookies that have expired by the system's date. So it must not know the expiry date of a
+    /// cookie that is valid only by the date of the environment, which a test may have set to the past.
     private static let markOfExpiry = "Expires="
 
     /// What the comment says of a cookie.

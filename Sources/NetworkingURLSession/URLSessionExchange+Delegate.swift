@@ -69,9 +69,9 @@ extension URLSessionExchange: URLSessionDataDelegate {
 
     /// Makes a 401 the response, without an attempt with credentials that the session has stored.
     ///
-    /// On Apple's platforms every other challenge is answered as if the task had no delegate. On Linux there is no other,
-    /// and any other answer leaves the task waiting for ever: the exchange ends with the head and the body that came
-    /// before the challenge.
+    /// On Apple's platforms every other challenge is answered as if the task had no delegate. On Linux there is no
+    /// other, and any other answer leaves the task waiting for ever: the exchange ends with the head and the body that
+    /// came before the challenge.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

@@ -487,7 +487,8 @@ extension URLSessionExchange {
             return coding.map { ReceivedHead.isDecoded($0) } ?? false
         }
 
-        /// The task, how much it has decoded and how much earlier connections have taken, once the body is long enough to check.
+        /// The task, how much it has decoded and how much earlier connections have taken, once the body is long enough
+        /// to check.
         var suspectedOfUnfolding: (task: URLSessionTask, received: Int64, sentBefore: Int64)? {
             guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
             return (task, received, sentBefore)

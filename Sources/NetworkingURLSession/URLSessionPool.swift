@@ -9,9 +9,10 @@ import Synchronization
 extension URLSessionTransport {
     /// Which requests may use a connection that an earlier request has used.
     ///
-    /// libcurl, which runs URLSession on Linux, sends a request on a kept connection even if the server has sent something
-    /// there that no request asked for. That becomes the response of the new request (L37 in `Documentation/Transports.md`).
-    /// So a faulty server can give one user the response of another, unless their connections are apart.
+    /// libcurl, which runs URLSession on Linux, sends a request on a kept connection even if the server has sent
+    /// something there that no request asked for. That becomes the response of the new request (L37 in
+    /// `Documentation/Transports.md`). So a faulty server can give one user the response of another, unless their
+    /// connections are apart.
     ///
     /// ```swift
     /// let transport = URLSessionTransport(connectionReuse: .never)   // for a server that is not trusted
@@ -23,8 +24,8 @@ extension URLSessionTransport {
         /// A request may use the connections of requests with the same credentials: the default on Linux.
         ///
         /// Requests without credentials have connections of their own. Credentials are the header fields that
-        /// ``RedirectPolicy`` keeps at their origin, the query items that hold an API key, and the key of a signature. The
-        /// cookies of the session's own storage do not count, because one storage belongs to one user.
+        /// ``RedirectPolicy`` keeps at their origin, the query items that hold an API key, and the key of a signature.
+        /// The cookies of the session's own storage do not count, because one storage belongs to one user.
         ///
         /// The transport keeps the connections of the last 64 users. A request with credentials that differ each time,
         /// other than a signature of `signed`, gets a new connection each time.
@@ -85,8 +86,8 @@ final class URLSessionPool: Sendable {
 
     /// Invalidates sessions, which keep their delegate and their connections until then.
     ///
-    /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its session was
-    /// invalidated, so both happen in order on one queue.
+    /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its
+    /// session was invalidated, so both happen in order on one queue.
     private func invalidate(_ sessions: [URLSession]) {
         calls.end {
             for session in sessions {
@@ -188,8 +189,8 @@ final class URLSessionPool: Sendable {
 extension HTTPRequestData {
     /// Whether the request needs a connection that no other request has used.
     ///
-    /// When a kept connection ends before the response, libcurl sends the request again on a new one. It does so whatever the method,
-    /// and cannot be told not to. It does not do so for the first request of a connection.
+    /// When a kept connection ends before the response, libcurl sends the request again on a new one. It does so
+    /// whatever the method, and cannot be told not to. It does not do so for the first request of a connection.
     ///
     /// A body is the exception: the exchange can refuse to provide it again. That needs no new connection.
     fileprivate var needsOwnConnection: Bool {

@@ -14,10 +14,11 @@ public import Foundation
 /// ```
 ///
 /// Redirects, caching and credentials are the stack's business. So the sessions follow no redirect, store nothing and
-/// answer no challenge except the one for the server's certificate. Their connections close when the transport is released.
+/// answer no challenge except the one for the server's certificate. Their connections close when the transport is
+/// released.
 ///
-/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in `Documentation/Transports.md`). Use
-///   `AsyncHTTPClientTransport` there for servers that are not trusted.
+/// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in
+///   `Documentation/Transports.md`). Use `AsyncHTTPClientTransport` there for servers that are not trusted.
 public final class URLSessionTransport: NetworkingTransport {
     private let pool: URLSessionPool
 
@@ -25,9 +26,11 @@ public final class URLSessionTransport: NetworkingTransport {
     ///
     /// - Parameters:
     ///   - configuration: The configuration, which is copied. Its cache and its credential storage are not used. Its
-    ///     limits, such as the number of connections to a host, count for each user if `connectionReuse` keeps users apart.
-    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An open stream holds
-    ///     one, and other requests wait if streams hold them all. By default that of the configuration, which is 6 unless it was set.
+    ///     limits, such as the number of connections to a host, count for each user if `connectionReuse` keeps users
+    ///     apart.
+    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An
+    ///     open stream holds one, and other requests wait if streams hold them all. By default that of the
+    ///     configuration, which is 6 unless it was set.
     ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
     ///     those with the same credentials on Linux, and every request on Apple's platforms.
     public init(

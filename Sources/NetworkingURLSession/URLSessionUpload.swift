@@ -5,9 +5,9 @@ import NetworkingCore
 
 /// The body of one exchange, where URLSession can send it from.
 ///
-/// What cannot be read without waiting, such as a stream, is spooled: brought here in full, in memory as long as it is short and
-/// else in a private file, which goes with this value. URLSession on Linux takes a stream's pause for its end, and blocks all
-/// sessions while it waits for one.
+/// What cannot be read without waiting, such as a stream, is spooled: brought here in full, in memory as long as it is
+/// short and else in a private file, which goes with this value. URLSession on Linux takes a stream's pause for its
+/// end, and blocks all sessions while it waits for one.
 struct URLSessionUpload: Sendable {
     /// The longest body that is spooled in memory.
     private static let maximumInMemory = 512 << 10

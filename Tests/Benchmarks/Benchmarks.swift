@@ -2,7 +2,8 @@
 import Foundation
 import Networking
 
-/// Measures the library against its budgets: `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks [overhead|mocks|caches|transport|asynchttpclient|downloads|streams]`.
+/// Measures the library against its budgets:
+/// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite Benchmarks [overhead|mocks|caches|transport|asynchttpclient|downloads|streams]`.
 ///
 /// It ends with an exit code of 1 when a gate is missed. Times are of this machine; ratios hold on others too.
 @main

@@ -75,7 +75,8 @@ enum Downloads {
         ]
     }
 
-    /// Waits for the disk, as the library does before it gives a file its name: else each would wait for what the other has left there.
+    /// Waits for the disk, as the library does before it gives a file its name: else each would wait for what the other
+    /// has left there.
     private static func synchronize(_ file: URL) throws {
         try FileHandle(forUpdating: file).synchronize()
     }

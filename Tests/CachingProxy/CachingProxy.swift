@@ -7,8 +7,8 @@ import NetworkingTestServer
 
 /// A caching reverse proxy on loopback, for clients that test caches over HTTP.
 ///
-/// Arguments: the URL of the origin, and `shared` if the cache is to serve many users. It prints its port, and ends when its standard
-/// input does.
+/// Arguments: the URL of the origin, and `shared` if the cache is to serve many users. It prints its port, and ends
+/// when its standard input does.
 @main
 enum CachingProxy {
     static func main() async throws {

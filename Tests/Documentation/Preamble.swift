@@ -1,5 +1,5 @@
-// Modules, values and types that the snippets of the guides use and do not declare. A snippet may declare the same names
-// again. Add a name only if showing it would distract the reader of the page.
+// Modules, values and types that the snippets of the guides use and do not declare. A snippet may declare the same
+// names again. Add a name only if showing it would distract the reader of the page.
 
 import Crypto
 import Foundation

@@ -7,8 +7,8 @@ import NetworkingAsyncHTTPClient
 ///
 /// It also ends with its standard input.
 ///
-/// Arguments: the transport, the URL and the file; then, if wished, the most bytes that a file may have. Without that argument and with
-/// `quiet` in its place, only the end is told. Each line of its output is one of these:
+/// Arguments: the transport, the URL and the file; then, if wished, the most bytes that a file may have. Without that
+/// argument and with `quiet` in its place, only the end is told. Each line of its output is one of these:
 ///
 /// - `arrived 65536`: so many bytes have come from the transport in this exchange, whether they are written or not
 /// - `kept 65536`: so many are in the file, from its first on

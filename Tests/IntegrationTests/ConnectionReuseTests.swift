@@ -14,7 +14,8 @@ import NetworkingSigning
 #endif
 
 extension Loopback {
-    /// Keeps the connections of users apart on Linux, where libcurl takes any bytes on a kept connection for a response (L37).
+    /// Keeps the connections of users apart on Linux, where libcurl takes any bytes on a kept connection for a response
+    /// (L37).
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct ConnectionReuseTests {
         /// An answer, and after it one that no request asked for.

@@ -15,7 +15,8 @@ extension Loopback {
     /// Many requests over URLSession at once, one after the other, and given up at any moment.
     @Suite(.tags(.concurrency), .serialized, .timeLimit(.minutes(5)))
     struct EnduranceTests {
-        /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows itself (L9).
+        /// A redirect of a request that had to wait for a connection crashes URLSession on Linux, where it follows
+        /// itself (L9).
         @Test func redirectsOfManyAtOnceAllArrive() async throws {
             try await withTestServer { server in
                 server.route(.get, "/old/:id") { request in .redirect(to: "/new/\(request.parameters["id"] ?? "")") }
@@ -136,7 +137,8 @@ extension Loopback {
         // MARK: What stays behind
 
         #if os(Linux)
-        /// URLSession itself keeps some 300 bytes of each request here, so what this library keeps is what comes on top.
+        /// URLSession itself keeps some 300 bytes of each request here, so what this library keeps is what comes on
+        /// top.
         ///
         /// In a process of its own, where nothing else takes memory.
         @Test func twentyThousandRequestsLeaveNothingBehind() async {
@@ -175,8 +177,8 @@ extension Loopback {
 
                     let (theirs, growth) = (2 * (middle.memory - start.memory), end.memory - middle.memory)
                     let (opened, before) = (end.descriptors, middle.descriptors)
-                    // Threads keep up to a quarter of a megabyte each for their next allocations, and a few descriptors come and go;
-                    // what every request left would be thousands.
+                    // Threads keep up to a quarter of a megabyte each for their next allocations, and a few descriptors
+                    // come and go; what every request left would be thousands.
                     if growth > theirs + 6_000_000 { exit(4) }
                     if opened > before + 16 { exit(5) }
                     if start.memory == 0 { exit(6) }

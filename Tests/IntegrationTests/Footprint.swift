@@ -19,7 +19,8 @@ struct Footprint {
         guard let symbol = dlsym(nil, "malloc_info"), let file = fopen(path, "w") else { return 0 }
         _ = unsafeBitCast(symbol, to: MallocInfo.self)(0, file)
         fclose(file)
-        // The totals come last: <total type="fast" count="89" size="7664"/>, "rest", "mmap", <system type="current" …/>.
+        // The totals come last: <total type="fast" count="89" size="7664"/>, "rest", "mmap", <system type="current"
+        // …/>.
         let lines = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").suffix(9)
         func size(_ kind: String) -> Int {
             lines.first { $0.contains("\"\(kind)\"") }?.split(separator: "\"").last { Int($0) != nil }

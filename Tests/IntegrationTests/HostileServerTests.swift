@@ -84,7 +84,8 @@ extension Loopback {
             }
         }
 
-        /// Where a name has two addresses and the first refuses, libcurl keeps that error for what happens to the second.
+        /// Where a name has two addresses and the first refuses, libcurl keeps that error for what happens to the
+        /// second.
         @Test func whatBreaksAtASecondAddressHasBeenConnected() async throws {
             try await withTestServer { server in
                 let network = URLSessionTransport(configuration: .ephemeral)

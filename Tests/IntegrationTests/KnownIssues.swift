@@ -20,8 +20,8 @@ enum Toolchain: Comparable, Sendable {
 
 /// Runs a part of a test that fails because of an issue in a version of the toolchain or in an earlier one.
 ///
-/// The test fails if the issue does not occur. With a later toolchain the issue is not expected, so that the first run with a new
-/// toolchain shows which issues are left.
+/// The test fails if the issue does not occur. With a later toolchain the issue is not expected, so that the first run
+/// with a new toolchain shows which issues are left.
 ///
 /// - Parameters:
 ///   - comment: The issue.

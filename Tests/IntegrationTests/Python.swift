@@ -32,8 +32,8 @@ enum Python {
     /// Runs a server for as long as an operation runs.
     ///
     /// - Parameters:
-    ///   - program: Prints the port on 127.0.0.1 once it listens. It has to end at the end of its input, so that it does not outlive a
-    ///     test run that is killed, and to call the alarm of ``process(_:)`` off.
+    ///   - program: Prints the port on 127.0.0.1 once it listens. It has to end at the end of its input, so that it
+    ///     does not outlive a test run that is killed, and to call the alarm of ``process(_:)`` off.
     ///   - operation: Uses the server, whose URL it gets.
     /// - Throws: What the operation throws, or that the server did not start.
     static func withServer(

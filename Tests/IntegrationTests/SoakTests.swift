@@ -14,8 +14,8 @@ import NetworkingAsyncHTTPClient
 extension Loopback {
     /// Many requests, of which many go wrong: each ends as its server made it end, and nothing stays behind.
     ///
-    /// A short run by default; `SOAK_REQUESTS=200000 swift test --enable-all-traits --filter SoakTests` is the long one. In a process
-    /// of its own, where nothing else takes memory.
+    /// A short run by default; `SOAK_REQUESTS=200000 swift test --enable-all-traits --filter SoakTests` is the long
+    /// one. In a process of its own, where nothing else takes memory.
     @Suite(.tags(.concurrency, .memory), .serialized, .timeLimit(.minutes(60)))
     struct SoakTests {
         enum Fate: String, CaseIterable, Sendable {
@@ -93,8 +93,8 @@ extension Loopback {
                 try await run(count, callers: callers, fates, network, server)
                 try await server.waitForOpenConnections(callers)
                 let end = Footprint()
-                // This process, its server included, keeps 150 bytes of a request over AsyncHTTPClient, the same as over a bare
-                // HTTPClient, and 300 over URLSession, which
+                // This process, its server included, keeps 150 bytes of a request over AsyncHTTPClient, the same as
+                // over a bare HTTPClient, and 300 over URLSession, which
                 // hides a leak of less; threads keep a quarter of a megabyte each for what comes next.
                 let growth = end.memory - start.memory
                 if growth > 6_000_000 + count * 400 || end.descriptors > start.descriptors + callers {

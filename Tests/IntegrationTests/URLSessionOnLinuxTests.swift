@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites cover
-    /// for every platform is not repeated here.
+    /// The traps of URLSession on Linux, by the number they have in `Documentation/Transports.md`; what other suites
+    /// cover for every platform is not repeated here.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionOnLinuxTests {
         // MARK: Survived

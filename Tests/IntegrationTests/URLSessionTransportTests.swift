@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What the URLSession transport does on real sockets, as a component and with a session of its own, beyond what the
-    /// conformance suite tries over every transport.
+    /// What the URLSession transport does on real sockets, as a component and with a session of its own, beyond what
+    /// the conformance suite tries over every transport.
     @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
     struct URLSessionTransportTests {
         enum Kind: String, CaseIterable, CustomTestStringConvertible {

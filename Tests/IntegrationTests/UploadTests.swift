@@ -152,7 +152,8 @@ extension Loopback {
 
         // MARK: Connections that end
 
-        /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its start.
+        /// libcurl tries once more when a kept connection is closed without an answer, and wants the body from its
+        /// start.
         ///
         /// The server has got all of it, so it is for the method to say whether that may be.
         @Test(arguments: ["data", "file", "parts", "stream"], [HTTPRequest.Method.put, .post])

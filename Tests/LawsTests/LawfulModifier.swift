@@ -54,7 +54,8 @@ struct LawfulModifier: Sendable, CustomTestStringConvertible {
 
 // MARK: - The list
 
-/// `ModifierListTests` compares it with the public functions in `Sources` and the table in `Documentation/Modifiers.md`.
+/// `ModifierListTests` compares it with the public functions in `Sources` and the table in
+/// `Documentation/Modifiers.md`.
 extension LawfulModifier {
     static let all: [LawfulModifier] =
         [

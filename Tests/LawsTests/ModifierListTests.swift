@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Three lists of the modifiers agree: the public functions in `Sources`, the laws' matrix, and the table in the documentation.
+/// Three lists of the modifiers agree: the public functions in `Sources`, the laws' matrix, and the table in the
+/// documentation.
 @Suite
 struct ModifierListTests {
     /// A function, as far as the label of its first parameter.

@@ -402,7 +402,8 @@ struct OAuthClientTests {
         #expect(client.session == nil)
     }
 
-    /// From many threads at once, for the thread sanitizer: whatever wins, nobody waits for ever and nothing is half done.
+    /// From many threads at once, for the thread sanitizer: whatever wins, nobody waits for ever and nothing is half
+    /// done.
     @Test func everybodySignsInAndOutAtOnce() async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<300 {

@@ -96,7 +96,8 @@ struct PaceTests {
         #expect(clock.sleeps == Array(repeating: .seconds(5), count: pauses))
     }
 
-    /// An echo reads slowly too; a chunk that was read to its end may be the last one, which only its pause brings to light.
+    /// An echo reads slowly too; a chunk that was read to its end may be the last one, which only its pause brings to
+    /// light.
     @Test(arguments: [
         ("Content-Length: 7\r\n\r\n0123456", ["012", "345", "6"], 2),
         ("Content-Length: 3\r\n\r\n012", ["012"], 0),

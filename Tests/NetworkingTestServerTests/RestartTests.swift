@@ -6,7 +6,8 @@ import Testing
 /// Stops and restarts of one server that overlap.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct RestartTests {
-    /// Runs a server with a request whose handler goes on until a gate opens, so that whoever stops the server has to wait.
+    /// Runs a server with a request whose handler goes on until a gate opens, so that whoever stops the server has to
+    /// wait.
     private func withBusyServer(
         _ body: (_ server: TestServer, _ cancelled: Gate, _ end: Gate) async throws -> Void
     ) async throws {

@@ -754,7 +754,8 @@ private struct Forgetful: NetworkingComponent {
 
 // MARK: - Patience
 
-/// Gives broken laws less time to turn out kept after all, where a test waits for that to run out; the others do not need to.
+/// Gives broken laws less time to turn out kept after all, where a test waits for that to run out; the others do not
+/// need to.
 private struct Patience: TestTrait, TestScoping {
     let duration: Duration
 

@@ -283,7 +283,8 @@ struct ManualClockTests {
         let calls = (0..<2_000)
             .map { number in
                 Task { () -> Int? in
-                    // An error that is kept makes the end of every other test slower: Swift Testing looks through all of them.
+                    // An error that is kept makes the end of every other test slower: Swift Testing looks through all
+                    // of them.
                     guard (try? await sleep(.seconds(number % 10 + 1))) != nil else { return nil }
                     return number
                 }

@@ -4,9 +4,11 @@ import HTTPTypes
 import Networking
 import NetworkingSQLite
 
-/// Stores entries in a loop and prints the number of each one that is acknowledged, for tests that end it or run several.
+/// Stores entries in a loop and prints the number of each one that is acknowledged, for tests that end it or run
+/// several.
 ///
-/// Arguments: the file, the first number, and how many; with 0 it goes on until it is ended. It also ends with its standard input.
+/// Arguments: the file, the first number, and how many; with 0 it goes on until it is ended. It also ends with its
+/// standard input.
 @main
 enum SQLiteWriter {
     static func main() async throws {

@@ -13,8 +13,8 @@ package import Testing
 ///   - limit: The time after which the test fails. Only a test that fails takes that long.
 ///   - sourceLocation: The place that the issue names.
 ///   - condition: Returns whether the wait is over.
-/// - Throws: The error of a failed expectation if the condition does not become true in time, the error of the condition, or
-///   `CancellationError` if the test is cancelled. The time limit of a suite cancels its tests.
+/// - Throws: The error of a failed expectation if the condition does not become true in time, the error of the
+///   condition, or `CancellationError` if the test is cancelled. The time limit of a suite cancels its tests.
 package func eventually(
     _ expectation: Comment,
     within limit: Duration = .seconds(20),

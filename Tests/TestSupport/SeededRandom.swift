@@ -42,8 +42,8 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 /// }
 /// ```
 ///
-/// The seed is the number in the environment variable `TEST_SEED`; without it, each run of the test draws another seed. The seed is
-/// printed before the test starts, so that the output of a test that fails or traps has it.
+/// The seed is the number in the environment variable `TEST_SEED`; without it, each run of the test draws another seed.
+/// The seed is printed before the test starts, so that the output of a test that fails or traps has it.
 ///
 /// - Parameters:
 ///   - function: The name in the printed line.

@@ -2,7 +2,8 @@
 
 import PackageDescription
 
-// A package that extends the library, as another developer would write it. `check` compiles and runs it without the package manager.
+// A package that extends the library, as another developer would write it. `check` compiles and runs it without the
+// package manager.
 let package = Package(
     name: "ThirdParty",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],

@@ -1,5 +1,5 @@
-// Compiled by Tests/Traits/check with the compiler's -verify: each use of a part whose trait is off is an error that names the
-// trait, and nothing else is.
+// Compiled by Tests/Traits/check with the compiler's -verify: each use of a part whose trait is off is an error that
+// names the trait, and nothing else is.
 
 import Foundation
 import Networking

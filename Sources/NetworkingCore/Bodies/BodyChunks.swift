@@ -8,8 +8,8 @@ public import Foundation
 ///
 /// Each iteration reads the body from its start: files are opened anew, streams are made anew. It throws
 /// ``RequestBody/Failure`` when the body cannot be read, when it has been read before and can be read only once, when a
-/// file changes under way, and when there is more or less than the body's length said. It checks for cancellation before
-/// each chunk.
+/// file changes under way, and when there is more or less than the body's length said. It checks for cancellation
+/// before each chunk.
 public struct BodyChunks: AsyncSequence, Sendable {
     /// A chunk of bytes; never empty.
     public typealias Element = Data

@@ -17,14 +17,14 @@ extension RequestBody {
     /// ```
     ///
     /// Files and streams among the parts are read while they are sent. The length is known when those of all parts are,
-    /// and the body can be sent again when all parts can. A Content-Type of the request's own that is `multipart/…` keeps
-    /// its type and gets the boundary.
+    /// and the body can be sent again when all parts can. A Content-Type of the request's own that is `multipart/…`
+    /// keeps its type and gets the boundary.
     ///
     /// - Parameters:
     ///   - parts: The parts in order; a name may occur more than once.
-    ///   - boundary: What stands between parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. One that occurs in
-    ///     a part makes the send fail. By default it is drawn from the environment's ``NetworkEnvironment/secureRandom``,
-    ///     192 bits of it, so that no part can hold it.
+    ///   - boundary: What stands between parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. One that occurs
+    ///     in a part makes the send fail. By default it is drawn from the environment's
+    ///     ``NetworkEnvironment/secureRandom``, 192 bits of it, so that no part can hold it.
     /// - Returns: A body of type `multipart/form-data`.
     public static func multipart(_ parts: [MultipartPart], boundary: String? = nil) -> RequestBody {
         if let boundary, !MultipartBody.isBoundary(boundary) {
@@ -54,8 +54,8 @@ public struct MultipartPart: Sendable, Hashable {
 
     /// Creates a part of any body.
     ///
-    /// Names are written as WHATWG's HTML standard has browsers write them: `"`, CR and LF are percent-encoded, all else
-    /// is UTF-8 as it is.
+    /// Names are written as WHATWG's HTML standard has browsers write them: `"`, CR and LF are percent-encoded, all
+    /// else is UTF-8 as it is.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.

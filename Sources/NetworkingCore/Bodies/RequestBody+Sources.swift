@@ -7,8 +7,8 @@ public import Foundation
 extension RequestBody {
     /// A file, sent from disk as it is when the request goes out.
     ///
-    /// It can be sent any number of times. One that is missing, is a directory, must not be read, or changes while it is
-    /// sent makes the send fail with ``NetworkingError/Kind/storage``.
+    /// It can be sent any number of times. One that is missing, is a directory, must not be read, or changes while it
+    /// is sent makes the send fail with ``NetworkingError/Kind/storage``.
     ///
     /// - Parameters:
     ///   - url: Where the file is.
@@ -28,10 +28,11 @@ extension RequestBody {
 
     /// A sequence of chunks of bytes, which is read once.
     ///
-    /// Whatever would have to send the request again fails or gives up instead, so give a closure that makes the sequence
-    /// where that is possible: `stream(from:)`. URLSession, which cannot send bytes as they come,
-    /// gets the stream when it has ended; it waits in a private file meanwhile. A sequence that throws makes the send fail
-    /// with ``NetworkingError/Kind/unencodableBody``, which holds its error; so does a length that turns out to be wrong.
+    /// Whatever would have to send the request again fails or gives up instead, so give a closure that makes the
+    /// sequence where that is possible: `stream(from:)`. URLSession, which cannot send bytes as they come,
+    /// gets the stream when it has ended; it waits in a private file meanwhile. A sequence that throws makes the send
+    /// fail with ``NetworkingError/Kind/unencodableBody``, which holds its error; so does a length that turns out to be
+    /// wrong.
     ///
     /// Cancellation reaches the sequence as the cancellation of the task that reads it.
     ///

@@ -17,8 +17,8 @@ public import Foundation
 /// request.body = .stream { try await recorder.samples() }
 /// ```
 ///
-/// A body brings its Content-Type; one that the request's header fields name wins. Files and streams are read while they
-/// are sent, in chunks, and never held in memory as a whole.
+/// A body brings its Content-Type; one that the request's header fields name wins. Files and streams are read while
+/// they are sent, in chunks, and never held in memory as a whole.
 public struct RequestBody: Sendable {
     private let storage: Storage
 

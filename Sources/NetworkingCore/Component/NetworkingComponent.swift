@@ -51,8 +51,8 @@ public protocol NetworkingComponent: RequestOptionReader, Sendable {
 
     /// The modifiers of the component, outermost first.
     ///
-    /// The default is none, as for a transport. A component that sends through another one returns that one's modifiers, so that
-    /// ``diagnostics`` covers them.
+    /// The default is none, as for a transport. A component that sends through another one returns that one's
+    /// modifiers, so that ``diagnostics`` covers them.
     var modifiers: [any NetworkingModifier] { get }
 }
 

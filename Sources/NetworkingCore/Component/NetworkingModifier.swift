@@ -55,7 +55,8 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
 
     /// Returns what is probably a mistake about the modifier's place in a stack.
     ///
-    /// ``NetworkingComponent/diagnostics`` calls this. A rule refers to other modifiers by their roles. The default reports nothing.
+    /// ``NetworkingComponent/diagnostics`` calls this. A rule refers to other modifiers by their roles. The default
+    /// reports nothing.
     ///
     /// ```swift
     /// func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A place for one element, between one who gives and one who takes: never two at once on either side.
 ///
-/// Who gives the next waits until the place is free, which is the back-pressure; who takes waits until there is something.
-/// Either may give up, and the other hears of it at once.
+/// Who gives the next waits until the place is free, which is the back-pressure; who takes waits until there is
+/// something. Either may give up, and the other hears of it at once.
 package final class Handoff<Element: Sendable>: Sendable {
     private let state = Mutex(State())
 

@@ -3,11 +3,11 @@ import Synchronization
 
 /// An operation shared by several callers.
 ///
-/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets `CancellationError`
-/// at once. Every waiting caller receives the result.
+/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets
+/// `CancellationError` at once. Every waiting caller receives the result.
 ///
-/// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would end
-/// with the caller that started it.
+/// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would
+/// end with the caller that started it.
 package final class SharedOperation<Success: Sendable>: Sendable {
     private let state = Mutex(State())
     private let outlivesWaiters: Bool
@@ -238,8 +238,8 @@ extension SharedOperation: DeadlineSource {
 }
 
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: with another deadline, and without the values of one call, the span and the
-    /// metadata of a logger that was set.
+    /// The environment for work that outlives its caller: with another deadline, and without the values of one call,
+    /// the span and the metadata of a logger that was set.
     ///
     /// - Parameter common: The deadline; `nil` for none.
     /// - Returns: The environment, or `nil` if this one can stay as it is.

@@ -3,8 +3,8 @@ import HTTPTypes
 /// The server of each credential of a request: the one that the stack names next to the part that adds it.
 ///
 /// That is the nearest `server` outside of the part, or the nearest one inside if there is none outside. In
-/// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is outermost, and the
-/// tokens belong to `a`.
+/// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is
+/// outermost, and the tokens belong to `a`.
 struct CredentialServers: Sendable {
     /// What has a server.
     enum Owner: Sendable, Hashable {

@@ -3,10 +3,11 @@ public import HTTPTypes
 extension HTTPField {
     /// Whether the field is a credential: a password, a token, an API key or a cookie.
     ///
-    /// A field is a credential if its name says so (``Redaction/standard`` lists the names), or if its `indexingStrategy` is
-    /// `.disallow`, as ``HTTPRequestData/setCredential(_:for:)`` sets it (RFC 7541 section 7.1.3). The whole library uses this
-    /// definition: a credential is redacted in logs and errors, goes over https or loopback only, goes only to the server that the
-    /// stack names next to the part that adds it, is removed by a redirect to another origin, and separates users in a cache.
+    /// A field is a credential if its name says so (``Redaction/standard`` lists the names), or if its
+    /// `indexingStrategy` is `.disallow`, as ``HTTPRequestData/setCredential(_:for:)`` sets it (RFC 7541 section
+    /// 7.1.3). The whole library uses this definition: a credential is redacted in logs and errors, goes over https or
+    /// loopback only, goes only to the server that the stack names next to the part that adds it, is removed by a
+    /// redirect to another origin, and separates users in a cache.
     ///
     /// ```swift
     /// HTTPField(name: .authorization, value: "Bearer token-1").isCredential   // true
@@ -28,7 +29,8 @@ extension HTTPField.Name {
 enum CredentialNames {
     /// The names of header fields.
     ///
-    /// The frequent names that are no credentials are listed so that one lookup finds them, without trying the patterns.
+    /// The frequent names that are no credentials are listed so that one lookup finds them, without trying the
+    /// patterns.
     static let headerFields = NameRules(
         hiding: [
             "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",

@@ -6,14 +6,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// Where a credential may go is decided here: to the server that the stack names next to the part that adds it, over https or
-// loopback, and not along with a redirect to another origin.
+// Where a credential may go is decided here: to the server that the stack names next to the part that adds it, over
+// https or loopback, and not along with a redirect to another origin.
 
 extension HTTPRequestData {
     /// Sets a header field that holds a secret, in place of the fields of that name.
     ///
-    /// The field is redacted in logs and errors, stays off the compression tables of HTTP/2, and is removed by a redirect to another
-    /// origin. If a modifier calls this in `resolve`, the field goes only to the server that the stack names next to the modifier.
+    /// The field is redacted in logs and errors, stays off the compression tables of HTTP/2, and is removed by a
+    /// redirect to another origin. If a modifier calls this in `resolve`, the field goes only to the server that the
+    /// stack names next to the modifier.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -27,8 +28,8 @@ extension HTTPRequestData {
 
     /// Sets a query item that holds a secret.
     ///
-    /// Its value is redacted wherever the request is printed, and does not go to another machine over plain http. If a modifier calls
-    /// this in `resolve`, the item goes only to the server that the stack names next to the modifier.
+    /// Its value is redacted wherever the request is printed, and does not go to another machine over plain http. If a
+    /// modifier calls this in `resolve`, the item goes only to the server that the stack names next to the modifier.
     ///
     /// - Parameters:
     ///   - value: The secret.

@@ -1,6 +1,7 @@
 /// The user or service that a request is sent for: a stable identity, never a credential.
 ///
-/// `authenticated` returns the identity of its store. Caches, deduplication and per-user limits use it as part of their key.
+/// `authenticated` returns the identity of its store. Caches, deduplication and per-user limits use it as part of their
+/// key.
 public struct Principal: Sendable, Hashable {
     /// The identity: a user's id, or a random one that stands for the store.
     public let id: String
@@ -35,7 +36,8 @@ public struct Principal: Sendable, Hashable {
 }
 
 extension Principal? {
-    /// Returns the principal of a request that has this principal's credentials and those of another store, further out.
+    /// Returns the principal of a request that has this principal's credentials and those of another store, further
+    /// out.
     package func joined(by outer: Principal) -> Principal {
         guard let self else { return outer }
         return Principal(outer: outer, inner: self)

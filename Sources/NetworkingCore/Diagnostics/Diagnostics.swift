@@ -1,8 +1,8 @@
 extension NetworkingComponent {
     /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
     ///
-    /// Any order of modifiers works, but some orders do what few apps want. Each modifier has its own rules about that, in
-    /// ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there is nothing to report:
+    /// Any order of modifiers works, but some orders do what few apps want. Each modifier has its own rules about that,
+    /// in ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there is nothing to report:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)
@@ -25,11 +25,13 @@ extension NetworkingComponent {
     /// // [The request sets logDetail, but no modifier of the stack reads it.]
     /// ```
     ///
-    /// Modifiers, transports, interceptors, signers and listeners declare the options that they read (``RequestOptionReader``). A closure
-    /// cannot, so an option that only a closure of the app reads is reported too. Options that the library reads without any modifier,
-    /// such as ``HTTPRequestData/maximumResponseBytes``, are never reported.
+    /// Modifiers, transports, interceptors, signers and listeners declare the options that they read
+    /// (``RequestOptionReader``). A closure cannot, so an option that only a closure of the app reads is reported too.
+    /// Options that the library reads without any modifier, such as ``HTTPRequestData/maximumResponseBytes``, are never
+    /// reported.
     ///
-    /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the request count too.
+    /// - Parameter request: The request, as the app would send it. Options that the stack sets when it rewrites the
+    ///   request count too.
     /// - Returns: One diagnostic for each option. ``diagnostics`` are not among them.
     public func diagnostics(for request: HTTPRequestData) -> [StackDiagnostic] {
         let settings = resolved(request).settings

@@ -1,7 +1,7 @@
 /// The place of a modifier in a stack: the modifiers outside and inside of it.
 ///
-/// A rule usually asks for roles. One that needs more than a role casts a modifier to a protocol, such as ``DeadlineProviding``, or to
-/// the rule's own type.
+/// A rule usually asks for roles. One that needs more than a role casts a modifier to a protocol, such as
+/// ``DeadlineProviding``, or to the rule's own type.
 public struct StackPlace: Sendable {
     /// The modifiers outside, the nearest first.
     ///

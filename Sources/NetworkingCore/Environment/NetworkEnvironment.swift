@@ -67,8 +67,8 @@ public struct NetworkEnvironment: Sendable {
     ///
     /// `deadline` sets it.
     ///
-    /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It moves when callers
-    /// join and leave, so read it when it is needed.
+    /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It moves when
+    /// callers join and leave, so read it when it is needed.
     public var deadline: Duration? {
         box?.value.deadline?.current
     }
@@ -90,8 +90,8 @@ public struct NetworkEnvironment: Sendable {
     ///
     /// They do by default.
     ///
-    /// A component that holds back requests until another request has completed sends that one without limits. Otherwise it could wait
-    /// for a permit that one of those requests holds. Token stores do so for their delegates:
+    /// A component that holds back requests until another request has completed sends that one without limits.
+    /// Otherwise it could wait for a permit that one of those requests holds. Token stores do so for their delegates:
     ///
     /// ```swift
     /// var environment = NetworkEnvironment.current
@@ -99,7 +99,8 @@ public struct NetworkEnvironment: Sendable {
     /// let key = try await withEnvironment(environment) { try await fetchKey() }
     /// ```
     ///
-    /// A limiter of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is `false`.
+    /// A limiter of your own takes part by sending a request on at once if this or ``HTTPRequestData/isThrottled`` is
+    /// `false`.
     public var isThrottled: Bool {
         get { box?.value.isThrottled ?? true }
         set { values.isThrottled = newValue }

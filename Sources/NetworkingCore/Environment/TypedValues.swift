@@ -33,8 +33,8 @@ package struct TypedValues: Sendable {
         let key = ObjectIdentifier(key)
         // By index, since a copy of an entry takes as long as all the rest.
         for index in entries.indices where entries[index].identifier == key {
-            // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an existential) would bring the
-            // same.
+            // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an
+            // existential) would bring the same.
             return unsafeDowncast(entries[index].box, to: Box<Value>.self).value
         }
         return nil

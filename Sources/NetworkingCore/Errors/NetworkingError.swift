@@ -21,9 +21,9 @@ public import Foundation
 /// Errors are wrapped once, where they arise; those of other people's components pass through a stack unwrapped, and
 /// a cancelled caller gets `CancellationError`.
 ///
-/// An error has two texts. `localizedDescription` is one short English sentence for the user of the app, without URL, header
-/// or file name: "The server took too long to respond." ``description`` and ``reason`` are for its developer and name the
-/// request, the cause and a way out. Neither of them, nor a dump of the error, shows a secret.
+/// An error has two texts. `localizedDescription` is one short English sentence for the user of the app, without URL,
+/// header or file name: "The server took too long to respond." ``description`` and ``reason`` are for its developer and
+/// name the request, the cause and a way out. Neither of them, nor a dump of the error, shows a secret.
 public struct NetworkingError: Error {
     /// What kind of failure it is; a bounded set, fit to label a metric.
     @nonexhaustive
@@ -96,7 +96,8 @@ public struct NetworkingError: Error {
 
     /// How long the exchange took, if the request may be sent again at once; `nil` for any other failure.
     ///
-    /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent twice.
+    /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent
+    /// twice.
     package var unansweredAfter: Duration?
 
     /// What components have left on the error.

@@ -1,7 +1,7 @@
 /// An object that records what one call does, which `instrument` attaches to the request.
 ///
-/// A request carries it next to its options, because setting it must not copy those. It receives every event before the observers, and
-/// never blocks.
+/// A request carries it next to its options, because setting it must not copy those. It receives every event before the
+/// observers, and never blocks.
 package protocol CallRecording: AnyObject, Sendable {
     /// Records that a part of the stack receives the request.
     ///

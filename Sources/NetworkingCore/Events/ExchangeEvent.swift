@@ -2,17 +2,19 @@ public import HTTPTypes
 
 /// The progress of one exchange, which a transport reports.
 ///
-/// The library reports the start and the end of an exchange for every ``NetworkingTransport``. A transport reports the rest, as far as
-/// it knows.
+/// The library reports the start and the end of an exchange for every ``NetworkingTransport``. A transport reports the
+/// rest, as far as it knows.
 @nonexhaustive
 public enum ExchangeEvent: NetworkEvent {
     /// A transport starts an exchange.
     case started
-    /// The transport reads the body to its end before it connects, because it cannot send a body that is still being produced.
+    /// The transport reads the body to its end before it connects, because it cannot send a body that is still being
+    /// produced.
     case readingBody
     /// The transport has read the body.
     case bodyRead
-    /// The transport starts to connect, and reports when it has a connection. A transport that cannot report both reports neither.
+    /// The transport starts to connect, and reports when it has a connection. A transport that cannot report both
+    /// reports neither.
     case connecting
     /// The transport has a connection and sends the request.
     case connected

@@ -1,7 +1,8 @@
 /// An event in the life of a request: something that a modifier or a transport reports to the listeners of the request.
 ///
-/// Each part of the library declares the events that it reports: ``CallEvent``, ``ExchangeEvent``, ``RedirectEvent``, ``WaitEvent`` and
-/// ``CredentialsEvent``, and those of the modifiers, such as `RetryEvent` and `CacheEvent`. A package of yours declares its own:
+/// Each part of the library declares the events that it reports: ``CallEvent``, ``ExchangeEvent``, ``RedirectEvent``,
+/// ``WaitEvent`` and ``CredentialsEvent``, and those of the modifiers, such as `RetryEvent` and `CacheEvent`. A package
+/// of yours declares its own:
 ///
 /// ```swift
 /// enum CompressionEvent: NetworkEvent {
@@ -29,8 +30,8 @@
 /// }
 /// ```
 ///
-/// Logs, the inspector and `CallMetrics.marks` show an event that they do not know by its `description`. The description shows no
-/// secrets and stays short: a name, then details in parentheses.
+/// Logs, the inspector and `CallMetrics.marks` show an event that they do not know by its `description`. The
+/// description shows no secrets and stays short: a name, then details in parentheses.
 public protocol NetworkEvent: Sendable, CustomStringConvertible, CustomReflectable {}
 
 extension NetworkEvent {

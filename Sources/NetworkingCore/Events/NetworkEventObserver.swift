@@ -19,7 +19,8 @@ import Synchronization
 public protocol NetworkEventObserver: RequestOptionReader, Sendable {
     /// Receives an event, on the thread where it happens.
     ///
-    /// Keep it short, because the request waits for it. Ignore the events that you do not know: other packages report their own.
+    /// Keep it short, because the request waits for it. Ignore the events that you do not know: other packages report
+    /// their own.
     ///
     /// - Parameters:
     ///   - event: The event.
@@ -28,8 +29,8 @@ public protocol NetworkEventObserver: RequestOptionReader, Sendable {
 
     /// Returns header fields for one exchange of a transport, just before it starts, such as those of a trace.
     ///
-    /// They replace fields of the same names, also those of listeners further out. If several requests share an exchange, a listener of
-    /// one of them is asked. The default returns none.
+    /// They replace fields of the same names, also those of listeners further out. If several requests share an
+    /// exchange, a listener of one of them is asked. The default returns none.
     ///
     /// - Parameter request: The request as it goes out.
     /// - Returns: The fields.
@@ -46,7 +47,8 @@ extension NetworkEventObserver {
 extension HTTPRequestData {
     /// Adds a listener, which receives the events of this request from here on, towards the transport.
     ///
-    /// A listener that a modifier adds receives the events of that send alone: the request of a response no longer has it.
+    /// A listener that a modifier adds receives the events of that send alone: the request of a response no longer has
+    /// it.
     ///
     /// - Parameter observer: The listener.
     public mutating func addObserver(_ observer: some NetworkEventObserver) {
@@ -104,7 +106,8 @@ extension HTTPRequestData {
         }
     }
 
-    /// Removes the header fields that listeners named for the last exchange, except fields that have been changed since.
+    /// Removes the header fields that listeners named for the last exchange, except fields that have been changed
+    /// since.
     mutating func removeAttemptFields() {
         guard let fields = box?.value.attemptFields, !fields.isEmpty else { return }
         settings.attemptFields = [:]

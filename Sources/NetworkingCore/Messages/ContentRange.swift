@@ -21,7 +21,8 @@ package struct ContentRange: Sendable, Equatable {
 }
 
 extension HTTPResponse {
-    /// The one part that a 206 says it brings; nil for any other status, for several parts, and for what cannot be read.
+    /// The one part that a 206 says it brings; nil for any other status, for several parts, and for what cannot be
+    /// read.
     package var contentRange: ContentRange? {
         status.code == 206 ? headerFields[.contentRange].flatMap { ContentRange($0) } : nil
     }

@@ -85,7 +85,8 @@ extension HTTPRequestData {
 
     /// Path and query as transports send them (RFC 9112 section 3.2.1), for what signs them.
     ///
-    /// `/` where the path is open. A query in an encoding of somebody's own may hold what a URL cannot; that is encoded here.
+    /// `/` where the path is open. A query in an encoding of somebody's own may hold what a URL cannot; that is encoded
+    /// here.
     public var requestTarget: String {
         PercentEncoding.encodeTarget(closedTarget)
     }

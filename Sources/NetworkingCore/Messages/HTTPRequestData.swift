@@ -78,7 +78,8 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///
     /// No option, since setting it must not copy those.
     package var recorder: (any CallRecording)?
-    /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the request's own.
+    /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the
+    /// request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
 
     /// The limiters whose permits it holds.
@@ -243,9 +244,10 @@ extension HTTPRequestData {
 
     /// Whether a modifier of the stack cancels an exchange that is silent for too long.
     ///
-    /// If it is `true`, a transport needs no timeout of its own. Otherwise a transport ends an exchange in which no byte moves in either
-    /// direction for ``allowedSilence``, with a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout``. The time in which the request's sink is
-    /// busy does not count. `timeout(_:)` and `timeout(head:idle:)` set it for the transport below them.
+    /// If it is `true`, a transport needs no timeout of its own. Otherwise a transport ends an exchange in which no
+    /// byte moves in either direction for ``allowedSilence``, with a ``NetworkingError`` of kind
+    /// ``NetworkingError/Kind/timeout``. The time in which the request's sink is busy does not count. `timeout(_:)` and
+    /// `timeout(head:idle:)` set it for the transport below them.
     public var isSilenceLimited: Bool {
         state.contains(.hasSilenceLimited)
     }

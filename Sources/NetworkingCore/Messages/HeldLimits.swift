@@ -1,7 +1,7 @@
 /// The limiters that hold a permit for a request, innermost first, while it is on its way through a stack.
 ///
-/// Each limiter has one of these for the requests that hold no other permit, so that these cost no allocation. It also tells the
-/// limiter from others: a request may outlive the limiter, whose own address could be another's by then.
+/// Each limiter has one of these for the requests that hold no other permit, so that these cost no allocation. It also
+/// tells the limiter from others: a request may outlive the limiter, whose own address could be another's by then.
 package final class HeldLimits: Sendable {
     private let limiter: HeldLimits?
     private let outer: HeldLimits?

@@ -4,8 +4,8 @@ import Synchronization
 package final class RequestNumbering: Sendable {
     @TaskLocal private static var current: RequestNumbering?
 
-    // Process-wide, and no more than a hint: until the first scope nobody looks for one, which would cost a request 20 times this.
-    // It is not taken back, since a task may outlive the scope that it is in.
+    // Process-wide, and no more than a hint: until the first scope nobody looks for one, which would cost a request 20
+    // times this. It is not taken back, since a task may outlive the scope that it is in.
     private static let isUsed = Atomic(false)
 
     private let last = Atomic<UInt64>(0)

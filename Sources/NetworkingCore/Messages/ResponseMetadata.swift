@@ -13,7 +13,8 @@
 /// }
 /// ```
 ///
-/// `error[metadata: IsFromFixture.self]` is the same for a request that failed. Metadata is not part of a response's equality.
+/// `error[metadata: IsFromFixture.self]` is the same for a request that failed. Metadata is not part of a response's
+/// equality.
 public protocol ResponseMetadata {
     /// The type of the value.
     associatedtype Value: Sendable

@@ -1,6 +1,7 @@
 /// A shared exchange, for features in other modules.
 ///
-/// The compiler specialises ``SharedOperation`` in its own module alone. Unspecialised, an exchange that nobody shares takes twice as long.
+/// The compiler specialises ``SharedOperation`` in its own module alone. Unspecialised, an exchange that nobody shares
+/// takes twice as long.
 package struct SharedExchange: Sendable {
     private let operation: SharedOperation<HTTPResponseData>
 

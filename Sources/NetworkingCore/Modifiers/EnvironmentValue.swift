@@ -23,7 +23,8 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
-    /// The environment as the stack's `authenticated` sees it, for what signs in through the stack and is none of its requests.
+    /// The environment as the stack's `authenticated` sees it, for what signs in through the stack and is none of its
+    /// requests.
     package var environmentOfCredentials: NetworkEnvironment {
         modifiers.prefix { !$0.roles.contains(.authentication) }
             .reduce(.current) { environment, part in

@@ -9,11 +9,11 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// The rules themselves are those of the Fetch standard and RFC 9110 section 15.4: 301 and 302 make a GET of a POST, 303
-/// of everything but HEAD, and 307 and 308 send method and body again. A redirect to another origin (scheme, host or
-/// port) goes without credentials, and they do not come back on a later hop. What cannot be followed is returned as the
-/// response it is: a location that is missing, no http URL, one with userinfo or longer than 64 KiB, a way from https to
-/// http, and a body that would have to be sent again and cannot be.
+/// The rules themselves are those of the Fetch standard and RFC 9110 section 15.4: 301 and 302 make a GET of a POST,
+/// 303 of everything but HEAD, and 307 and 308 send method and body again. A redirect to another origin (scheme, host
+/// or port) goes without credentials, and they do not come back on a later hop. What cannot be followed is returned as
+/// the response it is: a location that is missing, no http URL, one with userinfo or longer than 64 KiB, a way from
+/// https to http, and a body that would have to be sent again and cannot be.
 public struct RedirectPolicy: Sendable {
     /// How many redirects are followed before the next is an error; nil follows none and returns the response.
     public let limit: Int?

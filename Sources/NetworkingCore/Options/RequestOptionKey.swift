@@ -4,8 +4,8 @@
 public protocol RequestOptionReader {
     /// The request options that the type reads.
     ///
-    /// The default is none. A component that sends through another one, or a modifier with a second component, returns the options of
-    /// that one too.
+    /// The default is none. A component that sends through another one, or a modifier with a second component, returns
+    /// the options of that one too.
     var requestOptions: Set<RequestOptionKey> { get }
 }
 
@@ -26,7 +26,8 @@ extension RequestOptionReader {
 /// }
 /// ```
 ///
-/// The options of the library's modifiers have constants. Options that the library reads without any modifier have none.
+/// The options of the library's modifiers have constants. Options that the library reads without any modifier have
+/// none.
 public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
     private enum Identity: Sendable, Hashable {
         case name

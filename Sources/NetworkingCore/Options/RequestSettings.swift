@@ -83,8 +83,9 @@ extension HTTPRequestData {
 
     /// The minimum time without progress after which a timeout of the transport's own may end an exchange.
     ///
-    /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport whose timeout is shorter raises it
-    /// to this, else it ends what the stack allows. See ``isSilenceLimited`` for a transport that has no timeout of its own.
+    /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport whose timeout
+    /// is shorter raises it to this, else it ends what the stack allows. See ``isSilenceLimited`` for a transport that
+    /// has no timeout of its own.
     public package(set) var allowedSilence: Duration {
         get { box?.value.allowedSilence ?? .seconds(60) }
         set { settings.allowedSilence = newValue }
@@ -92,8 +93,8 @@ extension HTTPRequestData {
 
     /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.
     ///
-    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack. With nothing left, zero
-    /// or less, the call fails as one that took too long.
+    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack. With nothing left,
+    /// zero or less, the call fails as one that took too long.
     public var deadline: Duration? {
         get { box?.value.deadline }
         set { settings.deadline = newValue }
@@ -122,8 +123,8 @@ extension HTTPRequestData {
 
     /// The most bytes of a body that may wait for their reader where a server cannot be held back.
     ///
-    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1 MiB waits
-    /// in a private file. Less than zero is zero.
+    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1
+    /// MiB waits in a private file. Less than zero is zero.
     public var maximumBufferedBytes: Int64 {
         get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }
         set { settings.maximumBufferedBytes = max(0, newValue) }

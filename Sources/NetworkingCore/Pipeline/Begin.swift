@@ -9,8 +9,8 @@ import Foundation
 extension NetworkingComponent {
     /// Sends a request that comes from a caller: what the outermost part of a stack does, once.
     ///
-    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and delivers a collected body to the sink unless the
-    /// transport has offered it. The parts below find the mark and only pass the request on.
+    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and delivers a collected body to the
+    /// sink unless the transport has offered it. The parts below find the mark and only pass the request on.
     @usableFromInline
     package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let underway = try prepared(request)

@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The time between two starts of the machine: what was written since the last is there, whatever became of the process.
+/// The time between two starts of the machine: what was written since the last is there, whatever became of the
+/// process.
 package enum BootSession {
     /// What tells it from others; nil where the system does not say.
     package static let current: String? = {

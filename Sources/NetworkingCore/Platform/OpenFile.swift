@@ -154,7 +154,8 @@ package final class OpenFile: Sendable {
     /// Has the system begin to bring bytes to the disk, and does not wait for that.
     package func beginSynchronizing(_ range: Range<Int64>) {
         #if !canImport(Darwin)
-        // Linux does that with dirty pages that nobody needs; what fails here fails in `synchronize()` again, which tells.
+        // Linux does that with dirty pages that nobody needs; what fails here fails in `synchronize()` again, which
+        // tells.
         _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
         #endif
     }

@@ -33,8 +33,8 @@ package enum PrivateFile {
     /// - Parameters:
     ///   - path: The file.
     ///   - data: What it is to hold.
-    ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of the machine,
-    ///     though never after one of the process.
+    ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of
+    ///     the machine, though never after one of the process.
     ///   - temporary: Where it is written first, where nobody else writes; a name of its own by default.
     /// - Throws: What the system says of the file, or of the directory.
     package static func replace(

@@ -6,8 +6,8 @@ package import Foundation
 
 /// A file of this process alone, which is removed with the last reference to it.
 ///
-/// Unless it keeps its name, the file loses it as soon as it is open, so that the system removes the file with the process, however
-/// that ends.
+/// Unless it keeps its name, the file loses it as soon as it is open, so that the system removes the file with the
+/// process, however that ends.
 package final class TemporaryFile: Sendable {
     /// The path at which the file was created.
     package let path: String

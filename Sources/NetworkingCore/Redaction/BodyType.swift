@@ -66,7 +66,8 @@ package struct BodyType {
         init?(_ charset: String?) {
             switch charset?.lowercased() {
             case nil, "utf-8", "utf8", "us-ascii", "ascii", "": self = .utf8
-            // As browsers read it: servers that name the first mean the last, which has characters for the control codes.
+            // As browsers read it: servers that name the first mean the last, which has characters for the control
+            // codes.
             case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252": self = .windowsLatin
             case "utf-16", "utf-16be": self = .utf16(isLittle: false)
             case "utf-16le": self = .utf16(isLittle: true)
@@ -90,8 +91,8 @@ package struct BodyType {
 
     /// Returns a parameter of `Content-Type` or `Content-Disposition`: `; name=token` or `; name="a \"string\""`.
     ///
-    /// White space around the equals sign is ignored, and a value without quotation marks may have some inside, since servers
-    /// write both.
+    /// White space around the equals sign is ignored, and a value without quotation marks may have some inside, since
+    /// servers write both.
     package static func parameter(_ name: String, in text: Substring) -> String? {
         var rest = text.utf8[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {

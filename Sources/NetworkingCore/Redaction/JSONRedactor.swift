@@ -1,5 +1,5 @@
-/// Writes a JSON document down again with some of its fields hidden: token by token, so that the order of fields, fields that
-/// occur twice and every digit of a number stay.
+/// Writes a JSON document down again with some of its fields hidden: token by token, so that the order of fields,
+/// fields that occur twice and every digit of a number stay.
 struct JSONRedactor {
     /// How the document is written.
     enum Layout {
@@ -36,8 +36,8 @@ struct JSONRedactor {
     ///   - source: The document.
     ///   - layout: How to write it.
     ///   - isHidden: Tells whether the field of a name is hidden.
-    /// - Returns: The document and whether any field was hidden; nil for what is no JSON (RFC 8259) in UTF-8, of which nobody knows
-    ///   what is in it.
+    /// - Returns: The document and whether any field was hidden; nil for what is no JSON (RFC 8259) in UTF-8, of which
+    ///   nobody knows what is in it.
     static func redact(
         _ source: [UInt8],
         layout: Layout = .compact,

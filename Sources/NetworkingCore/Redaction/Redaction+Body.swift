@@ -178,7 +178,8 @@ extension Redaction {
 
     /// A body that can still be sent: as it is where nothing in it is hidden, else with what is hidden replaced.
     ///
-    /// Returns nil for one that cannot be read though its type is one of those that have hidden fields, since nobody knows what is in it.
+    /// Returns nil for one that cannot be read though its type is one of those that have hidden fields, since nobody
+    /// knows what is in it.
     package func body(_ data: Data, contentType: String?) -> Data? {
         let type = BodyType(contentType)
         let body: Data? =

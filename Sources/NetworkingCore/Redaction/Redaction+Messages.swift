@@ -105,7 +105,8 @@ extension Redaction {
             .joined(separator: "&")
     }
 
-    /// A pair in whose value is a query of its own, or a second pair after a semicolon: what is hidden there is so to its end.
+    /// A pair in whose value is a query of its own, or a second pair after a semicolon: what is hidden there is so to
+    /// its end.
     private func hidingInner(
         _ piece: Substring,
         after equals: Substring.Index,

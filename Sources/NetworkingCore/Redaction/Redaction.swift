@@ -10,9 +10,9 @@ public import HTTPTypes
 /// let network = URLSession.shared.logged(redaction: redaction)
 /// ```
 ///
-/// Names are compared without regard to case. In a name, `*` stands for any characters or none, so `*token` is each name
-/// that ends with it. A name without an asterisk comes before patterns, and of the patterns that fit, the last that was
-/// given decides.
+/// Names are compared without regard to case. In a name, `*` stands for any characters or none, so `*token` is each
+/// name that ends with it. A name without an asterisk comes before patterns, and of the patterns that fit, the last
+/// that was given decides.
 ///
 /// Hidden whatever a redaction says are a header field whose `indexingStrategy` is `.disallow`, and what
 /// ``HTTPRequestData/markSecret(_:)`` marks.
@@ -106,10 +106,12 @@ public struct Redaction: Sendable {
         return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
     }
 
-    /// The field that names an error in the body of one, and elsewhere may be an authorization code (RFC 6749 section 4.1.2).
+    /// The field that names an error in the body of one, and elsewhere may be an authorization code (RFC 6749 section
+    /// 4.1.2).
     private static let errorCode = "code"
 
-    /// Returns the redaction for the body of a response, in which `code` is shown if the response is an error (4xx or 5xx).
+    /// Returns the redaction for the body of a response, in which `code` is shown if the response is an error (4xx or
+    /// 5xx).
     ///
     /// - Parameter status: The status code of the response.
     /// - Returns: The redaction for its body.

@@ -146,10 +146,10 @@ extension HTTPRequestData {
     /// print(request)   // GET /reset/<redacted>
     /// ```
     ///
-    /// Redaction goes by names, and a path has none. A marked text is hidden in the path, the query, the values of header
-    /// fields, bodies and the reasons of errors, of the request and of its response, percent-encoded or escaped as in JSON too.
-    /// Mark what is long enough to occur nowhere else. The mark stays with the request: a `query` or `headerFields`
-    /// that were taken out of it, and printed alone, do not have it.
+    /// Redaction goes by names, and a path has none. A marked text is hidden in the path, the query, the values of
+    /// header fields, bodies and the reasons of errors, of the request and of its response, percent-encoded or escaped
+    /// as in JSON too. Mark what is long enough to occur nowhere else. The mark stays with the request: a `query` or
+    /// `headerFields` that were taken out of it, and printed alone, do not have it.
     ///
     /// - Parameter value: The text, as it is before any encoding; an empty one changes nothing.
     public mutating func markSecret(_ value: String) {

@@ -69,8 +69,8 @@ extension HTTPResponse {
 extension HTTPRequestData {
     /// The longest URL that a redirect may lead to, in bytes.
     ///
-    /// RFC 9110 section 4.1 asks for 8,000. Transports fail with longer ones at one length or another, as if the app had made the
-    /// URL.
+    /// RFC 9110 section 4.1 asks for 8,000. Transports fail with longer ones at one length or another, as if the app
+    /// had made the URL.
     private static let maximumURLBytes = 65_536
 
     /// The request to make next when a response sends this one elsewhere; nil when the response is the answer.

@@ -1,9 +1,9 @@
 extension NetworkingComponent {
     /// Follows redirects here, instead of in the transport, so that everything upstream sees each hop.
     ///
-    /// A transport follows redirects by itself, under the same rules; what lies between then sees one exchange. With this,
-    /// each hop is throttled, signed, authenticated and timed anew. It belongs outside of those and of `retry`, and
-    /// under `deduplicated` and `cached`. Hops pass `server` untouched: they go where the response points.
+    /// A transport follows redirects by itself, under the same rules; what lies between then sees one exchange. With
+    /// this, each hop is throttled, signed, authenticated and timed anew. It belongs outside of those and of `retry`,
+    /// and under `deduplicated` and `cached`. Hops pass `server` untouched: they go where the response points.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -16,8 +16,8 @@ extension NetworkingComponent {
     /// `CancellationError`, and no further hop is made.
     ///
     /// - Parameter policy: What is followed; ``HTTPRequestData/redirects`` replaces it for one request.
-    /// - Returns: A component that throws ``NetworkingError/Kind/tooManyRedirects`` past the policy's limit and when the
-    ///   server redirects in circles, and what the policy's closure throws.
+    /// - Returns: A component that throws ``NetworkingError/Kind/tooManyRedirects`` past the policy's limit and when
+    ///   the server redirects in circles, and what the policy's closure throws.
     public func redirected(_ policy: RedirectPolicy = .follow) -> some NetworkingComponent {
         modified(Redirected(policy: policy))
     }

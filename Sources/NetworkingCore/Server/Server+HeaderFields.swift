@@ -10,8 +10,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A field with a credential (``HTTPTypes/HTTPField/isCredential``) goes only to the server that the stack names next to this
-    /// modifier. Requests to other servers, such as absolute URLs, are sent without it.
+    /// A field with a credential (``HTTPTypes/HTTPField/isCredential``) goes only to the server that the stack names
+    /// next to this modifier. Requests to other servers, such as absolute URLs, are sent without it.
     ///
     /// - Parameters:
     ///   - name: The name of the field.

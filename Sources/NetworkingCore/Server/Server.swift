@@ -27,9 +27,11 @@ extension NetworkingComponent {
 
     /// Changes each request.
     ///
-    /// Header fields with credentials that the closure sets go only to the server that the stack names next to this modifier.
+    /// Header fields with credentials that the closure sets go only to the server that the stack names next to this
+    /// modifier.
     ///
-    /// - Parameter mutate: Changes the request. It is pure: it may be called several times, and without anything being sent.
+    /// - Parameter mutate: Changes the request. It is pure: it may be called several times, and without anything being
+    ///   sent.
     /// - Returns: A component that sends requests changed like this.
     public func server(
         mutateRequest mutate: @escaping @Sendable (inout HTTPRequestData) -> Void

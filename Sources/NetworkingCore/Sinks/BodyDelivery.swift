@@ -32,8 +32,8 @@ public struct BodyDelivery: ~Copyable {
     /// Receives the next bytes of the body, and returns when it can receive more.
     ///
     /// - Parameter chunk: The bytes. An empty chunk is ignored.
-    /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the collected body would exceed
-    ///   the ``limit``. The transport lets it through.
+    /// - Throws: The error of the sink, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the
+    ///   collected body would exceed the ``limit``. The transport lets it through.
     public mutating func receive(_ chunk: Data) async throws {
         guard !chunk.isEmpty else { return }
         let length = byteCount + Int64(chunk.count)
@@ -54,7 +54,8 @@ public struct BodyDelivery: ~Copyable {
     ///
     /// Does nothing if the request's sink receives the body.
     ///
-    /// - Parameter byteCount: The length that the head announces, or the number of bytes that the transport has buffered.
+    /// - Parameter byteCount: The length that the head announces, or the number of bytes that the transport has
+    ///   buffered.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge`` if the length exceeds the ``limit``.
     public func checkLength(_ byteCount: Int64) throws {
         guard let limit, byteCount > limit else { return }
@@ -77,7 +78,8 @@ extension BodyDelivery {
     ///   - sink: The sink.
     ///   - body: Passes the body on. It is not called if the sink refuses the body.
     /// - Returns: The body of the response.
-    /// - Throws: The error of the sink or of `body`, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
+    /// - Throws: The error of the sink or of `body`, or a ``NetworkingError`` of kind
+    ///   ``NetworkingError/Kind/tooLarge``.
     static func deliver(
         _ head: HTTPResponse,
         of request: HTTPRequestData,
@@ -124,17 +126,19 @@ extension HTTPRequestData {
     /// }
     /// ```
     ///
-    /// The sink, if the request has one, is offered the head. A redirect that may be followed is not offered. If the sink takes the body, it
-    /// receives the chunks and is notified once: `finish` when the closure returns, or `fail` when the closure or the sink throws. If it
-    /// does not, or if there is no sink, the body is collected, up to ``BodyDelivery/limit``. If the sink refuses the body, the closure
-    /// is not called, and the transport stops reading the body.
+    /// The sink, if the request has one, is offered the head. A redirect that may be followed is not offered. If the
+    /// sink takes the body, it receives the chunks and is notified once: `finish` when the closure returns, or `fail`
+    /// when the closure or the sink throws. If it does not, or if there is no sink, the body is collected, up to
+    /// ``BodyDelivery/limit``. If the sink refuses the body, the closure is not called, and the transport stops reading
+    /// the body.
     ///
     /// - Parameters:
     ///   - head: The final head of the response, not one of an interim response.
     ///   - body: Passes the chunks of the body on, and throws if the body ends early.
-    /// - Returns: The response. It is marked if the sink was offered the head, so that the stack does not offer it again: return this response
-    ///   or a copy of it.
-    /// - Throws: The error of the sink or of the closure, or a ``NetworkingError`` of kind ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The response. It is marked if the sink was offered the head, so that the stack does not offer it
+    ///   again: return this response or a copy of it.
+    /// - Throws: The error of the sink or of the closure, or a ``NetworkingError`` of kind
+    ///   ``NetworkingError/Kind/tooLarge``.
     public func deliver(
         _ head: HTTPResponse,
         body: nonisolated(nonsending) (inout BodyDelivery) async throws -> Void

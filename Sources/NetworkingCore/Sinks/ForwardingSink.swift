@@ -8,9 +8,9 @@ public import Foundation
 
 /// A sink around another that passes on what it does not change.
 ///
-/// What a modifier puts around the sink of a request has to answer for that sink in everything, or a download is not gone on with,
-/// and the time in which a reader thinks counts as the network's. So the defaults here are the other sink's answers, and not those of
-/// ``ResponseSink``.
+/// What a modifier puts around the sink of a request has to answer for that sink in everything, or a download is not
+/// gone on with, and the time in which a reader thinks counts as the network's. So the defaults here are the other
+/// sink's answers, and not those of ``ResponseSink``.
 ///
 /// ```swift
 /// struct UnmaskingSink: ForwardingSink {

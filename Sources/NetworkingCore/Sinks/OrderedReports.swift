@@ -2,8 +2,8 @@ import Synchronization
 
 /// Reports of progress from several threads, as one handler gets them: one at a time, in order, and never under a lock.
 ///
-/// A report that comes while the handler runs is made by the thread that runs it, once the handler has returned. If there are
-/// several by then, the handler gets the newest. A report older than one that was made is dropped.
+/// A report that comes while the handler runs is made by the thread that runs it, once the handler has returned. If
+/// there are several by then, the handler gets the newest. A report older than one that was made is dropped.
 package final class OrderedReports: Sendable {
     private struct State {
         var last = 0

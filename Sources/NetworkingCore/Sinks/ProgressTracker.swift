@@ -9,8 +9,8 @@ import Synchronization
 /// // … meanwhile: tracker.overall.fractionCompleted
 /// ```
 ///
-/// A call that is tracked counts while it is under way and, if it succeeds, for as long as the tracker exists. Only its bytes
-/// are kept then, so a tracker may live as long as the app. Requests that ``update(_:for:)`` adds stay until
+/// A call that is tracked counts while it is under way and, if it succeeds, for as long as the tracker exists. Only its
+/// bytes are kept then, so a tracker may live as long as the app. Requests that ``update(_:for:)`` adds stay until
 /// ``remove(_:)`` or ``finish(_:)``.
 public final class ProgressTracker: Sendable {
     private let state = Mutex(State())
@@ -140,7 +140,8 @@ public final class ProgressTracker: Sendable {
         }
     }
 
-    /// The sum of many counts, from which one can be taken away again: wider than any of them, which a server may choose.
+    /// The sum of many counts, from which one can be taken away again: wider than any of them, which a server may
+    /// choose.
     private struct Total {
         private var count: Int128 = 0
         private var expected: Int128 = 0

@@ -32,8 +32,8 @@ public protocol ResponseSink: Sendable {
 
     /// Rewrites a request before it is sent, and before a retry sends it again, so that it asks for what is missing.
     ///
-    /// Does nothing by default, so that a retry asks for the whole again. A sink that has a part sets `Range` and `If-Range`, and finds out
-    /// from the head that it is offered whether the server has done so.
+    /// Does nothing by default, so that a retry asks for the whole again. A sink that has a part sets `Range` and
+    /// `If-Range`, and finds out from the head that it is offered whether the server has done so.
     ///
     /// - Parameter request: The request, as the chain has rewritten it.
     func prepare(_ request: inout HTTPRequestData)

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A record of whether a sink has taken the body of a response, for the parts of a stack that send a request several times.
+/// A record of whether a sink has taken the body of a response, for the parts of a stack that send a request several
+/// times.
 package final class SinkUse: Sendable {
     private let sink: any ResponseSink
     private let hasTaken = Atomic(false)

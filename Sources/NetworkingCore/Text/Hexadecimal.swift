@@ -39,7 +39,8 @@ package enum Hexadecimal {
         return number
     }
 
-    /// Returns the bytes that pairs of digits stand for, or `nil` if there is another character or an odd number of digits.
+    /// Returns the bytes that pairs of digits stand for, or `nil` if there is another character or an odd number of
+    /// digits.
     package static func bytes(_ digits: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.utf8.count / 2)

@@ -1,7 +1,7 @@
 /// Reads the tokens of a JSON document (RFC 8259) in UTF-8, and checks their order.
 ///
-/// It does not copy, convert or compare text: a token has the place of its bytes. The nesting is kept in an array and not on the
-/// call stack, so no document overflows that.
+/// It does not copy, convert or compare text: a token has the place of its bytes. The nesting is kept in an array and
+/// not on the call stack, so no document overflows that.
 package struct JSONTokenizer {
     package enum Container {
         case object, array

@@ -1,7 +1,8 @@
 /// A path in which some segments stand for others: `/users/:id/posts/*`.
 ///
-/// `:name` matches one segment and names it. `*` matches any one segment, and at the end all segments that are left. All others
-/// are compared decoded, so that `%7E` equals `~`, and `%3A` and `%2A` stand for a colon and an asterisk. A trailing slash counts.
+/// `:name` matches one segment and names it. `*` matches any one segment, and at the end all segments that are left.
+/// All others are compared decoded, so that `%7E` equals `~`, and `%3A` and `%2A` stand for a colon and an asterisk. A
+/// trailing slash counts.
 package struct PathPattern: Sendable {
     /// The segments of a path that a pattern names.
     package struct Match: Sendable, Equatable {
@@ -29,7 +30,8 @@ package struct PathPattern: Sendable {
     ///
     /// - Parameters:
     ///   - text: A path without a query.
-    ///   - matchesNothing: Whether `:name` also matches an empty segment, and `*` at the end also matches if no segment is left.
+    ///   - matchesNothing: Whether `:name` also matches an empty segment, and `*` at the end also matches if no segment
+    ///     is left.
     /// - Precondition: The parameters have different names.
     package init(_ text: String, matchesNothing: Bool = false) {
         self.text = text

@@ -3,8 +3,8 @@ package enum PrintableText {
     /// Text on one line, without the characters that could forge a line of a log or make it read as something else.
     ///
     /// Those are the control characters (C0 and C1, among them the escape that begins a terminal's commands), the line
-    /// and paragraph separators, the marks that turn the direction of text, and spaces without a width. The joiners that
-    /// emoji and some scripts need stay.
+    /// and paragraph separators, the marks that turn the direction of text, and spaces without a width. The joiners
+    /// that emoji and some scripts need stay.
     package static func singleLine(_ text: String) -> String {
         guard text.utf8.contains(where: { mayBeginUnprintable($0) }),
             text.unicodeScalars.contains(where: { isUnprintable($0) })

@@ -45,7 +45,8 @@ extension HTTPRequestData {
         HTTPResponseData(request: self, http: head, body: .collected(Data()))
     }
 
-    /// The reason for a body that cannot be decoded: `nil` for a coding that the head does not name, which may be a transfer coding.
+    /// The reason for a body that cannot be decoded: `nil` for a coding that the head does not name, which may be a
+    /// transfer coding.
     package static func undecodable(_ coding: String?) -> String {
         guard let coding else {
             return

@@ -13,9 +13,10 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body that is not in
-/// memory is read from ``RequestBody/chunks``; what they throw may be let through. A transport with a timeout of its own waits for
-/// ``HTTPRequestData/allowedSilence`` at least, and needs none if ``HTTPRequestData/isSilenceLimited`` is `true`.
+/// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body
+/// that is not in memory is read from ``RequestBody/chunks``; what they throw may be let through. A transport with a
+/// timeout of its own waits for ``HTTPRequestData/allowedSilence`` at least, and needs none if
+/// ``HTTPRequestData/isSilenceLimited`` is `true`.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///

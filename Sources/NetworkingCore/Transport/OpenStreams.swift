@@ -2,8 +2,9 @@ import Synchronization
 
 /// The streams that are open over one transport, counted by server and user.
 ///
-/// Over HTTP/1.1, a stream has a connection to itself for as long as it is open, and a transport makes only so many to a server. While
-/// streams hold all of them, every other request to that server waits. This type knows of such a wait, so that it is reported.
+/// Over HTTP/1.1, a stream has a connection to itself for as long as it is open, and a transport makes only so many to
+/// a server. While streams hold all of them, every other request to that server waits. This type knows of such a wait,
+/// so that it is reported.
 package final class OpenStreams: Sendable {
     /// The transport's limit of connections to a server.
     private let limit: Int
@@ -89,7 +90,8 @@ package final class OpenStreams: Sendable {
         next?.end()
     }
 
-    /// Returns why a request may have waited, which is that streams hold every connection it could use; `nil` if they do not.
+    /// Returns why a request may have waited, which is that streams hold every connection it could use; `nil` if they
+    /// do not.
     package func shortage(for request: HTTPRequestData, owner: ConnectionOwner?) -> String? {
         guard total.load(ordering: .relaxed) >= limit else { return nil }
         let streams = state.withLock { $0[Key(request, owner: owner)]?.streams ?? 0 }

@@ -17,9 +17,10 @@ public import Foundation
 /// print(archive.waterfall())
 /// ```
 ///
-/// It has an entry for each exchange, as other tools expect, and one for each call that had none; what only this library knows (the call that
-/// an exchange is part of, its waits, its modifiers' parts, what the cache did) stands in fields whose names begin with an underscore.
-/// Secrets are hidden in all of it, also in an archive that somebody else has written.
+/// It has an entry for each exchange, as other tools expect, and one for each call that had none; what only this
+/// library knows (the call that an exchange is part of, its waits, its modifiers' parts, what the cache did) stands in
+/// fields whose names begin with an underscore. Secrets are hidden in all of it, also in an archive that somebody else
+/// has written.
 public struct HTTPArchive: Sendable, Hashable {
     let har: HAR
 
@@ -50,8 +51,8 @@ public struct HTTPArchive: Sendable, Hashable {
 
     /// Reads an archive, this library's or another tool's.
     ///
-    /// What is missing in it, or of another type than HAR says, is left out; and so are other tools' own fields, since nobody knows
-    /// what is in them.
+    /// What is missing in it, or of another type than HAR says, is left out; and so are other tools' own fields, since
+    /// nobody knows what is in them.
     ///
     /// - Parameters:
     ///   - data: The archive, as JSON.
@@ -134,8 +135,8 @@ public struct HTTPArchive: Sendable, Hashable {
 
     /// Writes a page for a browser, into a file that only this user may read.
     ///
-    /// The page is one file and needs no network. It has all calls with their attempts, waits and bodies, and lets its reader filter and
-    /// search them.
+    /// The page is one file and needs no network. It has all calls with their attempts, waits and bodies, and lets its
+    /// reader filter and search them.
     ///
     /// - Parameters:
     ///   - url: The file; one that is there is replaced, in one step.

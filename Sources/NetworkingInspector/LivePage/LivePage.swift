@@ -86,7 +86,8 @@ final class LivePage: HTTPHandler {
 
     /// The answer to a request that the page itself did not make.
     ///
-    /// A name that somebody else has made lead here (DNS rebinding) shows in `Host`, a page of another origin in `Origin` or `Sec-Fetch-Site`.
+    /// A name that somebody else has made lead here (DNS rebinding) shows in `Host`, a page of another origin in
+    /// `Origin` or `Sec-Fetch-Site`.
     private func refusal(of request: HTTPRequest) -> HTTPResponse? {
         guard let host = request.headers[.host], authorities.withLock({ $0.contains(host) }) else {
             return Self.text(.forbidden, "This page answers by the name 127.0.0.1 or localhost alone.")

@@ -19,8 +19,9 @@ extension NetworkInspector {
     ///
     /// What serves it while something else runs is ``withLivePage(port:_:)``.
     ///
-    /// It is for development. Only programs of this machine reach it (127.0.0.1), and of those only who knows the URL, which has 128 random bits;
-    /// requests that other pages cause, or that come by another name, are refused. It needs the trait `Inspector`.
+    /// It is for development. Only programs of this machine reach it (127.0.0.1), and of those only who knows the URL,
+    /// which has 128 random bits; requests that other pages cause, or that come by another name, are refused. It needs
+    /// the trait `Inspector`.
     ///
     /// - Parameters:
     ///   - port: The port; 0, the default, for one that is free.
@@ -33,7 +34,8 @@ extension NetworkInspector {
         }
     }
 
-    /// Serves a page that shows the calls as they happen, as long as an operation runs; see ``serveLivePage(port:onReady:)``.
+    /// Serves a page that shows the calls as they happen, as long as an operation runs; see
+    /// ``serveLivePage(port:onReady:)``.
     ///
     /// ```swift
     /// try await inspector.withLivePage { url in

@@ -33,8 +33,8 @@ struct InspectorPage {
         return Self.fill(PackageResources.inspector_html, with: values)
     }
 
-    /// What the browser lets the page do: run this script, show this style and images that are part of it, and ask the server
-    /// that it came from; so a body that got out of its place could still do nothing.
+    /// What the browser lets the page do: run this script, show this style and images that are part of it, and ask the
+    /// server that it came from; so a body that got out of its place could still do nothing.
     private func policy(_ nonce: String) -> String {
         var rules = [
             "default-src 'none'", "style-src 'nonce-\(nonce)'", "script-src 'nonce-\(nonce)'", "img-src data:",
@@ -69,7 +69,8 @@ struct InspectorPage {
 
     /// Text for an element's content or an attribute.
     ///
-    /// By bytes: a bracket with a combining mark after it is another character, and to a browser a bracket all the same.
+    /// By bytes: a bracket with a combining mark after it is another character, and to a browser a bracket all the
+    /// same.
     static func escaped(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

@@ -6,7 +6,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A JSON document as it is compared: without an order of names, with numbers by their value, and with texts by their code points.
+/// A JSON document as it is compared: without an order of names, with numbers by their value, and with texts by their
+/// code points.
 package enum JSONDocument: Sendable {
     case null
     case boolean(Bool)
@@ -48,8 +49,8 @@ package enum JSONDocument: Sendable {
         }
     }
 
-    /// Whether texts have the same code points, as a server compares them (RFC 8259 section 8.3); for `String`, an "é" of one code
-    /// point equals one of two.
+    /// Whether texts have the same code points, as a server compares them (RFC 8259 section 8.3); for `String`, an "é"
+    /// of one code point equals one of two.
     fileprivate static func areSame(_ left: String, _ right: String) -> Bool {
         left.utf8.elementsEqual(right.utf8)
     }

@@ -1,7 +1,8 @@
 public import NetworkingCore
 
 extension PathPattern {
-    /// Creates the pattern of a stub, which may lack its leading slash and may hold characters that a path has encoded only.
+    /// Creates the pattern of a stub, which may lack its leading slash and may hold characters that a path has encoded
+    /// only.
     init(stub path: some StringProtocol) {
         self.init(path == "*" ? "*" : HTTPRequestData.target(path: String(path)))
     }
@@ -33,7 +34,8 @@ extension PathPattern {
 }
 
 extension HTTPRequestData {
-    /// What the path of the stub that answers names in this one, decoded: of `/users/42`, `["id": "42"]` for `/users/:id`.
+    /// What the path of the stub that answers names in this one, decoded: of `/users/42`, `["id": "42"]` for
+    /// `/users/:id`.
     ///
     /// ```swift
     /// transport.on(.get, "/users/:id") { request in .json(users[request.pathParameters["id"] ?? ""]) }

@@ -67,8 +67,8 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests with a JSON body that says the same as a value: the order of names, spaces and the way in which a number
-    /// is written do not matter.
+    /// Matches the requests with a JSON body that says the same as a value: the order of names, spaces and the way in
+    /// which a number is written do not matter.
     ///
     /// - Parameters:
     ///   - value: The value. A `String` is one too: to say in JSON what is meant, use ``json(text:)``.
@@ -81,8 +81,8 @@ extension RequestMatcher {
 
     /// Matches the requests with a JSON body that says the same as a text of JSON.
     ///
-    /// - Parameter text: The document: `#"{"user": {"name": "Emily"}}"#`. With a text that is no JSON it matches nothing, and says where
-    ///   the mistake is.
+    /// - Parameter text: The document: `#"{"user": {"name": "Emily"}}"#`. With a text that is no JSON it matches
+    ///   nothing, and says where the mistake is.
     /// - Returns: The matcher.
     public static func json(text: String) -> RequestMatcher {
         json(text: text, .equal)

@@ -36,10 +36,10 @@ extension RequestMatcher {
 
     /// Matches the requests with a path, whatever their method, host and query.
     ///
-    /// A part that begins with a colon is a parameter: it matches one part that is not empty, which the closure that answers finds
-    /// in ``HTTPRequestData/pathParameters``. An asterisk is any one part, and at the end all that is left: `/users/*`
-    /// matches `/users/42/posts`, not `/users`. Parts are compared decoded, so that `%7E` is `~`; write `%3A` for a colon
-    /// that begins a part, and `%2A` for an asterisk. A trailing slash counts.
+    /// A part that begins with a colon is a parameter: it matches one part that is not empty, which the closure that
+    /// answers finds in ``HTTPRequestData/pathParameters``. An asterisk is any one part, and at the end all that is
+    /// left: `/users/*` matches `/users/42/posts`, not `/users`. Parts are compared decoded, so that `%7E` is `~`;
+    /// write `%3A` for a colon that begins a part, and `%2A` for an asterisk. A trailing slash counts.
     ///
     /// Query items behind a question mark have to be in the query, in any order and among others.
     ///
@@ -75,8 +75,8 @@ extension RequestMatcher {
     /// .url("https://*.example.com/search?q=swift")
     /// ```
     ///
-    /// An asterisk in the host stands for any characters or none; the port that the scheme implies may be left out. Path
-    /// and query are as in ``path(_:)``.
+    /// An asterisk in the host stands for any characters or none; the port that the scheme implies may be left out.
+    /// Path and query are as in ``path(_:)``.
     ///
     /// - Parameter url: The URL, or a pattern of one, with its scheme.
     /// - Returns: The matcher.
@@ -146,7 +146,8 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests that equal one: same method, URL, header fields, body, and options that say that they matter.
+    /// Matches the requests that equal one: same method, URL, header fields, body, and options that say that they
+    /// matter.
     ///
     /// What it leaves open is as it would be sent: `https`, `/`, and the `Content-Type` of its body.
     ///

@@ -8,8 +8,8 @@ public import NetworkingCore
 /// ```
 ///
 /// Matchers are values: they can be kept, combined with `&&`, `||` and `!`, and used away from a transport, since
-/// ``mismatches(in:)`` says in sentences what does not fit. Those show no secret: what ``Redaction/standard`` hides, and
-/// what a request marks as secret, is not in them.
+/// ``mismatches(in:)`` says in sentences what does not fit. Those show no secret: what ``Redaction/standard`` hides,
+/// and what a request marks as secret, is not in them.
 public struct RequestMatcher: Sendable {
     /// What a message calls it; without secrets.
     let label: String

@@ -130,7 +130,8 @@ private struct LoopbackConnection {
         return nil
     }
 
-    /// Reads what the browser sends until it hangs up: with bytes unread, closing would be a reset, which takes the response back.
+    /// Reads what the browser sends until it hangs up: with bytes unread, closing would be a reset, which takes the
+    /// response back.
     private func drain() async throws {
         var count = 0
         while count < Self.longestRest {
@@ -140,7 +141,8 @@ private struct LoopbackConnection {
 }
 
 extension Socket {
-    /// Listens, as soon as who had the port before has let go of it: a sign-in that this one takes the place of, or a tool that has just ended.
+    /// Listens, as soon as who had the port before has let go of it: a sign-in that this one takes the place of, or a
+    /// tool that has just ended.
     fileprivate static func listening(on port: UInt16) async throws -> Socket {
         let clock = NetworkEnvironment.current.clock
         for _ in 1...20 {
@@ -227,7 +229,8 @@ private enum LoopbackEventLoop {
         get async throws { try await starting.value }
     }
 
-    /// Unstructured because it serves the whole process: a pool for each sign-in would leak a file descriptor with each.
+    /// Unstructured because it serves the whole process: a pool for each sign-in would leak a file descriptor with
+    /// each.
     private static let starting = Task.detached {
         #if canImport(Darwin)
         let pool = Pool.kQueue()

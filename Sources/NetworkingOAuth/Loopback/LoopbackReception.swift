@@ -32,7 +32,8 @@ final class LoopbackReception: Sendable {
         end.resume(with: .failure(error))
     }
 
-    /// What becomes of a request: the response, and the answer that it brought, which is handed over once the browser has that.
+    /// What becomes of a request: the response, and the answer that it brought, which is handed over once the browser
+    /// has that.
     struct Decision {
         let response: LoopbackResponse
         fileprivate var url: URL?

@@ -15,18 +15,20 @@ extension LoopbackUserAgent {
     /// try await network.oauth(client).signIn(with: .authorizationCode(LoopbackUserAgent.systemBrowser))
     /// ```
     ///
-    /// Where there is none, as over SSH, signing in fails. A tool that prints the URL as well goes on: see ``LoopbackUserAgent``.
+    /// Where there is none, as over SSH, signing in fails. A tool that prints the URL as well goes on: see
+    /// ``LoopbackUserAgent``.
     public static var systemBrowser: LoopbackUserAgent {
         LoopbackUserAgent { try await openInBrowser($0) }
     }
 
     /// Opens a page in the user's browser, with `open` on macOS and `xdg-open` on Linux.
     ///
-    /// It returns when the page has been handed over, which with some browsers is when they are closed. Cancelled, it returns at once, and
-    /// the page stays.
+    /// It returns when the page has been handed over, which with some browsers is when they are closed. Cancelled, it
+    /// returns at once, and the page stays.
     ///
     /// - Parameter url: The page: http or https.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when it cannot be opened, and `CancellationError`.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when it cannot be opened, and
+    ///   `CancellationError`.
     public static func openInBrowser(_ url: URL) async throws {
         // Others would start programs, and the URL may be a stranger's.
         guard ["http", "https"].contains(url.scheme?.lowercased()) else {
@@ -75,7 +77,8 @@ extension LoopbackUserAgent {
 extension Process {
     /// Starts it with no signal blocked.
     ///
-    /// On Linux it would begin with those blocked that the starting thread blocks, which are most of them, and a browser could not be ended.
+    /// On Linux it would begin with those blocked that the starting thread blocks, which are most of them, and a
+    /// browser could not be ended.
     fileprivate func runWithSignals() throws {
         #if os(Linux)
         var none = sigset_t()

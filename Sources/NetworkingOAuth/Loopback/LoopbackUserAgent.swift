@@ -7,7 +7,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Has the user's browser show the page, and receives the answer on this machine: for command-line tools (RFC 8252 section 7.3).
+/// Has the user's browser show the page, and receives the answer on this machine: for command-line tools (RFC 8252
+/// section 7.3).
 ///
 /// ```swift
 /// let client = OAuthClient(
@@ -24,13 +25,14 @@ public import Foundation
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// While it waits, it listens on 127.0.0.1: on the port of the redirect URI, or on one that is free when that names none, which providers have
-/// to allow for. It answers the browser with a page that says that it can be closed, and listens no more. Whatever else comes is refused and
-/// ends nothing: other hosts (a name that somebody has made lead here), paths, methods, and answers to another sign-in. Requests are bounded in
-/// size and time. Several may wait at the same time, on ports of their own.
+/// While it waits, it listens on 127.0.0.1: on the port of the redirect URI, or on one that is free when that names
+/// none, which providers have to allow for. It answers the browser with a page that says that it can be closed, and
+/// listens no more. Whatever else comes is refused and ends nothing: other hosts (a name that somebody has made lead
+/// here), paths, methods, and answers to another sign-in. Requests are bounded in size and time. Several may wait at
+/// the same time, on ports of their own.
 ///
-/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: who asks for `localhost` may get to another program that
-/// listens on `::1` (section 8.3). It needs the trait `LoopbackRedirect`.
+/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: who asks for `localhost` may get
+/// to another program that listens on `::1` (section 8.3). It needs the trait `LoopbackRedirect`.
 public struct LoopbackUserAgent: OAuthUserAgent {
     private let texts: Texts
     private let open: @Sendable (URL) async throws -> Void
@@ -39,8 +41,8 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     ///
     /// - Parameters:
     ///   - texts: What the browser says in the end.
-    ///   - open: Opens a page in the browser, or prints its URL. The answer may come while it runs, which cancels it and does not wait for
-    ///     it; when it throws, nobody waits any longer.
+    ///   - open: Opens a page in the browser, or prints its URL. The answer may come while it runs, which cancels it
+    ///     and does not wait for it; when it throws, nobody waits any longer.
     public init(texts: Texts = Texts(), open: @escaping @Sendable (URL) async throws -> Void) {
         self.texts = texts
         self.open = open
@@ -50,15 +52,16 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     ///
     /// - Parameter authorization: The page to show, and where it leads.
     /// - Returns: The URL that the browser came with, and the authorization with the port that it was given.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when the redirect URI does not lead here, or its port cannot be
-    ///   had; `CancellationError`; what `open` throws.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when the redirect URI does not lead here,
+    ///   or its port cannot be had; `CancellationError`; what `open` throws.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let asked = try LoopbackAddress(of: authorization.redirectURI)
         let listener = try await LoopbackListener(port: asked.port)
         let authorization =
             asked.port == nil ? authorization.redirecting(toPort: Int(listener.port)) : authorization
         let reception = LoopbackReception(of: authorization, at: asked.with(port: listener.port), texts: texts)
-        // Not a child task: it may be stuck in a browser that does not hear of the cancellation, and nobody needs it any more.
+        // Not a child task: it may be stuck in a browser that does not hear of the cancellation, and nobody needs it
+        // any more.
         let opening = OwnedTask.immediate { [open] in
             do {
                 try await open(authorization.url)

@@ -12,8 +12,8 @@ import Networking
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// The redirect URI has a scheme of the app's (`com.example.shop:/callback`), or is an https URL of a domain that is associated with the
-/// app. Closing the sheet is ``OAuthError/denied``; a cancelled caller takes it away.
+/// The redirect URI has a scheme of the app's (`com.example.shop:/callback`), or is an https URL of a domain that is
+/// associated with the app. Closing the sheet is ``OAuthError/denied``; a cancelled caller takes it away.
 public struct WebAuthenticationSession: OAuthUserAgent {
     private let isEphemeral: Bool
     private let anchor: @MainActor @Sendable () -> ASPresentationAnchor

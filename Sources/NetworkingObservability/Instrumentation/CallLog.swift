@@ -3,8 +3,8 @@ import NetworkingCore
 
 /// What was recorded of a call, in the order in which it happened; ``CallMetrics`` is how it is read.
 ///
-/// Of a call that never ends, such as one that is retried for ever, the first and the last entries are kept. Entries are
-/// numbered from 0, those that were dropped included.
+/// Of a call that never ends, such as one that is retried for ever, the first and the last entries are kept. Entries
+/// are numbered from 0, those that were dropped included.
 struct CallLog: Sendable {
     /// How many entries are kept of the beginning, and how many of the end: those of hundreds of attempts.
     static let keptEntries = 4_096

@@ -58,8 +58,8 @@ extension CallMetrics {
 
     /// All parts of the call in the order of their beginning, the call itself first.
     ///
-    /// Of a call with hundreds of attempts the first and the last are kept. The time between them belongs to the modifiers
-    /// that were under way then, and the numbers of the attempts show the gap.
+    /// Of a call with hundreds of attempts the first and the last are kept. The time between them belongs to the
+    /// modifiers that were under way then, and the numbers of the attempts show the gap.
     ///
     /// What a modifier sends upstream several times at once is nested in the order of its beginning.
     public var spans: [Span] {
@@ -73,8 +73,8 @@ extension CallMetrics {
 
     /// What the elapsed time was spent on, each moment counted once: the shares add up to ``duration``.
     ///
-    /// A moment belongs to the part that began last of those under way: a modifier's share is what it took itself, without what it
-    /// waited for upstream. They are in the order in which they were first begun.
+    /// A moment belongs to the part that began last of those under way: a modifier's share is what it took itself,
+    /// without what it waited for upstream. They are in the order in which they were first begun.
     public var breakdown: [Share] {
         let spans = spans
         let own = Self.ownDurations(of: spans)

@@ -19,8 +19,8 @@ public import Foundation
 /// }
 /// ```
 ///
-/// It covers what lies upstream of `instrument`. Times are those of the environment's clock. It shows no secrets: of the request it
-/// keeps method, URL and label, and prints them redacted.
+/// It covers what lies upstream of `instrument`. Times are those of the environment's clock. It shows no secrets: of
+/// the request it keeps method, URL and label, and prints them redacted.
 public struct CallMetrics: Sendable {
     /// What came of a call.
     @nonexhaustive
@@ -81,7 +81,8 @@ public struct CallMetrics: Sendable {
     /// Whether it shared the exchange of an identical request.
     public var isShared: Bool { log.tally.shared > 0 }
 
-    /// How many bytes of the body that the caller got did not come over the network for it: from the cache, or by sharing.
+    /// How many bytes of the body that the caller got did not come over the network for it: from the cache, or by
+    /// sharing.
     public var savedBytes: Int64 {
         let isFromCache =
             switch cache {

@@ -6,7 +6,8 @@ import NetworkingCore
 public struct DurationDistribution: Sendable {
     /// How many there were.
     public private(set) var count = 0
-    // Nanoseconds, since the arithmetic of durations takes longer than all else here; their sum may be more than 292 years.
+    // Nanoseconds, since the arithmetic of durations takes longer than all else here; their sum may be more than 292
+    // years.
     private var total: Int128 = 0
     private var least: Int64 = 0
     private var most: Int64 = 0

@@ -3,8 +3,9 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Measures each call: the whole elapsed time, and what it was spent on.
     ///
-    /// It belongs outside of all that is to be measured, and inside `server`, which takes no time. The response tells what its call
-    /// took (``HTTPResponseData/metrics``), and so does a ``NetworkingError``; the instrument adds up the session.
+    /// It belongs outside of all that is to be measured, and inside `server`, which takes no time. The response tells
+    /// what its call took (``HTTPResponseData/metrics``), and so does a ``NetworkingError``; the instrument adds up the
+    /// session.
     ///
     /// ```swift
     /// let instrument = SessionInstrument()
@@ -18,15 +19,18 @@ extension NetworkingComponent {
     /// print(response.metrics?.waterfall() ?? "")
     /// ```
     ///
-    /// Each moment of a call is counted once: a modifier's own time, a wait (for a slot, a permit, a backoff, credentials, a shared
-    /// exchange), or a phase of an exchange as far as the transport tells. So the parts add up to the whole, also for calls that are
-    /// retried, answered from the cache, shared or cancelled. Who shares an exchange that somebody else began has that as a wait.
+    /// Each moment of a call is counted once: a modifier's own time, a wait (for a slot, a permit, a backoff,
+    /// credentials, a shared exchange), or a phase of an exchange as far as the transport tells. So the parts add up to
+    /// the whole, also for calls that are retried, answered from the cache, shared or cancelled. Who shares an exchange
+    /// that somebody else began has that as a wait.
     ///
-    /// It is cheap enough to stay on. A cancelled call is counted as that, and its caller gets `CancellationError` as ever.
+    /// It is cheap enough to stay on. A cancelled call is counted as that, and its caller gets `CancellationError` as
+    /// ever.
     ///
     /// - Parameters:
     ///   - instrument: What adds up the session; several stacks may have one.
-    ///   - onEnd: Called with what each call took, however it ended, on whatever thread that is. Keep it short: the caller waits.
+    ///   - onEnd: Called with what each call took, however it ended, on whatever thread that is. Keep it short: the
+    ///     caller waits.
     /// - Returns: A component that measures its calls. It throws what upstream does.
     public func instrument(
         _ instrument: SessionInstrument = SessionInstrument(),

@@ -11,7 +11,8 @@ import Synchronization
 /// print(statistics.calls, statistics.durations.p95, statistics.cacheRatio ?? 0)
 /// ```
 ///
-/// It keeps counts and not calls, but for the last few. So it takes as much memory after a million calls as after a thousand.
+/// It keeps counts and not calls, but for the last few. So it takes as much memory after a million calls as after a
+/// thousand.
 public final class SessionInstrument: Sendable {
     private let state: Mutex<State>
     private let mostRecent: Int

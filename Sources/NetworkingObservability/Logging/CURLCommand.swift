@@ -19,16 +19,16 @@ extension HTTPRequestData {
     /// //     'https://api.example.com/users/7'
     /// ```
     ///
-    /// A stack completes a request on its way, so ask it for the whole one with ``NetworkingComponent/resolved(_:)``; what is open is closed with
-    /// `https`, `localhost` and `/`. Any POSIX shell takes the command; it sends the same method, URL, header fields and body. What
-    /// curl adds by itself (`User-Agent`, `Accept`) stays, where the request says nothing of it, and so do its own rules for redirects,
-    /// proxies and cookies.
+    /// A stack completes a request on its way, so ask it for the whole one with ``NetworkingComponent/resolved(_:)``;
+    /// what is open is closed with `https`, `localhost` and `/`. Any POSIX shell takes the command; it sends the same
+    /// method, URL, header fields and body. What curl adds by itself (`User-Agent`, `Accept`) stays, where the request
+    /// says nothing of it, and so do its own rules for redirects, proxies and cookies.
     ///
-    /// Text stands in the command, other bytes are made by `printf`, and a file is named. A body that is longer than 64 KiB, or that comes from a
-    /// stream, is not in it: a comment before the command says where to put it.
+    /// Text stands in the command, other bytes are made by `printf`, and a file is named. A body that is longer than 64
+    /// KiB, or that comes from a stream, is not in it: a comment before the command says where to put it.
     ///
-    /// - Parameter redaction: What is hidden, besides what ``markSecret(_:)`` marks; ``Redaction/standard`` by default. With nil the
-    ///   command has all secrets.
+    /// - Parameter redaction: What is hidden, besides what ``markSecret(_:)`` marks; ``Redaction/standard`` by default.
+    ///   With nil the command has all secrets.
     /// - Returns: The command.
     public func curl(redaction: Redaction? = .standard) -> String {
         CURLCommand(request: self, redaction: redaction?.hidingSecrets(of: self)).text

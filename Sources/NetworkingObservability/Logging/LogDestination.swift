@@ -20,7 +20,8 @@ public protocol LogDestination: Sendable {
     /// The least important level that it takes.
     var logLevel: Logging.Logger.Level { get }
 
-    /// Writes a record; called for those of ``logLevel`` and above, on any thread. Keep it short: the request waits for it.
+    /// Writes a record; called for those of ``logLevel`` and above, on any thread. Keep it short: the request waits for
+    /// it.
     ///
     /// - Parameter record: What happened.
     func write(_ record: LogRecord)

@@ -15,19 +15,21 @@ extension NetworkingComponent {
     /// ```
     ///
     /// It logs what passes its place in the stack: outside `retry` one pair of lines a call, inside it one an
-    /// attempt, and inside `authenticated` the credentials are among the header fields, hidden. The request's id, and its number
-    /// if the stack has `numbered`, are metadata of every line. When the logger shows debug lines, it also tells what happens on
-    /// the way: waits, redirects, expired timeouts.
+    /// attempt, and inside `authenticated` the credentials are among the header fields, hidden. The request's id, and
+    /// its number if the stack has `numbered`, are metadata of every line. When the logger shows debug lines, it also
+    /// tells what happens on the way: waits, redirects, expired timeouts.
     ///
-    /// Credentials, cookies and tokens never show: header fields, query items, the fields of JSON and form bodies and the
-    /// parts of multipart bodies are redacted by name, what ``HTTPRequestData/markSecret(_:)`` marks wherever it stands. Text
-    /// of other kinds shows as it is when `detail` asks for bodies. Nothing that comes from outside can forge a line.
+    /// Credentials, cookies and tokens never show: header fields, query items, the fields of JSON and form bodies and
+    /// the parts of multipart bodies are redacted by name, what ``HTTPRequestData/markSecret(_:)`` marks wherever it
+    /// stands. Text of other kinds shows as it is when `detail` asks for bodies. Nothing that comes from outside can
+    /// forge a line.
     ///
     /// - Parameters:
     ///   - logger: Where to log to; nil for the environment's logger.
     ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
     ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
-    ///   - privacy: Whether the values of query items, header fields and bodies show, as far as the redaction lets them.
+    ///   - privacy: Whether the values of query items, header fields and bodies show, as far as the redaction lets
+    ///     them.
     ///   - redaction: What to hide.
     ///   - onStart: Called instead of logging a start.
     ///   - onSuccess: Called instead of logging a response, with the time it took.
@@ -57,21 +59,22 @@ extension NetworkingComponent {
         )
     }
 
-    /// Logs each request when it starts and when it ends, to something else than swift-log: Apple's unified log, or a destination of
-    /// your own.
+    /// Logs each request when it starts and when it ends, to something else than swift-log: Apple's unified log, or a
+    /// destination of your own.
     ///
     /// ```swift
     /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
     /// ```
     ///
-    /// It says the same as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, header fields and
-    /// bodies in lines of their own, and leaves it to the destination to show what is private.
+    /// It says the same as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, header fields
+    /// and bodies in lines of their own, and leaves it to the destination to show what is private.
     ///
     /// - Parameters:
     ///   - destination: Where to log to.
     ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
     ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
-    ///   - privacy: Who may read the values of query items, header fields and bodies, as far as the redaction lets them show.
+    ///   - privacy: Who may read the values of query items, header fields and bodies, as far as the redaction lets them
+    ///     show.
     ///   - redaction: What to hide.
     /// - Returns: A component that logs its requests.
     public func logged(

@@ -9,8 +9,9 @@ import os
 /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
 /// ```
 ///
-/// Levels up to debug become debug, info stays, notice is the default, warnings and errors are errors, critical is a fault. With
-/// signposts, Instruments shows each passage of a request through `logged` as an interval, and what happens in it as events.
+/// Levels up to debug become debug, info stays, notice is the default, warnings and errors are errors, critical is a
+/// fault. With signposts, Instruments shows each passage of a request through `logged` as an interval, and what happens
+/// in it as events.
 public struct UnifiedLog: LogDestination {
     /// The least important level that it takes.
     public let logLevel: Logging.Logger.Level
@@ -24,7 +25,8 @@ public struct UnifiedLog: LogDestination {
     ///   - subsystem: What the lines belong to, often the app's bundle identifier.
     ///   - category: The part of the subsystem.
     ///   - logLevel: The least important level that it takes.
-    ///   - signposts: Whether to leave signposts for Instruments too. Intervals need the lines of `logged` to be at `logLevel` or above.
+    ///   - signposts: Whether to leave signposts for Instruments too. Intervals need the lines of `logged` to be at
+    ///     `logLevel` or above.
     public init(
         subsystem: String,
         category: String,

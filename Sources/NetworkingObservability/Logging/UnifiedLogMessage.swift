@@ -1,6 +1,7 @@
 import NetworkingCore
 
-/// A record as the unified log takes it, whose messages have to be literals: four arguments, the first and the third for everybody.
+/// A record as the unified log takes it, whose messages have to be literals: four arguments, the first and the third
+/// for everybody.
 struct UnifiedLogMessage: Hashable {
     /// For everybody.
     private(set) var opening = ""
@@ -19,7 +20,8 @@ struct UnifiedLogMessage: Hashable {
         }
     }
 
-    /// Puts a segment where it keeps its place in the text; what comes later than there is room for is not for everybody.
+    /// Puts a segment where it keeps its place in the text; what comes later than there is room for is not for
+    /// everybody.
     private mutating func append(_ segment: LogRecord.Segment) {
         let hasOutcome = !outcome.isEmpty
         let hasValues = !values.isEmpty

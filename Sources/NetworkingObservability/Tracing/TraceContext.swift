@@ -92,7 +92,8 @@ extension RequestOptionKey {
 extension NetworkEnvironment {
     /// The trace of calls whose requests name no trace, for `traced`; with `nil`, each call begins a trace of its own.
     ///
-    /// A server that handles a request sets it from the header fields of that request (``TraceContext/init(headerFields:)``).
+    /// A server that handles a request sets it from the header fields of that request
+    /// (``TraceContext/init(headerFields:)``).
     public var traceContext: TraceContext? {
         get { self[TraceContextKey.self] }
         set { self[TraceContextKey.self] = newValue }

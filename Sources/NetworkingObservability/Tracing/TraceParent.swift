@@ -1,6 +1,7 @@
 package import NetworkingCore
 
-/// Which trace a request belongs to, and which step of it: the value of a `traceparent` field (W3C Trace Context, Level 2).
+/// Which trace a request belongs to, and which step of it: the value of a `traceparent` field (W3C Trace Context, Level
+/// 2).
 ///
 /// ```swift
 /// let parent = TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")

@@ -1,6 +1,7 @@
 import NetworkingCore
 
-/// What the systems that record a trace tell each other about it: the value of `tracestate` fields (W3C Trace Context, Level 2).
+/// What the systems that record a trace tell each other about it: the value of `tracestate` fields (W3C Trace Context,
+/// Level 2).
 ///
 /// The latest comes first. Nobody changes the entries of others, so that all of it is passed on as it came.
 ///
@@ -20,7 +21,8 @@ public struct TraceState: Sendable, Hashable {
         ///
         /// - Parameters:
         ///   - key: Whose it is.
-        ///   - value: What it says: up to 256 printable characters of ASCII, no comma, no equals sign, and no space at the end.
+        ///   - value: What it says: up to 256 printable characters of ASCII, no comma, no equals sign, and no space at
+        ///     the end.
         public init?(key: String, value: String) {
             guard Self.isKey(key.utf8), Self.isValue(value.utf8) else { return nil }
             (self.key, self.value) = (key, value)
@@ -43,8 +45,8 @@ public struct TraceState: Sendable, Hashable {
 
     /// Reads the values of all `tracestate` fields of a message, which are one list.
     ///
-    /// It is nil when anything in it is not valid, or it has more than 32 members: then all of it has to be dropped. Of several
-    /// members with one key the first is kept.
+    /// It is nil when anything in it is not valid, or it has more than 32 members: then all of it has to be dropped. Of
+    /// several members with one key the first is kept.
     ///
     /// - Parameter fields: The values, in their order.
     public init?(fields: [String]) {
@@ -63,10 +65,11 @@ public struct TraceState: Sendable, Hashable {
 
     /// What one system says.
     ///
-    /// What is set comes to the front, and pushes the last one out when there are 32; nil removes it. A key or a value that is
-    /// not valid changes nothing.
+    /// What is set comes to the front, and pushes the last one out when there are 32; nil removes it. A key or a value
+    /// that is not valid changes nothing.
     ///
-    /// - Parameter key: Whose it is: up to 256 of `a` to `z`, `0` to `9`, and, but not as the first, `_`, `-`, `*`, `/`, `@`.
+    /// - Parameter key: Whose it is: up to 256 of `a` to `z`, `0` to `9`, and, but not as the first, `_`, `-`, `*`,
+    ///   `/`, `@`.
     public subscript(key: String) -> String? {
         get { members.first { $0.key == key }?.value }
         set {
@@ -83,8 +86,8 @@ public struct TraceState: Sendable, Hashable {
         }
     }
 
-    /// The list for who has no room for all of it, as the specification wants it to be shortened: members of more than 128
-    /// characters go first, then those at the end.
+    /// The list for who has no room for all of it, as the specification wants it to be shortened: members of more than
+    /// 128 characters go first, then those at the end.
     ///
     /// - Parameter length: The most characters that it may have. Whoever can should pass on 512.
     /// - Returns: The list, without what there is no room for.

@@ -4,9 +4,9 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Gives each exchange the fields `traceparent` and `tracestate`, so that servers can tell what belongs together.
     ///
-    /// All exchanges of a call are one trace: attempts, redirects, and what is sent again with renewed credentials. Each is a step
-    /// of its own, with its own parent id. It belongs outside of all that sends more than once, and of `cached` and `deduplicated`;
-    /// outside of `logged` too, whose lines then have the trace's id as `trace-id`.
+    /// All exchanges of a call are one trace: attempts, redirects, and what is sent again with renewed credentials.
+    /// Each is a step of its own, with its own parent id. It belongs outside of all that sends more than once, and of
+    /// `cached` and `deduplicated`; outside of `logged` too, whose lines then have the trace's id as `trace-id`.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().logged().traced()
@@ -16,18 +16,19 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Where a call's trace comes from, first of all:
-    /// 1. The request's own `traceparent` (``HTTPRequestData/traceContext``), if it is valid. Its parent id is that of every
-    ///    exchange too: whoever wrote it names a step that a backend knows, and any other would be one that nobody reports.
+    /// 1. The request's own `traceparent` (``HTTPRequestData/traceContext``), if it is valid. Its parent id is that of
+    ///    every exchange too: whoever wrote it names a step that a backend knows, and any other would be one that
+    ///    nobody reports.
     /// 2. ``NetworkEnvironment/traceContext``, for a server that handles a request.
     /// 3. A new trace with a random id, from ``NetworkEnvironment/secureRandom``.
     ///
-    /// A `tracestate` is passed on with its trace, and dropped when it is not valid or its `traceparent` is not. A `baggage` field
-    /// is passed on like any other. Of an exchange that several requests share, it is the trace of one that waits for it. What is
-    /// done in the background has a trace of its own. Where `telemetry` stands further out, that one's spans are the trace, and
-    /// this does nothing.
+    /// A `tracestate` is passed on with its trace, and dropped when it is not valid or its `traceparent` is not. A
+    /// `baggage` field is passed on like any other. Of an exchange that several requests share, it is the trace of one
+    /// that waits for it. What is done in the background has a trace of its own. Where `telemetry` stands further out,
+    /// that one's spans are the trace, and this does nothing.
     ///
-    /// - Parameter ratio: How many of the traces that begin here are marked as ones to record, from 0 for none to 1 for all;
-    ///   ``HTTPRequestData/isTraceSampled`` decides for one request. Those passed on stay as they are marked.
+    /// - Parameter ratio: How many of the traces that begin here are marked as ones to record, from 0 for none to 1 for
+    ///   all; ``HTTPRequestData/isTraceSampled`` decides for one request. Those passed on stay as they are marked.
     /// - Returns: A component that traces its requests. It throws what upstream does.
     /// - Precondition: `ratio` is from 0 to 1.
     public func traced(sampling ratio: Double = 1) -> some NetworkingComponent {

@@ -12,15 +12,16 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.retry().deduplicated()
     /// ```
     ///
-    /// Nobody is the owner of the exchange: a caller that is cancelled gets `CancellationError` at once, whether it came
-    /// first or not, and the others get their response. When the last one has left, the exchange is cancelled. Each keeps
-    /// its own `timeout` and `deadline` where they are written outside. The exchange has the priority of its most urgent
-    /// caller. A failure goes to all who wait and is not remembered. A request that writes to a URL (any method but GET, HEAD,
-    /// OPTIONS, TRACE and QUERY) keeps later reads of it from joining those that began before or during the write.
+    /// Nobody is the owner of the exchange: a caller that is cancelled gets `CancellationError` at once, whether it
+    /// came first or not, and the others get their response. When the last one has left, the exchange is cancelled.
+    /// Each keeps its own `timeout` and `deadline` where they are written outside. The exchange has the priority of its
+    /// most urgent caller. A failure goes to all who wait and is not remembered. A request that writes to a URL (any
+    /// method but GET, HEAD, OPTIONS, TRACE and QUERY) keeps later reads of it from joining those that began before or
+    /// during the write.
     ///
     /// - Parameters:
-    ///   - methods: The methods whose requests are shared; nil for GET, HEAD and QUERY. Sharing those that write makes one
-    ///     order of two.
+    ///   - methods: The methods whose requests are shared; nil for GET, HEAD and QUERY. Sharing those that write makes
+    ///     one order of two.
     ///   - excluding: Header fields in which identical requests may differ, besides those of tracing. Those that hold
     ///     credentials, such as Authorization and Cookie, always count.
     ///   - followersRetryOnFailure: Whether those that joined share one more exchange when the first fails.

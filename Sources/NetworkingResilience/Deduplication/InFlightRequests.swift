@@ -23,7 +23,8 @@ public final class InFlightRequests: Sendable {
 
     /// Joins the exchange of a key, or creates one.
     ///
-    /// - Returns: The exchange and the waiter of the caller, which is `nil` for a new exchange: the caller must start that.
+    /// - Returns: The exchange and the waiter of the caller, which is `nil` for a new exchange: the caller must start
+    ///   that.
     func join(_ key: DeduplicationKey) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
         state.withLock { exchanges in
             if let exchange = exchanges[key], let waiter = exchange.work.join() { return (exchange, waiter) }

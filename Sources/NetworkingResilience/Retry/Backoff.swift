@@ -122,7 +122,8 @@ public struct Backoff: Sendable, Hashable {
         return min(cap, seconds < 1e9 ? .nanoseconds(Int64((max(0, seconds) * 1e9).rounded())) : .seconds(seconds))
     }
 
-    /// The difference of two points of a curve that is flat at zero and exponential beyond (as Polly's decorrelated jitter).
+    /// The difference of two points of a curve that is flat at zero and exponential beyond (as Polly's decorrelated
+    /// jitter).
     private static func smoothStep(_ exponent: Double, _ chance: Double, _ multiplier: Double) -> Double {
         func height(_ x: Double) -> Double { pow(multiplier, x) * tanh((4 * x).squareRoot()) }
         let x = exponent + chance

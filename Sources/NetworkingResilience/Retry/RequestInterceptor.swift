@@ -3,10 +3,10 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Has interceptors change each attempt and decide about those that fail.
     ///
-    /// Before each attempt every interceptor adapts the request in order, each what the one before made of it, beginning
-    /// with the request as it came. After an attempt that failed they are asked in order, and the first that decides is
-    /// followed; if none does, it is not tried again. For the rest it is ``retry(_:budget:)``: limits, budget, replay
-    /// checks, deadline and cancellation are the same, and it belongs in the same place.
+    /// Before each attempt every interceptor adapts the request in order, each what the one before made of it,
+    /// beginning with the request as it came. After an attempt that failed they are asked in order, and the first that
+    /// decides is followed; if none does, it is not tried again. For the rest it is ``retry(_:budget:)``: limits,
+    /// budget, replay checks, deadline and cancellation are the same, and it belongs in the same place.
     ///
     /// ```swift
     /// struct Session: RequestInterceptor {

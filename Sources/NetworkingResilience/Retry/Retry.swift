@@ -4,8 +4,8 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
     ///
-    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits its turn, is signed and has
-    /// its time, and inside `deduplicated`, `cached` and `deadline`. What is tried again, and what never, is
+    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits its turn, is signed
+    /// and has its time, and inside `deduplicated`, `cached` and `deadline`. What is tried again, and what never, is
     /// ``RetryPolicy``'s business.
     ///
     /// ```swift
@@ -15,13 +15,13 @@ extension NetworkingComponent {
     ///     .deadline(.seconds(30))
     /// ```
     ///
-    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer, and up to a tenth
-    /// longer then (``RetryPolicy/retryAfterJitter``). A wait that ends
-    /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the budget
-    /// are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
-    /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are. The
-    /// body of a response that is discarded has been read, so its connection can serve the next attempt. Progress begins at
-    /// zero with each attempt.
+    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer, and up to a
+    /// tenth longer then (``RetryPolicy/retryAfterJitter``). A wait that ends
+    /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the
+    /// budget are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
+    /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are.
+    /// The body of a response that is discarded has been read, so its connection can serve the next attempt. Progress
+    /// begins at zero with each attempt.
     ///
     /// A cancelled caller gets `CancellationError` at once, also within a wait, and no further attempt is made.
     ///

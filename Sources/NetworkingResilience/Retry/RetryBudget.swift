@@ -3,8 +3,8 @@ import Synchronization
 
 /// How much of what goes to a server may be retries, so that a server that fails is not buried under them.
 ///
-/// Each server has an account of its own, by the authority of the requests. Where an account is empty, the failure at hand
-/// is given out at once; nothing waits for it. Hand one budget to several stacks to have them share it.
+/// Each server has an account of its own, by the authority of the requests. Where an account is empty, the failure at
+/// hand is given out at once; nothing waits for it. Hand one budget to several stacks to have them share it.
 ///
 /// ```swift
 /// let budget = RetryBudget(.ratio(0.1))
@@ -18,13 +18,13 @@ public final class RetryBudget: Sendable {
         ///
         /// By default 20 % of the calls of the last 10 s, and 100 besides.
         case ratio(Double = 0.2, reserve: Int = 100, over: Duration = .seconds(10))
-        /// As long as there are not too many failures: one takes 1 from the tokens, a success gives a part back, and more
-        /// than half of them have to be there (gRPC's retry throttling).
+        /// As long as there are not too many failures: one takes 1 from the tokens, a success gives a part back, and
+        /// more than half of them have to be there (gRPC's retry throttling).
         case throttle(tokens: Int = 10, ratio: Double = 0.1)
         /// A part of the calls under way, and a few at any time (Envoy's).
         case concurrency(Double = 0.2, floor: Int = 3)
-        /// A stock from which each retry takes, more for one after a timeout; a success gives back what the last retry took,
-        /// or 1 (the AWS clients').
+        /// A stock from which each retry takes, more for one after a timeout; a success gives back what the last retry
+        /// took, or 1 (the AWS clients').
         case quota(stock: Int = 500, cost: Int = 5, timeoutCost: Int = 10)
     }
 
@@ -130,8 +130,8 @@ public final class RetryBudget: Sendable {
         ) -> Result {
             let authority = authority ?? ""
             if accounts[authority] == nil, accounts.count >= fullCount {
-                // A tenth at a time, so that looking for them costs little for each. The end of a call that is under way
-                // must find the account in which it began.
+                // A tenth at a time, so that looking for them costs little for each. The end of a call that is under
+                // way must find the account in which it began.
                 let oldest = accounts.filter { !$0.value.isInUse }
                     .sorted { $0.value.lastUse < $1.value.lastUse }
                     .prefix(Self.limit / 10)

@@ -12,14 +12,14 @@ public import NetworkingCore
 ///
 /// Tried again are, up to ``maximumRetries`` times:
 /// - responses with a status among ``statuses``, and once each with 421 and 425,
-/// - failures of the network: no such host, no connection, offline, a connection that was lost, a body that was cut off,
-///   an attempt that timed out,
+/// - failures of the network: no such host, no connection, offline, a connection that was lost, a body that was cut
+///   off, an attempt that timed out,
 ///
 /// provided that the request may be sent twice. GET, HEAD, OPTIONS, TRACE, PUT, DELETE and QUERY may (RFC 9110 section
-/// 9.2.2); any other method when it has an `Idempotency-Key`, when ``HTTPRequestData/isIdempotent`` says so, or when the
-/// failure shows that it was not sent. Its body has to be one that can be sent again, and its sink one that has received
-/// nothing or can start over. A cancelled caller, a deadline, a certificate, and what is wrong with the request itself
-/// are never tried again.
+/// 9.2.2); any other method when it has an `Idempotency-Key`, when ``HTTPRequestData/isIdempotent`` says so, or when
+/// the failure shows that it was not sent. Its body has to be one that can be sent again, and its sink one that has
+/// received nothing or can start over. A cancelled caller, a deadline, a certificate, and what is wrong with the
+/// request itself are never tried again.
 public struct RetryPolicy: Sendable {
     /// The statuses of a failure that may pass: 408, 429, 500, 502, 503, 504.
     public static let transientStatuses: StatusSet = [408, 429, 500, 502, 503, 504]
@@ -45,8 +45,9 @@ public struct RetryPolicy: Sendable {
     /// The longest addition to a wait for `Retry-After`, as a part of it, drawn anew for each from
     /// ``NetworkEnvironment/random``.
     ///
-    /// It is 0.1 by default: 10 s become 10 to 11 s, so that clients that were told the same moment do not return together.
-    /// A wait is never shorter than the server asks for, and is not made longer beyond the deadline. 0 adds nothing.
+    /// It is 0.1 by default: 10 s become 10 to 11 s, so that clients that were told the same moment do not return
+    /// together. A wait is never shorter than the server asks for, and is not made longer beyond the deadline. 0 adds
+    /// nothing.
     public var retryAfterJitter = 0.1 {
         didSet {
             precondition(
@@ -163,13 +164,13 @@ extension RetryPolicy: CustomStringConvertible {
 public protocol RetryStrategy: Sendable {
     /// Decides about the last of the attempts.
     ///
-    /// It is asked after each attempt that brought an error or a status that the policy would try again or that is not a
-    /// success (200 to 399).
+    /// It is asked after each attempt that brought an error or a status that the policy would try again or that is not
+    /// a success (200 to 399).
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. Of more than 100 they are the
-    ///     first 10 and the last ones.
+    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. Of more than 100 they are
+    ///     the first 10 and the last ones.
     /// - Returns: The decision.
     func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision
 }

@@ -1,7 +1,8 @@
 import NetworkingCore
 import Synchronization
 
-/// So many requests at a time, for ``NetworkingComponent/throttled(by:maximumWait:)``; one object may serve several stacks.
+/// So many requests at a time, for ``NetworkingComponent/throttled(by:maximumWait:)``; one object may serve several
+/// stacks.
 public final class ConcurrencyLimiter: Sendable {
     let held = HeldLimits()
     private let limit: Int

@@ -55,8 +55,8 @@ struct RateCells<Cell: RateCell> {
         return body(&cells.values[index])
     }
 
-    /// Removes the cells at rest among the next few, or, if there are none, the one that will be at rest first, which lets
-    /// a few more requests through.
+    /// Removes the cells at rest among the next few, or, if there are none, the one that will be at rest first, which
+    /// lets a few more requests through.
     ///
     /// A cell in which requests wait stays, so there are more than the limit only as long as so many keys have waiting
     /// requests.

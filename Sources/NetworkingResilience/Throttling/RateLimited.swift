@@ -3,33 +3,34 @@ public import NetworkingCore
 extension NetworkingComponent {
     /// Lets so many requests through in a while, evenly, with a few at once.
     ///
-    /// It belongs inside `retry` and `cached`, so that what is sent is counted and nothing else, and outside `throttled`, so
-    /// that who waits here holds no slot.
+    /// It belongs inside `retry` and `cached`, so that what is sent is counted and nothing else, and outside
+    /// `throttled`, so that who waits here holds no slot.
     ///
     /// ```swift
     /// let network = URLSession.shared.rateLimited(to: 10, per: .seconds(1), burst: 20)
     /// ```
     ///
-    /// Waiting requests go in the order of ``HTTPRequestData/priority``, and in the order of arrival within one priority. A
-    /// request waits for `maximumWait` and for the time until its deadline at most, whatever its priority: if more urgent
-    /// requests would keep a waiting request beyond that, the queue goes in the order of arrival until that one is sent. A
-    /// request whose wait would be longer from the start, behind all that wait already, is refused at once. It takes no
-    /// permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
+    /// Waiting requests go in the order of ``HTTPRequestData/priority``, and in the order of arrival within one
+    /// priority. A request waits for `maximumWait` and for the time until its deadline at most, whatever its priority:
+    /// if more urgent requests would keep a waiting request beyond that, the queue goes in the order of arrival until
+    /// that one is sent. A request whose wait would be longer from the start, behind all that wait already, is refused
+    /// at once. It takes no permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
     ///
     /// A cancelled caller gets `CancellationError` at once, and the requests behind it move up.
-    /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes one
-    /// count as several.
+    /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes
+    /// one count as several.
     ///
     /// - Parameters:
     ///   - count: How many.
     ///   - period: In which while.
     ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
-    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
-    ///     default, sets no limit.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///     the default, sets no limit.
     ///   - key: What is counted together; everything by default.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it refuses.
-    /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000 years, and
-    ///   `maximumWait` is not negative.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it
+    ///   refuses.
+    /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000
+    ///   years, and `maximumWait` is not negative.
     public func rateLimited(
         to count: Int,
         per period: Duration,
@@ -42,13 +43,13 @@ extension NetworkingComponent {
 
     /// Lets as many requests through as a limiter allows, which several stacks may share.
     ///
-    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a request counts
-    /// once, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
+    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a
+    /// request counts once, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
-    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`, the
-    ///     default, sets no limit.
+    ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
+    ///     the default, sets no limit.
     /// - Returns: A component that refuses as that one does.
     /// - Precondition: `maximumWait` is not negative.
     public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {

@@ -1,9 +1,11 @@
 public import NetworkingCore
 import Synchronization
 
-/// So many requests in a while, for ``NetworkingComponent/rateLimited(by:maximumWait:)``; one object may serve several stacks.
+/// So many requests in a while, for ``NetworkingComponent/rateLimited(by:maximumWait:)``; one object may serve several
+/// stacks.
 ///
-/// It is the generic cell rate algorithm: one moment says when the bucket would be empty, and nothing has to be filled up.
+/// It is the generic cell rate algorithm: one moment says when the bucket would be empty, and nothing has to be filled
+/// up.
 public final class RateLimiter: Sendable {
     /// What is counted together.
     public struct Key: Sendable {

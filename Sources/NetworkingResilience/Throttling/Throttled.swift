@@ -4,25 +4,25 @@ import Synchronization
 extension NetworkingComponent {
     /// Lets at most so many requests through at a time; the others wait their turn.
     ///
-    /// It belongs inside `retry`, so that a request that waits for its next attempt holds no slot, and outside `timeout`, so
-    /// that waiting here is no part of an attempt. Who waits goes in the order of ``HTTPRequestData/priority``, and in the
-    /// order of arrival within one. A slot is held until the body has arrived, or, for a sink that somebody reads from at
-    /// their own speed (``ResponseSink/isReaderPaced``), until the head has.
+    /// It belongs inside `retry`, so that a request that waits for its next attempt holds no slot, and outside
+    /// `timeout`, so that waiting here is no part of an attempt. Who waits goes in the order of
+    /// ``HTTPRequestData/priority``, and in the order of arrival within one. A slot is held until the body has arrived,
+    /// or, for a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), until the head has.
     ///
     /// ```swift
     /// let network = URLSession.shared.throttled(max: 6)
     /// ```
     ///
-    /// A cancelled caller gets `CancellationError` at once and leaves no gap; a slot that it had just been given goes to the
-    /// next. ``HTTPRequestData/isThrottled`` lets one request pass without a slot.
+    /// A cancelled caller gets `CancellationError` at once and leaves no gap; a slot that it had just been given goes
+    /// to the next. ``HTTPRequestData/isThrottled`` lets one request pass without a slot.
     ///
     /// - Parameters:
     ///   - max: How many.
-    ///   - queue: How many may wait. When they are too many, the last of the lowest priority gives way to one of a higher;
-    ///     otherwise the one that comes is refused.
+    ///   - queue: How many may wait. When they are too many, the last of the lowest priority gives way to one of a
+    ///     higher; otherwise the one that comes is refused.
     ///   - maximumWait: How long one may wait; nil for as long as it takes.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what the queue
-    ///   or the wait does not allow.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what the
+    ///   queue or the wait does not allow.
     /// - Precondition: `max` is greater than zero, and neither `queue` nor `maximumWait` is negative.
     public func throttled(max: Int, queue: Int = .max, maximumWait: Duration? = nil) -> some NetworkingComponent {
         throttled(by: ConcurrencyLimiter(max: max, queue: queue), maximumWait: maximumWait)
@@ -54,8 +54,8 @@ extension NetworkingComponent {
     /// let images = URLSession.shared.throttled(by: slots)
     /// ```
     ///
-    /// For the rest it is ``throttled(max:queue:maximumWait:)``. If the same slots stand in a stack twice, a request takes one slot, at
-    /// the outer place, and ``NetworkingComponent/diagnostics`` reports it.
+    /// For the rest it is ``throttled(max:queue:maximumWait:)``. If the same slots stand in a stack twice, a request
+    /// takes one slot, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
     ///
     /// - Parameters:
     ///   - slots: The slots.

@@ -12,8 +12,8 @@ struct WaitPlace: Sendable {
 
 /// The numbers of the places in all queues of a limiter.
 ///
-/// A limiter forgets the queue of a host or key that is idle, while a caller that was cancelled may still hold a place in
-/// it. Numbers that started over with each queue would then name another caller's place, so one counter serves the
+/// A limiter forgets the queue of a host or key that is idle, while a caller that was cancelled may still hold a place
+/// in it. Numbers that started over with each queue would then name another caller's place, so one counter serves the
 /// limiter's whole life.
 struct WaitNumbers {
     private(set) var last: UInt64 = 0
@@ -89,8 +89,8 @@ struct WaitQueue {
 
     /// The line whose first place is next.
     ///
-    /// It is that of the highest priority, unless a place that has waited for longer would then be overtaken too far. In that
-    /// case the places go in the order of arrival.
+    /// It is that of the highest priority, unless a place that has waited for longer would then be overtaken too far.
+    /// In that case the places go in the order of arrival.
     private mutating func turn() -> (line: Int, overtakes: Bool)? {
         var urgent: (line: Int, place: WaitPlace)?
         var oldest: (line: Int, place: WaitPlace)?

@@ -12,24 +12,25 @@ extension NetworkingComponent {
     /// ```
     ///
     /// The phases are those that the transport tells of:
-    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient cannot tell, unless the request has a body; there, `connect`
-    ///   and `head` are one time, their sum, and `connect` alone is the time until the head.
+    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient cannot tell, unless the request has a
+    ///   body; there, `connect` and `head` are one time, their sum, and `connect` alone is the time until the head.
     /// - `head`: from the connection, or the last byte of the request's body, until the head of the response.
-    /// - `idle`: between any two pieces of a body, sent or received. It is not counted while a sink is busy with what it
-    ///   got.
+    /// - `idle`: between any two pieces of a body, sent or received. It is not counted while a sink is busy with what
+    ///   it got.
     ///
-    /// For a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), `limit` is the time until
-    /// the head, and then, unless `idle` says otherwise, the time between pieces while none waits for the reader.
+    /// For a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), `limit` is the time
+    /// until the head, and then, unless `idle` says otherwise, the time between pieces while none waits for the reader.
     ///
     /// All are counted on the environment's clock, to the precision of the clock.
     ///
     /// - Parameters:
-    ///   - limit: How long an attempt may take in all; nil sets no limit. ``HTTPRequestData/timeout`` replaces it for one
-    ///     request.
+    ///   - limit: How long an attempt may take in all; nil sets no limit. ``HTTPRequestData/timeout`` replaces it for
+    ///     one request.
     ///   - connect: How long it may take to connect; ``HTTPRequestData/connectTimeout`` replaces it.
     ///   - head: How long the head may take; ``HTTPRequestData/headTimeout`` replaces it.
     ///   - idle: How long nothing may move; ``HTTPRequestData/idleTimeout`` replaces it.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when time is up.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when time is
+    ///   up.
     /// - Precondition: One of the limits is given, and each that is given is greater than zero.
     public func timeout(
         _ limit: Duration? = nil,

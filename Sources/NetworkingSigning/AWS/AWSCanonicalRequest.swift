@@ -8,8 +8,8 @@ struct AWSCanonicalRequest {
     /// The names of the fields in it.
     let signedFields: String
 
-    /// Writes down a request, and makes one field of those that occur more than once: transports that join them put a space
-    /// after the comma, which the signature does not have.
+    /// Writes down a request, and makes one field of those that occur more than once: transports that join them put a
+    /// space after the comma, which the signature does not have.
     init(
         _ request: inout HTTPRequestData,
         payload: String,

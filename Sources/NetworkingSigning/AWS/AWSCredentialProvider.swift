@@ -22,13 +22,13 @@ import Foundation
 /// let signer = AWSSigner(role, region: "eu-central-1", service: "dynamodb")
 /// ```
 ///
-/// However many requests need them, the closure is called once, and belongs to none of them: it goes on when one is cancelled.
-/// When it fails, those that wait fail with `NetworkingError.Kind.unauthorized`, or as the network did, with its error beneath;
-/// the next request tries again. Credentials that have not run out are used on when newer ones cannot be had, and renewed
-/// when AWS says that they have run out.
+/// However many requests need them, the closure is called once, and belongs to none of them: it goes on when one is
+/// cancelled. When it fails, those that wait fail with `NetworkingError.Kind.unauthorized`, or as the network did, with
+/// its error beneath; the next request tries again. Credentials that have not run out are used on when newer ones
+/// cannot be had, and renewed when AWS says that they have run out.
 ///
-/// Fetches in vain are limited as in `RefreshLimit`. AWS refuses credentials with 400 and 403 too, so these statuses do not show that it
-/// has accepted them.
+/// Fetches in vain are limited as in `RefreshLimit`. AWS refuses credentials with 400 and 403 too, so these statuses do
+/// not show that it has accepted them.
 ///
 /// What the closure sends over the stack that waits for it goes unsigned. Several signers may have the same provider.
 public struct AWSCredentialProvider: Sendable {
@@ -93,7 +93,8 @@ public struct AWSCredentialProvider: Sendable {
         }
     }
 
-    /// Notes that AWS has accepted the credentials of a request, so that their refresh does not count towards the limit.
+    /// Notes that AWS has accepted the credentials of a request, so that their refresh does not count towards the
+    /// limit.
     func accept(_ response: HTTPResponseData) {
         guard case .store(let store) = source else { return }
         store.acceptCurrent { response.sentRequest.isSigned(with: $0.value) }

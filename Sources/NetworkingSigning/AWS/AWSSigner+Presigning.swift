@@ -9,9 +9,10 @@ extension AWSSigner {
     /// let link = try await signer.presigned(request, lifetime: .seconds(3600)).url
     /// ```
     ///
-    /// Whoever has the URL can send the request until the lifetime is over, and no longer than the credentials are good. Header
-    /// fields of the request are signed too, and have to be sent with it. The body is not signed for S3; for other services it is,
-    /// unless the option `payload` says otherwise. The request hides the signature where it is printed, its URL does not.
+    /// Whoever has the URL can send the request until the lifetime is over, and no longer than the credentials are
+    /// good. Header fields of the request are signed too, and have to be sent with it. The body is not signed for S3;
+    /// for other services it is, unless the option `payload` says otherwise. The request hides the signature where it
+    /// is printed, its URL does not.
     ///
     /// - Parameters:
     ///   - request: The request, with its authority.

@@ -19,13 +19,14 @@ import Foundation
 ///     .server(authority: "bucket.s3.eu-central-1.amazonaws.com")
 /// ```
 ///
-/// The signature covers method, path, query, body, and the header fields but for those that transports and proxies change.
-/// A field that occurs more than once is sent as one. A request that has an Authorization field or an `X-Amz-Signature` in its
-/// query stays as it is, unless it is the signer's own, which a redirect has brought back; its own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
+/// The signature covers method, path, query, body, and the header fields but for those that transports and proxies
+/// change. A field that occurs more than once is sent as one. A request that has an Authorization field or an
+/// `X-Amz-Signature` in its query stays as it is, unless it is the signer's own, which a redirect has brought back; its
+/// own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
 ///
-/// When the service refuses a signature and its clock is off by four minutes or more, the signer goes by that clock for this host
-/// from then on, and the request is signed and sent again. Credentials of a provider are renewed when the service says that
-/// they have run out. Both happen to requests whose body can be sent twice.
+/// When the service refuses a signature and its clock is off by four minutes or more, the signer goes by that clock for
+/// this host from then on, and the request is signed and sent again. Credentials of a provider are renewed when the
+/// service says that they have run out. Both happen to requests whose body can be sent twice.
 ///
 /// Files and streams are read for their digest, and again to be sent; see ``Payload`` for those that can be read once.
 public struct AWSSigner: RequestSigner {
@@ -77,8 +78,8 @@ public struct AWSSigner: RequestSigner {
     ///
     /// - Parameter request: The request.
     /// - Throws: `NetworkingError.Kind.invalidRequest` when credentials, region or lifetime cannot be used,
-    ///   `NetworkingError.Kind.bodyNotReplayable` when the body can be read only once, what makes it unfit to be sent, and why
-    ///   there are no credentials.
+    ///   `NetworkingError.Kind.bodyNotReplayable` when the body can be read only once, what makes it unfit to be sent,
+    ///   and why there are no credentials.
     public func sign(_ request: inout HTTPRequestData) async throws {
         // What the provider itself sends has no credentials to wait for.
         guard !provider.isFetching, !request.isPresigned || isRepeated(in: request) else { return }

@@ -40,7 +40,8 @@ struct DigestChallenge: Sendable {
         domain = challenge["domain"]
     }
 
-    /// The challenges that can be answered, the strongest first; of equally strong ones the one that the server names first.
+    /// The challenges that can be answered, the strongest first; of equally strong ones the one that the server names
+    /// first.
     static func byStrength(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         // The sort is stable.
         challenges.compactMap { DigestChallenge($0) }.sorted { $0.algorithm.strength > $1.algorithm.strength }

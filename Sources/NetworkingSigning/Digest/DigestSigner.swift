@@ -18,23 +18,24 @@ import Foundation
 ///     .server(authority: "camera.example.com")
 /// ```
 ///
-/// The first request goes without, and is sent again with the answer to the server's challenge. From then on requests to that
-/// protection space, which is the origin or what the challenge's `domain` names, are sent with it at once, each with a count of
-/// its own, until the server wants a new answer. A password that is refused is not tried again: the 401 is the response. So is one
-/// whose challenge cannot be answered.
+/// The first request goes without, and is sent again with the answer to the server's challenge. From then on requests
+/// to that protection space, which is the origin or what the challenge's `domain` names, are sent with it at once, each
+/// with a count of its own, until the server wants a new answer. A password that is refused is not tried again: the 401
+/// is the response. So is one whose challenge cannot be answered.
 ///
-/// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered and some servers
-/// have; of those that a server offers, the strongest is used. User and password are sent in UTF-8, whether the challenge says so
-/// or not, in the form in which they are given (RFC 7616 section 4 wants NFC). A server that names Basic too gets no password
-/// from an `authenticated` with `preemptive: false`: Digest is the stronger.
+/// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered and some
+/// servers have; of those that a server offers, the strongest is used. User and password are sent in UTF-8, whether the
+/// challenge says so or not, in the form in which they are given (RFC 7616 section 4 wants NFC). A server that names
+/// Basic too gets no password from an `authenticated` with `preemptive: false`: Digest is the stronger.
 ///
-/// What a server proves of itself in turn (`rspauth` in Authentication-Info) is checked. A body that can be read only once is
-/// used up by the request that goes without. In plain http, Digest keeps the password from those who listen, and nothing else:
-/// such a request needs `HTTPRequestData.allowsPlaintextCredentials`.
+/// What a server proves of itself in turn (`rspauth` in Authentication-Info) is checked. A body that can be read only
+/// once is used up by the request that goes without. In plain http, Digest keeps the password from those who listen,
+/// and nothing else: such a request needs `HTTPRequestData.allowsPlaintextCredentials`.
 ///
-/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow that are not answered, since anybody
-/// on the way could have taken `auth-int` out of them: the call fails with `NetworkingError.Kind.unauthorized` if there is no other
-/// challenge, and with `.bodyNotReplayable` if the body can be read only once.
+/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow that are not answered,
+/// since anybody on the way could have taken `auth-int` out of them: the call fails with
+/// `NetworkingError.Kind.unauthorized` if there is no other challenge, and with `.bodyNotReplayable` if the body can be
+/// read only once.
 public struct DigestSigner: RequestSigner {
     private let user: String
     private let password: String
@@ -46,8 +47,8 @@ public struct DigestSigner: RequestSigner {
     /// - Parameters:
     ///   - user: The user.
     ///   - password: The password.
-    ///   - coversBody: Whether every answer must cover the body (`auth-int`). Bodies are then read twice, and responses are not
-    ///     compressed. Without it, bodies are covered only where the server allows nothing else.
+    ///   - coversBody: Whether every answer must cover the body (`auth-int`). Bodies are then read twice, and responses
+    ///     are not compressed. Without it, bodies are covered only where the server allows nothing else.
     public init(user: String, password: String, coversBody: Bool = false) {
         self.user = user
         self.password = password
@@ -112,7 +113,8 @@ public struct DigestSigner: RequestSigner {
     private func deserves(_ challenge: DigestChallenge, afterRefusalOf answer: DigestAnswer?) -> Bool {
         guard let answer else { return true }
         guard challenge.nonce != answer.nonce else { return false }
-        // A nonce that others have used, or have given up since, may have run out, also where the server does not say so.
+        // A nonce that others have used, or have given up since, may have run out, also where the server does not say
+        // so.
         let count = max(UInt32(answer.count, radix: 16) ?? 1, sessions.count(of: answer.nonce) ?? .max)
         return challenge.isStale || challenge.realm != answer.realm || count > 1
     }

@@ -36,9 +36,9 @@ import Foundation
 /// )
 /// ```
 ///
-/// The text that is signed has the parts in order, with the separator between each two. Fields that the transport sets itself, such
-/// as Host and Content-Length, are not there yet. Bodies are read in chunks; one that can be read only once cannot be signed,
-/// and fails with `NetworkingError.Kind.bodyNotReplayable`.
+/// The text that is signed has the parts in order, with the separator between each two. Fields that the transport sets
+/// itself, such as Host and Content-Length, are not there yet. Bodies are read in chunks; one that can be read only
+/// once cannot be signed, and fails with `NetworkingError.Kind.bodyNotReplayable`.
 public struct HMACSigner: RequestSigner {
     /// Names the key.
     public let keyID: String

@@ -29,8 +29,8 @@ extension HTTPRequestData {
     /// ``MessageSigner`` does so on its own. A file or a stream is read for it, and once more when it is sent.
     ///
     /// - Parameter algorithm: The algorithm.
-    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` for a body that can be read only once, and what makes the body
-    ///   unfit to be sent.
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` for a body that can be read only once, and what makes the
+    ///   body unfit to be sent.
     public mutating func setContentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) async throws {
         let digest = try await digest(algorithm)
         headerFields[.contentDigest] = "\(algorithm.rawValue)=:\(digest.base64EncodedString()):"
@@ -38,8 +38,8 @@ extension HTTPRequestData {
 
     /// Compares the body with the Content-Digest field (RFC 9530).
     ///
-    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidRequest` when
-    ///   there is no such field, or none that can be read.
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidRequest`
+    ///   when there is no such field, or none that can be read.
     public func verifyContentDigest() async throws {
         do {
             try await SignableMessage.request(self).checkContentDigest()
@@ -62,8 +62,8 @@ extension HTTPResponseData {
     /// The digest is of the bytes on the wire. A body that the transport has decompressed has another: send
     /// `Accept-Encoding: identity`.
     ///
-    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidResponse` when
-    ///   there is no such field, or none that can be read, or the body went to a sink.
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidResponse`
+    ///   when there is no such field, or none that can be read, or the body went to a sink.
     public func verifyContentDigest() async throws {
         do {
             try await SignableMessage.response(self).checkContentDigest()

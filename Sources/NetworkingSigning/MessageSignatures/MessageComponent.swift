@@ -94,8 +94,8 @@ extension MessageComponent {
 
     /// The structured field, written as RFC 9651 has it however it was sent: `"cache-control";sf`.
     ///
-    /// - Parameter type: What it is to be read as; nil knows the registered dictionaries, and takes another field for a list,
-    ///   or a dictionary if it is no list.
+    /// - Parameter type: What it is to be read as; nil knows the registered dictionaries, and takes another field for a
+    ///   list, or a dictionary if it is no list.
     /// - Returns: The component.
     public func structured(as type: FieldType? = nil) -> MessageComponent {
         var component = with("sf", .bool(true))

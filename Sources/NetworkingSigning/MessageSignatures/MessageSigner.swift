@@ -17,12 +17,12 @@ import Foundation
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// Each attempt and each hop has its own date and nonce. Signatures that the request has are kept, and can be covered; one of
-/// the same key and label is replaced, another of the same label makes this one `sig1-2`.
+/// Each attempt and each hop has its own date and nonce. Signatures that the request has are kept, and can be covered;
+/// one of the same key and label is replaced, another of the same label makes this one `sig1-2`.
 ///
-/// A component that is not there fails the request with `NetworkingError.Kind.invalidRequest`. Where the digest of the body
-/// is covered and the request has no Content-Digest field (RFC 9530), it gets one, and a body that can be sent only once
-/// fails with `NetworkingError.Kind.bodyNotReplayable`.
+/// A component that is not there fails the request with `NetworkingError.Kind.invalidRequest`. Where the digest of the
+/// body is covered and the request has no Content-Digest field (RFC 9530), it gets one, and a body that can be sent
+/// only once fails with `NetworkingError.Kind.bodyNotReplayable`.
 ///
 /// Signature is a credential: it is hidden in logs and not sent over plain http, unless the request allows that.
 public struct MessageSigner: RequestSigner {
@@ -42,11 +42,12 @@ public struct MessageSigner: RequestSigner {
     /// - Parameters:
     ///   - key: Signs.
     ///   - keyID: The name by which the server knows the key.
-    ///   - components: What the signature covers, in order. By default the method, the authority, the path and the query, and of
-    ///     a request with a body its digest and its type.
-    ///   - lifetime: How long the signature is good, in whole seconds, which goes along as `expires`; nil leaves that to the
-    ///     server.
-    ///   - hasNonce: Whether it has 128 random bits, by which the server can tell a request that is sent again by others.
+    ///   - components: What the signature covers, in order. By default the method, the authority, the path and the
+    ///     query, and of a request with a body its digest and its type.
+    ///   - lifetime: How long the signature is good, in whole seconds, which goes along as `expires`; nil leaves that
+    ///     to the server.
+    ///   - hasNonce: Whether it has 128 random bits, by which the server can tell a request that is sent again by
+    ///     others.
     ///   - namesAlgorithm: Whether the algorithm goes along as `alg`; the server should know it by the key.
     ///   - tag: What the signature is for, as the protocol of an application names it.
     ///   - label: What tells the signature from others of the message: small letters, digits and `_-.*`.

@@ -9,8 +9,9 @@ public import Foundation
 
 /// A key that signs messages, for ``MessageSigner``.
 ///
-/// `SymmetricKey` (hmac-sha256), `Curve25519.Signing.PrivateKey` (ed25519), `P256.Signing.PrivateKey` (ecdsa-p256-sha256) and
-/// `P384.Signing.PrivateKey` (ecdsa-p384-sha384) are some. Here is one that never leaves the Secure Enclave:
+/// `SymmetricKey` (hmac-sha256), `Curve25519.Signing.PrivateKey` (ed25519), `P256.Signing.PrivateKey`
+/// (ecdsa-p256-sha256) and `P384.Signing.PrivateKey` (ecdsa-p384-sha384) are some. Here is one that never leaves the
+/// Secure Enclave:
 ///
 /// ```swift
 /// struct EnclaveKey: MessageSigningKey {

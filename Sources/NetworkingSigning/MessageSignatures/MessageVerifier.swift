@@ -19,10 +19,11 @@ import Foundation
 /// let signature = try await verifier.verify(response)
 /// ```
 ///
-/// A signature is good when it covers what is required, is neither too old nor from the future by the environment's clock, has
-/// not expired, and is the key's. Where it covers the digest of the body, that is compared with the body. Whether a nonce has
-/// been seen before is yours to tell. A message with more than eight signatures, or one that covers more than 64 components, is
-/// refused; it is verified away from the caller's actor, and a cancelled caller gets `CancellationError`.
+/// A signature is good when it covers what is required, is neither too old nor from the future by the environment's
+/// clock, has not expired, and is the key's. Where it covers the digest of the body, that is compared with the body.
+/// Whether a nonce has been seen before is yours to tell. A message with more than eight signatures, or one that covers
+/// more than 64 components, is refused; it is verified away from the caller's actor, and a cancelled caller gets
+/// `CancellationError`.
 public struct MessageVerifier: Sendable {
     private let required: [MessageComponent]
     private let maximumAge: Duration?
@@ -34,14 +35,14 @@ public struct MessageVerifier: Sendable {
     /// Creates a verifier that is told the key for each signature.
     ///
     /// - Parameters:
-    ///   - required: What a signature has to cover. One that covers nothing fits any message. The digest of the body is asked
-    ///     for where there is a body.
+    ///   - required: What a signature has to cover. One that covers nothing fits any message. The digest of the body is
+    ///     asked for where there is a body.
     ///   - maximumAge: How long ago it may have been made; nil also takes those that do not say when.
     ///   - leeway: How far the clocks of the two sides may be apart.
     ///   - tag: The tag that it has to have; nil takes any.
     ///   - checksBody: Whether the digest, where it is covered, is compared with the body.
-    ///   - key: Knows the key for a signature, by its ``MessageSignature/keyID`` as a rule; nil refuses it. It must not trust
-    ///     what else the signature says, which is not verified yet.
+    ///   - key: Knows the key for a signature, by its ``MessageSignature/keyID`` as a rule; nil refuses it. It must not
+    ///     trust what else the signature says, which is not verified yet.
     public init(
         requiring required: [MessageComponent],
         maximumAge: Duration? = .seconds(300),
@@ -122,7 +123,8 @@ public struct MessageVerifier: Sendable {
         }
     }
 
-    /// The most signatures of a message that are looked at: each costs time, and who sends the message says how many there are.
+    /// The most signatures of a message that are looked at: each costs time, and who sends the message says how many
+    /// there are.
     private static let maximumSignatures = 8
 
     @concurrent

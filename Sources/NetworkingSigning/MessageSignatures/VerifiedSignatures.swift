@@ -12,12 +12,13 @@ extension NetworkingComponent {
     /// ```
     ///
     /// Inside of `cached`, which keeps responses for longer than signatures are good. It follows redirects in place of
-    /// the transport: each response counts, also one that sends the request elsewhere. A sink has the body before the signature is looked at, and then the body cannot be compared with its
-    /// digest: make the verifier with `checksBody: false`, and check what the sink has taken.
+    /// the transport: each response counts, also one that sends the request elsewhere. A sink has the body before the
+    /// signature is looked at, and then the body cannot be compared with its digest: make the verifier with
+    /// `checksBody: false`, and check what the sink has taken.
     ///
     /// - Parameter verifier: Verifies them.
-    /// - Returns: A component that throws what ``MessageVerifier/verify(_:label:)-(HTTPResponseData,_)`` throws, with the
-    ///   response.
+    /// - Returns: A component that throws what ``MessageVerifier/verify(_:label:)-(HTTPResponseData,_)`` throws, with
+    ///   the response.
     public func verifiedSignatures(by verifier: MessageVerifier) -> some NetworkingComponent {
         modified(VerifiedSignatures(verifier: verifier))
     }

@@ -58,12 +58,14 @@ struct Connection: Sendable {
     /// Answers what a client says first, which should be the start of a TLS handshake, with the alert that it failed.
     private func failHandshake() async throws {
         guard try await socket.read() != nil else { return }
-        // A record of type alert with the level fatal and the description handshake_failure (RFC 8446, sections 5.1 and 6).
+        // A record of type alert with the level fatal and the description handshake_failure (RFC 8446, sections 5.1 and
+        // 6).
         try await socket.write(Data([21, 3, 3, 0, 2, 2, 40]))
         try await linger()
     }
 
-    /// Closes this side, and waits until the client has closed its own: what it still sends would turn a close into a reset.
+    /// Closes this side, and waits until the client has closed its own: what it still sends would turn a close into a
+    /// reset.
     private func linger() async throws {
         socket.closeForWriting()
         try await socket.drain()
@@ -205,7 +207,8 @@ extension Connection {
         }
     }
 
-    /// Does what is to become of the connection while somebody reads ahead, and answers whether it can take another request.
+    /// Does what is to become of the connection while somebody reads ahead, and answers whether it can take another
+    /// request.
     private func end(_ ending: EncodedResponse.Ending) async throws -> Bool {
         switch ending {
         case .next: return true

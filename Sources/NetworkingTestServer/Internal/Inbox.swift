@@ -21,7 +21,8 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Returns the next chunk of a body that is streamed, as slowly as its answer has it read, and nil behind the last one.
+    /// Returns the next chunk of a body that is streamed, as slowly as its answer has it read, and nil behind the last
+    /// one.
     mutating func nextPortion(for response: TestResponse, clock: any Clock<Duration>) async throws -> Data? {
         while true {
             switch try await next() {
@@ -67,7 +68,8 @@ struct Inbox: Sendable {
         }
     }
 
-    /// Returns the end of a body or of what may be taken of it, and nil when the client leaves before; a streamed body is dropped.
+    /// Returns the end of a body or of what may be taken of it, and nil when the client leaves before; a streamed body
+    /// is dropped.
     private mutating func nextOfBody() async throws -> RequestParser.Arrival? {
         while true {
             switch try await next() {

@@ -67,8 +67,9 @@ extension Socket {
             // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
             try setValue(true, for: .noSIGPIPE)
             #endif
-            // Connections that have just ended hold their port for a while, against which this helps, on both sides: a free
-            // port is chosen without it, so that it is nobody's, and its connections get it nevertheless, for a restart.
+            // Connections that have just ended hold their port for a while, against which this helps, on both sides: a
+            // free port is chosen without it, so that it is nobody's, and its connections get it nevertheless, for a
+            // restart.
             if port != 0 { try setValue(true, for: .localAddressReuse) }
             try bind(to: address)
             if port == 0 { try setValue(true, for: .localAddressReuse) }

@@ -88,8 +88,8 @@ extension AsyncSocket {
         // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
         // between would leave its number on the list, and the next socket with that number would never be woken.
         await pool.finishCurrentJob()
-        // A process that a test starts inherits the socket and would keep the port open; closing is not enough. Before a
-        // reset it would be too much: it sends an end.
+        // A process that a test starts inherits the socket and would keep the port open; closing is not enough. Before
+        // a reset it would be too much: it sends an end.
         if !isReset {
             shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
         }

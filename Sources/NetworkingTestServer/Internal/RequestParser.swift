@@ -220,7 +220,8 @@ extension RequestParser {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Moves bytes that are there to the body, as many as belong to it and as it may keep, and answers how many there were.
+    /// Moves bytes that are there to the body, as many as belong to it and as it may keep, and answers how many there
+    /// were.
     private mutating func takeBody(upTo count: Int) -> Int {
         let taken = min(count, bytes.count, bodyAllowance ?? .max)
         if let bodyAllowance { self.bodyAllowance = bodyAllowance - taken }

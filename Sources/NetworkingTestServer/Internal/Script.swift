@@ -24,7 +24,8 @@ struct Script: Sendable {
     /// An answer that was taken from the script when the head arrived.
     struct Claim: Sendable {
         let answer: Answer
-        /// Says how the request is received; a handler is only asked behind that, and its request received as any other.
+        /// Says how the request is received; a handler is only asked behind that, and its request received as any
+        /// other.
         let response: TestResponse
     }
 }
@@ -91,8 +92,8 @@ extension Script {
 
     /// Takes the answer to a request whose body is still to come, if anything says how that is received.
     ///
-    /// It is taken also when it says nothing of the kind itself. Else two requests that overlap would both leave it to their
-    /// ends, and the later one would find there what it had to know at its head.
+    /// It is taken also when it says nothing of the kind itself. Else two requests that overlap would both leave it to
+    /// their ends, and the later one would find there what it had to know at its head.
     mutating func claimAnswer(to request: RecordedRequest) -> Claim? {
         guard holdsResponseThatActs(on: request) else { return nil }
         let response = queue.first ?? newestMatch(for: request).flatMap { routes[$0.0].nextResponse }

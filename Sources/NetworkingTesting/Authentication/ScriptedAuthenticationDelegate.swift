@@ -98,7 +98,8 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
 
     /// Holds calls from now on until ``letGo()``, before they answer.
     ///
-    /// - Parameter isDeaf: Whether a cancellation does not reach them either, as with a server that has seen the request.
+    /// - Parameter isDeaf: Whether a cancellation does not reach them either, as with a server that has seen the
+    ///   request.
     public func hold(deafly isDeaf: Bool = false) {
         state.withLock { state in
             state.isHolding = true

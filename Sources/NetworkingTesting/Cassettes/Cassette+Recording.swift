@@ -114,7 +114,8 @@ extension Cassette {
         return true
     }
 
-    /// Ends a recording, once: who comes while another does it waits, so that the hook is asked once and the end misses nothing.
+    /// Ends a recording, once: who comes while another does it waits, so that the hook is asked once and the end misses
+    /// nothing.
     private func keep(_ captured: Interaction, of pending: PendingRecording, _ redaction: Redaction, _ problem: String?)
     {
         pending.once.run {

@@ -8,7 +8,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A recording of what a stack sent and got, in a file: the first run of a test makes it, and those after that replay it.
+/// A recording of what a stack sent and got, in a file: the first run of a test makes it, and those after that replay
+/// it.
 ///
 /// ```swift
 /// @Test func user() async throws {
@@ -22,20 +23,21 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are hidden before anything
-/// is kept, while the caller that records gets the real response. Bodies are kept decoded: as text where they are text, else as base64.
-/// Each redirect is an interaction of its own. Failures without a response, and what a caller gave up, are not recorded; but a stream is,
-/// as far as it was read, and so is one that is still open at the end: of events, up to the last that is whole. A response that had
-/// arrived when its caller was cancelled is recorded, too.
+/// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are
+/// hidden before anything is kept, while the caller that records gets the real response. Bodies are kept decoded: as
+/// text where they are text, else as base64. Each redirect is an interaction of its own. Failures without a response,
+/// and what a caller gave up, are not recorded; but a stream is, as far as it was read, and so is one that is still
+/// open at the end: of events, up to the last that is whole. A response that had arrived when its caller was cancelled
+/// is recorded, too.
 ///
-/// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are told apart by the
-/// order in which they first appear, and no id is written. Where two of them begin at once that order is a matter of luck: name them with
-/// ``Options/principalName``. An interaction whose caller is cancelled before it has the response can be
-/// replayed again.
+/// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are
+/// told apart by the order in which they first appear, and no id is written. Where two of them begin at once that order
+/// is a matter of luck: name them with ``Options/principalName``. An interaction whose caller is cancelled before it
+/// has the response can be replayed again.
 ///
-/// One cassette at a time may write a file, in all processes, for which it holds a file beside it; those that only read do not
-/// conflict. What was recorded is saved by ``finish()``, in one step, and by nothing else. Archives of other tools can be replayed
-/// with ``Mode/none``.
+/// One cassette at a time may write a file, in all processes, for which it holds a file beside it; those that only read
+/// do not conflict. What was recorded is saved by ``finish()``, in one step, and by nothing else. Archives of other
+/// tools can be replayed with ``Mode/none``.
 public final class Cassette: Sendable {
     /// The file.
     public let url: URL
@@ -66,8 +68,9 @@ public final class Cassette: Sendable {
     ///   - url: The file. Its folder is made when there is something to record.
     ///   - mode: What it does with requests.
     ///   - options: How it compares, hides, keeps and plays.
-    /// - Throws: ``CassetteError`` for a file that cannot be used: one that is not there in mode ``Mode/none``, that is damaged, of another
-    ///   format, or being recorded elsewhere; for a folder that must not be written; for somebody else's archive, where it might be written.
+    /// - Throws: ``CassetteError`` for a file that cannot be used: one that is not there in mode ``Mode/none``, that is
+    ///   damaged, of another format, or being recorded elsewhere; for a folder that must not be written; for somebody
+    ///   else's archive, where it might be written.
     /// - Precondition: Neither `maximumBodyBytes` nor a fixed `timing` is negative.
     public init(at url: URL, mode: Mode, options: Options = Options()) throws(CassetteError) {
         precondition(
@@ -159,17 +162,20 @@ public final class Cassette: Sendable {
 
     /// Saves what was recorded, lets go of the file, and throws what is not as it should be.
     ///
-    /// The file is only written when something in it changed. Requests that come later fail; calling it again does nothing, unless the file
-    /// could not be written. A call that comes while another writes waits for that. Hooks must not call it.
+    /// The file is only written when something in it changed. Requests that come later fail; calling it again does
+    /// nothing, unless the file could not be written. A call that comes while another writes waits for that. Hooks must
+    /// not call it.
     ///
-    /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody asked for, unless
-    ///   the options allow or drop them, for responses that could not be recorded, and for calls that are still under way.
+    /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody
+    ///   asked for, unless the options allow or drop them, for responses that could not be recorded, and for calls that
+    ///   are still under way.
     public func finish() throws(CassetteError) {
         try end.withLock { _ throws(CassetteError) in try finishAlone() }
     }
 
     private func finishAlone() throws(CassetteError) {
-        // What somebody read until now is on the cassette: whether their leaving has come through yet is a matter of luck.
+        // What somebody read until now is on the cassette: whether their leaving has come through yet is a matter of
+        // luck.
         for stream in state.withLock({ $0.isFinished ? [] : Array($0.streams.values) }) {
             _ = keepPart(of: stream)
         }
@@ -202,7 +208,8 @@ public final class Cassette: Sendable {
         if !problems.isEmpty { throw CassetteError(reason: problems.joined(separator: "\n")) }
     }
 
-    /// Lets go of the file without saving anything, for a test that has failed: half a recording would be taken for a whole one.
+    /// Lets go of the file without saving anything, for a test that has failed: half a recording would be taken for a
+    /// whole one.
     public func discard() {
         end.withLock { _ in
             let isFirst = state.withLock { state in

@@ -16,7 +16,8 @@ struct CassetteFile {
 
     let path: String
 
-    /// The file that a path leads to, over whatever links: it has one lock, and a link to it stays one when it is written.
+    /// The file that a path leads to, over whatever links: it has one lock, and a link to it stays one when it is
+    /// written.
     ///
     /// - Parameter path: The path.
     init(linkedFrom path: String) {

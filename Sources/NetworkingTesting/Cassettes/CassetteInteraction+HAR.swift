@@ -13,7 +13,8 @@ extension Cassette.Interaction {
     ///
     /// - Parameters:
     ///   - entry: The entry.
-    ///   - isForeign: Whether somebody else has written it, who keeps bodies decoded beside fields that say how they were encoded.
+    ///   - isForeign: Whether somebody else has written it, who keeps bodies decoded beside fields that say how they
+    ///     were encoded.
     init(_ entry: HAR.Entry, isForeign: Bool) {
         request = Request(entry.request)
         response = Response(entry.response, isForeign: isForeign)

@@ -20,7 +20,8 @@ extension Cassette {
         public var date: Date
         /// How long the response took, to the millisecond.
         public var duration: Duration
-        /// On whose behalf it was sent: the users of a recording are counted from 1; nil for nobody's, and where they have names.
+        /// On whose behalf it was sent: the users of a recording are counted from 1; nil for nobody's, and where they
+        /// have names.
         public var principal: Int? {
             if case .number(let number) = user { number } else { nil }
         }
@@ -80,7 +81,8 @@ extension Cassette.Interaction {
         ///
         /// A response without its body cannot be replayed.
         public var missingBody: String?
-        /// Whether the body ends where its reader left, as one of a stream of events does; a replay ends there with an error.
+        /// Whether the body ends where its reader left, as one of a stream of events does; a replay ends there with an
+        /// error.
         public var isPartial = false
 
         /// Creates a response.

@@ -53,9 +53,9 @@ extension Cassette.Matcher {
     /// The bytes of the body.
     ///
     /// A body that is read from a file or made as a stream is read for that before it is sent. One that is longer than
-    /// ``Cassette/Options/maximumBodyBytes`` equals any other of its length, and one that can be read only once any other such. A body
-    /// with something in it that is hidden and cannot be replaced, such as a hidden part of a form, equals none: its request is not
-    /// recorded, and ``Cassette/finish()`` says so.
+    /// ``Cassette/Options/maximumBodyBytes`` equals any other of its length, and one that can be read only once any
+    /// other such. A body with something in it that is hidden and cannot be replaced, such as a hidden part of a form,
+    /// equals none: its request is not recorded, and ``Cassette/finish()`` says so.
     public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true, needsBody: true) {
         recorded,
         request in

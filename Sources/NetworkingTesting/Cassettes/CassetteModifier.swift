@@ -20,16 +20,18 @@ extension NetworkingComponent {
     /// try cassette.finish()
     /// ```
     ///
-    /// It belongs right at the transport, so that all other modifiers do their work in a replay too; redirects are followed here, each an
-    /// interaction. Outside of `authenticated`, the token requests are not on the cassette, and neither are those of two users mixed up.
+    /// It belongs right at the transport, so that all other modifiers do their work in a replay too; redirects are
+    /// followed here, each an interaction. Outside of `authenticated`, the token requests are not on the cassette, and
+    /// neither are those of two users mixed up.
     ///
-    /// A body that goes to a sink reaches it as it comes, and a copy of it, up to ``Cassette/Options/maximumBodyBytes``, is recorded. A
-    /// caller that is cancelled gets `CancellationError`: nothing of it is recorded, and what it would have been replayed is there for
-    /// another. One that is cancelled when its response has just arrived gets that error too, and the response is recorded all the same.
+    /// A body that goes to a sink reaches it as it comes, and a copy of it, up to
+    /// ``Cassette/Options/maximumBodyBytes``, is recorded. A caller that is cancelled gets `CancellationError`: nothing
+    /// of it is recorded, and what it would have been replayed is there for another. One that is cancelled when its
+    /// response has just arrived gets that error too, and the response is recorded all the same.
     ///
     /// - Parameter cassette: The cassette; several stacks may share it.
-    /// - Returns: A component that throws what upstream does, and ``Networking/NetworkingError/Kind/unimplemented`` for a request that the
-    ///   cassette neither has nor records, with the nearest that it has.
+    /// - Returns: A component that throws what upstream does, and ``Networking/NetworkingError/Kind/unimplemented`` for
+    ///   a request that the cassette neither has nor records, with the nearest that it has.
     public func cassette(_ cassette: Cassette) -> some NetworkingComponent {
         modified(CassetteModifier(cassette: cassette))
     }

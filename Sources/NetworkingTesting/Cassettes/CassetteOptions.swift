@@ -22,15 +22,18 @@ extension Cassette {
         /// The requests that the cassette has nothing to do with: they are sent, neither recorded nor replayed.
         public var passing: (@Sendable (HTTPRequestData) -> Bool)?
 
-        /// Changes requests before they are compared, those of the file and those that come: takes a timestamp out of a query, say.
+        /// Changes requests before they are compared, those of the file and those that come: takes a timestamp out of a
+        /// query, say.
         ///
         /// What is recorded stays as it is.
         public var normalize: (@Sendable (inout Interaction.Request) -> Void)?
 
-        /// What the users of a stack are called on the cassette, so that each gets what was recorded for them whoever sends first.
+        /// What the users of a stack are called on the cassette, so that each gets what was recorded for them whoever
+        /// sends first.
         ///
-        /// Without names, the default, they are counted as they first appear: enough where that order is the same in each run. The
-        /// name is written to the file, so it should be a role of the test, such as `sender`, and not somebody's id.
+        /// Without names, the default, they are counted as they first appear: enough where that order is the same in
+        /// each run. The name is written to the file, so it should be a role of the test, such as `sender`, and not
+        /// somebody's id.
         public var principalName: (@Sendable (Principal) -> String)?
 
         /// Whether an interaction is replayed again when all that match have been.
@@ -52,7 +55,8 @@ extension Cassette {
         /// A response that is longer is not recorded, and ``Cassette/finish()`` says so.
         public var maximumBodyBytes = 16 << 20
 
-        /// Whether interactions that nobody asked for are removed from the file when it is saved, instead of being an error.
+        /// Whether interactions that nobody asked for are removed from the file when it is saved, instead of being an
+        /// error.
         ///
         /// Only a cassette that may write does that, so not one of mode ``Mode/none``.
         public var dropsUnused = false
@@ -60,12 +64,14 @@ extension Cassette {
         /// Whether it is all right that nobody asks for an interaction of the file.
         public var allowsUnused = false
 
-        /// Sees an interaction as it was on the network, secrets included, right after that: to change what is kept of it, or to discard it.
+        /// Sees an interaction as it was on the network, secrets included, right after that: to change what is kept of
+        /// it, or to discard it.
         ///
         /// The caller's response stays what the server sent.
         public var afterCapture: (@Sendable (inout Interaction) -> Void)?
 
-        /// Sees a new interaction before it is written, once: before a look at ``Cassette/interactions``, or else at the end.
+        /// Sees a new interaction before it is written, once: before a look at ``Cassette/interactions``, or else at
+        /// the end.
         ///
         /// What it sets is written as it is.
         public var beforeSave: (@Sendable (inout Interaction) -> Void)?
@@ -97,7 +103,8 @@ extension Cassette {
             case warn
             /// The request fails.
             case fail
-            /// The request is sent, and what comes takes the place of the interaction; with mode ``Mode/none`` it is as `warn`.
+            /// The request is sent, and what comes takes the place of the interaction; with mode ``Mode/none`` it is as
+            /// `warn`.
             case record
         }
 

@@ -159,7 +159,8 @@ extension Cassette.Recording {
 }
 
 extension Cassette.Interaction {
-    /// Whether the response is that of a recorded interaction like it, so that this one can stay as it is, times included.
+    /// Whether the response is that of a recorded interaction like it, so that this one can stay as it is, times
+    /// included.
     func adds(nothingTo old: Cassette.Interaction, _ options: Cassette.Options) -> Bool {
         // With a limit to its age, when it was made is news.
         options.expiration == nil && response.lasting == old.response.lasting

@@ -140,7 +140,8 @@ extension Data {
     static func pattern(_ count: Int) -> Data {
         var data = Data(count: count)
         data.withUnsafeMutableBytes { bytes in
-            // Without optimization, a loop over a range looks up generic metadata for each byte, and threads wait for each other there.
+            // Without optimization, a loop over a range looks up generic metadata for each byte, and threads wait for
+            // each other there.
             var index = 0
             while index < bytes.count {
                 bytes[index] = UInt8(truncatingIfNeeded: index &* 31 &+ index >> 8)

@@ -14,8 +14,8 @@ public import Networking
 /// - Parameters:
 ///   - transport: The transport, or a stack that ends in it.
 ///   - exceptions: The names of checks that are not run.
-/// - Throws: ``ConformanceFailures`` with what was expected and what came, for each check that fails; `CancellationError`
-///   when the caller is cancelled.
+/// - Throws: ``ConformanceFailures`` with what was expected and what came, for each check that fails;
+///   `CancellationError` when the caller is cancelled.
 /// - Precondition: Each exception is the name of a check.
 public func checkConformance(
     of transport: some NetworkingComponent,

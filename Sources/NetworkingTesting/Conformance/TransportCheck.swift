@@ -50,8 +50,8 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
     /// It ends within three minutes, whatever the transport does.
     ///
     /// - Parameter transport: The transport, or a stack that ends in it.
-    /// - Throws: ``ConformanceFailure``, which says what was expected and what came; `CancellationError` when the caller is
-    ///   cancelled.
+    /// - Throws: ``ConformanceFailure``, which says what was expected and what came; `CancellationError` when the
+    ///   caller is cancelled.
     public func run(on transport: some NetworkingComponent) async throws {
         let transport = AnyNetworkingComponent(transport)
         try await run { _ in transport }

@@ -2,8 +2,8 @@ import Networking
 
 /// Numbers the requests that an operation creates from one on: `000001`, `000002` and so on.
 ///
-/// The labels of requests count up through the whole process, so a test that runs beside others cannot say what they will be.
-/// Within this it can:
+/// The labels of requests count up through the whole process, so a test that runs beside others cannot say what they
+/// will be. Within this it can:
 ///
 /// ```swift
 /// try await withIncrementingIDs {
@@ -13,8 +13,9 @@ import Networking
 /// }
 /// ```
 ///
-/// It holds for the operation and the tasks that it starts, detached ones not among them, also for as long as such a task
-/// outlives it. Two of them may run at once and know nothing of each other; so the same label may be in use outside.
+/// It holds for the operation and the tasks that it starts, detached ones not among them, also for as long as such a
+/// task outlives it. Two of them may run at once and know nothing of each other; so the same label may be in use
+/// outside.
 ///
 /// - Parameters:
 ///   - isolation: The caller's isolation; leave it to the compiler.

@@ -4,7 +4,8 @@ import Synchronization
 extension RandomSource {
     /// A source that always gives the same.
     ///
-    /// - Parameter value: The 64 bits. 0 is the least chance can bring, `.max` the most: the shortest and the longest jitter.
+    /// - Parameter value: The 64 bits. 0 is the least chance can bring, `.max` the most: the shortest and the longest
+    ///   jitter.
     /// - Returns: The source.
     public static func constant(_ value: UInt64) -> RandomSource {
         RandomSource { value }
@@ -27,7 +28,8 @@ extension RandomSource {
 }
 
 extension SecureRandomSource {
-    /// A source whose draws are numbered, so that a test can tell them apart: 1, 2 and so on, in the last bytes of each.
+    /// A source whose draws are numbered, so that a test can tell them apart: 1, 2 and so on, in the last bytes of
+    /// each.
     ///
     /// Ids, nonces and boundaries that a stack draws from it are different and known beforehand.
     ///

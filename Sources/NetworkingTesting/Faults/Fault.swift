@@ -38,7 +38,8 @@ public struct Fault: Sendable {
     ///
     /// - Parameters:
     ///   - kind: What kind of failure it is: a ``Networking/NetworkingError`` of that kind is thrown.
-    ///   - afterSending: Whether the server has got the request, and only its answer is lost. A sink has the body by then.
+    ///   - afterSending: Whether the server has got the request, and only its answer is lost. A sink has the body by
+    ///     then.
     ///   - rate: How often, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `rate` is from 0 to 1.
@@ -89,8 +90,8 @@ public struct Fault: Sendable {
     ///   - jitter: How much shorter or longer it may be.
     ///   - rate: How often, from 0 to 1.
     /// - Returns: The fault.
-    /// - Precondition: `duration` is not negative, `jitter` is not either and not more than `duration`, and `rate` is from 0
-    ///   to 1.
+    /// - Precondition: `duration` is not negative, `jitter` is not either and not more than `duration`, and `rate` is
+    ///   from 0 to 1.
     public static func latency(_ duration: Duration, jitter: Duration = .zero, rate: Double = 1) -> Fault {
         precondition(duration >= .zero, "duration must not be negative (is \(duration))")
         precondition(
@@ -122,8 +123,8 @@ public struct Fault: Sendable {
     ///
     /// - Parameters:
     ///   - count: How many bytes of it arrive.
-    ///   - kind: What kind of failure it is: ``Networking/NetworkingError/Kind/truncated`` when the server ended the body,
-    ///     ``Networking/NetworkingError/Kind/connectionLost`` when the connection broke.
+    ///   - kind: What kind of failure it is: ``Networking/NetworkingError/Kind/truncated`` when the server ended the
+    ///     body, ``Networking/NetworkingError/Kind/connectionLost`` when the connection broke.
     ///   - rate: How often, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `count` is not negative, and `rate` is from 0 to 1.

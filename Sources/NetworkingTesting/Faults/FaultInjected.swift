@@ -10,8 +10,8 @@ import Foundation
 extension NetworkingComponent {
     /// Has an injector make things go wrong here, as a bad network or server would.
     ///
-    /// It belongs next to the transport: then everything else in the stack meets the faults as in reality, and each attempt of
-    /// a `retry` may meet another.
+    /// It belongs next to the transport: then everything else in the stack meets the faults as in reality, and each
+    /// attempt of a `retry` may meet another.
     ///
     /// ```swift
     /// let faults = FaultInjector(seed: 42, [.error(.connectionLost, rate: 0.1), .stalled(after: 100, rate: 0.02)])
@@ -21,14 +21,15 @@ extension NetworkingComponent {
     ///     .retry()
     /// ```
     ///
-    /// The order is fixed. First come the faults that take the place of the exchange (errors, statuses), the first of the
-    /// list: nothing waits for what will fail. Then latencies, which add up. Then the request is sent, and its response's
-    /// body is corrupted, sliced, and ends or stalls at the earliest place that was decided for it. Last comes an error
-    /// `afterSending`. Where the request has a sink, the body suffers on its way there; the sink hears how it ends.
+    /// The order is fixed. First come the faults that take the place of the exchange (errors, statuses), the first of
+    /// the list: nothing waits for what will fail. Then latencies, which add up. Then the request is sent, and its
+    /// response's body is corrupted, sliced, and ends or stalls at the earliest place that was decided for it. Last
+    /// comes an error `afterSending`. Where the request has a sink, the body suffers on its way there; the sink hears
+    /// how it ends.
     ///
-    /// Waits are on the environment's clock, and a caller that is cancelled in one gets `CancellationError` at once. What
-    /// takes the place of the exchange shows in the events of a stack as an attempt; a latency shows as slowness and not as
-    /// a wait.
+    /// Waits are on the environment's clock, and a caller that is cancelled in one gets `CancellationError` at once.
+    /// What takes the place of the exchange shows in the events of a stack as an attempt; a latency shows as slowness
+    /// and not as a wait.
     ///
     /// - Parameter injector: Decides what goes wrong, and remembers it.
     /// - Returns: A component that fails as the injector says.

@@ -16,13 +16,13 @@ import Synchronization
 /// let network = transport.faultInjected(by: faults).retry()
 /// ```
 ///
-/// Requests are numbered from one in the order in which they get to it. What happens to a request is a matter of the seed,
-/// its number and the list alone: not of what happens to others, of how many are under way or of what else draws chance. So
-/// a test that fails prints ``description``, and the same seed brings the same faults again. A fault that is added at the
-/// end of the list changes nothing about those before it.
+/// Requests are numbered from one in the order in which they get to it. What happens to a request is a matter of the
+/// seed, its number and the list alone: not of what happens to others, of how many are under way or of what else draws
+/// chance. So a test that fails prints ``description``, and the same seed brings the same faults again. A fault that is
+/// added at the end of the list changes nothing about those before it.
 ///
-/// Several stacks may have the same injector, and then count together. Each request takes a number, also when it is a retry
-/// of another; those that are not meant take none.
+/// Several stacks may have the same injector, and then count together. Each request takes a number, also when it is a
+/// retry of another; those that are not meant take none.
 public final class FaultInjector: Sendable {
     /// A fault that was injected.
     public struct Injection: Sendable, CustomStringConvertible {
@@ -51,8 +51,8 @@ public final class FaultInjector: Sendable {
     /// Creates an injector that goes by chance.
     ///
     /// - Parameters:
-    ///   - seed: Where chance begins; nil for one that the environment's ``Networking/NetworkEnvironment/random`` gives, which
-    ///     ``description`` tells.
+    ///   - seed: Where chance begins; nil for one that the environment's ``Networking/NetworkEnvironment/random``
+    ///     gives, which ``description`` tells.
     ///   - faults: What may go wrong, each at its own rate. Several may happen to one request.
     ///   - isMeant: Says which requests are meant; by default all are. Called from any thread.
     public init(

@@ -14,9 +14,9 @@ public import Foundation
 /// }
 /// ```
 ///
-/// It wraps transports that answer, fail, wait and break off in the modifier; ``Law`` lists what it looks at. Waits of the
-/// modifier take no time: its clock is ``Networking/NetworkClock/immediate()``. A request that takes more than 2 seconds all
-/// the same counts as one that never ends.
+/// It wraps transports that answer, fail, wait and break off in the modifier; ``Law`` lists what it looks at. Waits of
+/// the modifier take no time: its clock is ``Networking/NetworkClock/immediate()``. A request that takes more than 2
+/// seconds all the same counts as one that never ends.
 ///
 /// What a modifier does on purpose is said with the reason why:
 ///
@@ -28,8 +28,8 @@ public import Foundation
 ///   - modifier: The modifier, as it is made for one stack.
 ///   - request: What to send. It needs an authority, and must be one that the modifier acts on.
 ///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
-///   the caller is cancelled, and then the request under way is too.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
+///   when the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     of modifier: some NetworkingModifier,
     sending request: HTTPRequestData = .lawful,
@@ -51,9 +51,10 @@ public func checkLaws(
 /// - Parameters:
 ///   - request: What to send. It needs an authority.
 ///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-///   - wrap: Makes the stack around a transport; called anew for each law, so that no law sees what another left behind.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
-///   the caller is cancelled, and then the request under way is too.
+///   - wrap: Makes the stack around a transport; called anew for each law, so that no law sees what another left
+///     behind.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
+///   when the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     sending request: HTTPRequestData = .lawful,
     except exceptions: [Law: String] = [:],
@@ -65,15 +66,16 @@ public func checkLaws(
     }
 }
 
-/// Tries a component, such as a transport of one's own or a whole stack, against the laws that can be seen from outside.
+/// Tries a component, such as a transport of one's own or a whole stack, against the laws that can be seen from
+/// outside.
 ///
 /// ```swift
 /// try await checkLaws(of: Loopback(), sending: HTTPRequestData(authority: "localhost", path: "echo"))
 /// ```
 ///
-/// The request is sent a few dozen times, and each time the answer has to have the same bytes. Whether a transport also speaks HTTP as it
-/// should is a matter of `checkConformance`. A request that takes more than 10 seconds counts as one that never ends, and a
-/// caller that comes back more than 2 seconds after it was cancelled as one that does not.
+/// The request is sent a few dozen times, and each time the answer has to have the same bytes. Whether a transport also
+/// speaks HTTP as it should is a matter of `checkConformance`. A request that takes more than 10 seconds counts as one
+/// that never ends, and a caller that comes back more than 2 seconds after it was cancelled as one that does not.
 ///
 /// These laws are looked at: ``Law/ownResponse``, ``Law/pureResolve``, ``Law/cancellation``, ``Law/cancelledBefore``,
 /// ``Law/sinks`` and ``Law/nextRequest``. The others need a look at what lies upstream.
@@ -82,8 +84,8 @@ public func checkLaws(
 ///   - component: The component.
 ///   - request: What to send.
 ///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError` when
-///   the caller is cancelled, and then the request under way is too.
+/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
+///   when the caller is cancelled, and then the request under way is too.
 public func checkLaws(
     of component: some NetworkingComponent,
     sending request: HTTPRequestData = .lawful,
@@ -101,7 +103,8 @@ private func findViolations(
     _ check: nonisolated(nonsending) (Law) async throws -> Void
 ) async throws {
     var violations: [LawViolations.Violation] = []
-    // First what a modifier that has remembered something by then would not show: one whose first answer is for everybody.
+    // First what a modifier that has remembered something by then would not show: one whose first answer is for
+    // everybody.
     let order = laws.filter { $0 == .concurrency } + laws.filter { $0 != .concurrency }
     for law in order where exceptions[law] == nil {
         do {

@@ -16,9 +16,9 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
     /// A cancelled caller gets `CancellationError` itself at once, what lies upstream is cancelled, and nothing is sent
     /// afterwards.
     ///
-    /// Of a component it is seen whether callers that are cancelled early and a little later come back within 2 seconds: with
-    /// `CancellationError`, or with the response where that was quicker. So a component that does not hear of it shows only
-    /// where an answer takes longer than that, as from a server that a test holds back.
+    /// Of a component it is seen whether callers that are cancelled early and a little later come back within 2
+    /// seconds: with `CancellationError`, or with the response where that was quicker. So a component that does not
+    /// hear of it shows only where an answer takes longer than that, as from a server that a test holds back.
     case cancellation
     /// A caller that was cancelled before it began sends nothing, and gets `CancellationError` itself.
     case cancelledBefore

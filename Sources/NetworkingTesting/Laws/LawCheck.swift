@@ -149,9 +149,9 @@ func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async
         if condition() { return true }
         await Task.yield()
     }
-    // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone, since a
-    // turn takes long where thousands of tests wait for theirs. What has not come by now is held up, or never comes: looking
-    // now and then leaves the processor to those who have work.
+    // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone,
+    // since a turn takes long where thousands of tests wait for theirs. What has not come by now is held up, or never
+    // comes: looking now and then leaves the processor to those who have work.
     let limit = ContinuousClock.now + (patience ?? LawCheck.patience)
     while !condition() {
         guard ContinuousClock.now < limit, !Task.isCancelled else { return condition() }

@@ -7,9 +7,9 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.mocked(all: .json(user)).retry().server(authority: "api.example.com")
     /// ```
     ///
-    /// An answer takes the place of the transport: it fills sinks, reports progress, and counts as an attempt to whoever listens. A redirect
-    /// that is answered is followed, and what it leads to is looked at here again. A cancelled caller gets `CancellationError` at once. The
-    /// stack upstream still rewrites the request.
+    /// An answer takes the place of the transport: it fills sinks, reports progress, and counts as an attempt to
+    /// whoever listens. A redirect that is answered is followed, and what it leads to is looked at here again. A
+    /// cancelled caller gets `CancellationError` at once. The stack upstream still rewrites the request.
     ///
     /// Place it outside of the transport and inside of what is to be tried.
     ///
@@ -21,7 +21,8 @@ extension NetworkingComponent {
 
     /// Answers the requests that equal one here, and passes on the others.
     ///
-    /// Equal are method, URL, header fields and body, as they are at this place of the stack. For the rest see ``mocked(all:)``.
+    /// Equal are method, URL, header fields and body, as they are at this place of the stack. For the rest see
+    /// ``mocked(all:)``.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -39,8 +40,8 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A body in a file, in parts or a stream is read into memory if the matcher looks at bodies, and passed on from there. For the rest see
-    /// ``mocked(all:)``.
+    /// A body in a file, in parts or a stream is read into memory if the matcher looks at bodies, and passed on from
+    /// there. For the rest see ``mocked(all:)``.
     ///
     /// - Parameters:
     ///   - matcher: Which requests.
@@ -53,8 +54,8 @@ extension NetworkingComponent {
     /// Answers the requests that pass a check here, and passes on the others.
     ///
     /// - Parameters:
-    ///   - check: The check. A body in a file, in parts or a stream is read into memory for it (``Networking/RequestBody/data``), and
-    ///     passed on from there.
+    ///   - check: The check. A body in a file, in parts or a stream is read into memory for it
+    ///     (``Networking/RequestBody/data``), and passed on from there.
     ///   - response: The answer; see ``mocked(all:)``.
     /// - Returns: A component that answers these requests, and throws what the answer fails with.
     public func mocked(
@@ -70,8 +71,9 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.mocked(by: { request in request.path == "/health" ? .ok() : nil })
     /// ```
     ///
-    /// - Parameter answer: Answers a request, passes it on with nil, or throws what is to be thrown; see ``mocked(all:)``. A body in a
-    ///   file, in parts or a stream is read into memory for it (``Networking/RequestBody/data``), and passed on from there.
+    /// - Parameter answer: Answers a request, passes it on with nil, or throws what is to be thrown; see
+    ///   ``mocked(all:)``. A body in a file, in parts or a stream is read into memory for it
+    ///   (``Networking/RequestBody/data``), and passed on from there.
     /// - Returns: A component that throws what the closure and the answers do.
     public func mocked(
         by answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
@@ -89,7 +91,8 @@ extension NetworkingComponent {
     /// })
     /// ```
     ///
-    /// - Parameter send: Sends a request, any number of times or never. It gets the caller's cancellation as that of its task.
+    /// - Parameter send: Sends a request, any number of times or never. It gets the caller's cancellation as that of
+    ///   its task.
     /// - Returns: A component that throws what the closure does.
     public func mocked(
         withUpstream send:

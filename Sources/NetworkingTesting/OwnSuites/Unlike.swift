@@ -5,7 +5,8 @@ package import Foundation
 #endif
 
 extension Data {
-    /// Bytes that repeat after 251, a prime, so that chunks which follow one another differ, whatever their usual length.
+    /// Bytes that repeat after 251, a prime, so that chunks which follow one another differ, whatever their usual
+    /// length.
     package static func unlike(_ count: Int) -> Data {
         let pattern = Data(0..<251)
         var data = Data(capacity: count + pattern.count)

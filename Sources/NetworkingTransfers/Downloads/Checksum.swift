@@ -30,7 +30,8 @@ public struct Checksum: Sendable {
         self.makeFunction = makeFunction
     }
 
-    /// Creates a checksum from hexadecimal digits, which may come from anywhere: wrong ones fail the download before it begins.
+    /// Creates a checksum from hexadecimal digits, which may come from anywhere: wrong ones fail the download before it
+    /// begins.
     init(hex: String, byteCount: Int, of name: String, _ makeFunction: @escaping @Sendable () -> any ChecksumFunction) {
         let bytes = Hexadecimal.bytes(hex).flatMap { $0.count == byteCount ? $0 : nil }
         expected = Data(bytes ?? [])

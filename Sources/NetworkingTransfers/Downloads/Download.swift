@@ -10,8 +10,9 @@ public import Foundation
 extension NetworkingComponent {
     /// Downloads a file, and goes on where an earlier download to the same place ended.
     ///
-    /// It goes through the whole stack. The body is written as it comes, into `film.mp4.download` beside the destination, and that file
-    /// gets its name in one step when all of it is there and on the disk: nobody ever sees a half one under that name.
+    /// It goes through the whole stack. The body is written as it comes, into `film.mp4.download` beside the
+    /// destination, and that file gets its name in one step when all of it is there and on the disk: nobody ever sees a
+    /// half one under that name.
     ///
     /// ```swift
     /// let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
@@ -19,28 +20,32 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// What has arrived is kept when it ends early, be it by a cancellation, an error or the end of the process: the next download of the
-    /// same URL to the same place asks for the rest (`Range`), on the condition that the server still has the same (`If-Range`). A `retry`
-    /// in the stack does that too, under its budget and deadline. If the server has another file by then, or cannot send parts, it
-    /// begins anew. For that it takes a GET, a strong validator (`ETag`, or a `Last-Modified` that is older than the response) and a
-    /// known length; a part without is removed.
+    /// What has arrived is kept when it ends early, be it by a cancellation, an error or the end of the process: the
+    /// next download of the same URL to the same place asks for the rest (`Range`), on the condition that the server
+    /// still has the same (`If-Range`). A `retry` in the stack does that too, under its budget and deadline. If the
+    /// server has another file by then, or cannot send parts, it begins anew. For that it takes a GET, a strong
+    /// validator (`ETag`, or a `Last-Modified` that is older than the response) and a known length; a part without is
+    /// removed.
     ///
-    /// The download runs off the caller's actor, and so does everything that it calls: the stack and the progress handler.
+    /// The download runs off the caller's actor, and so does everything that it calls: the stack and the progress
+    /// handler.
     ///
-    /// Put `timeout(head:idle:)` into the stack: a `timeout` for the whole counts the whole download. So that parts can be gone on with,
-    /// the body is asked for as it is (`Accept-Encoding: identity`), unless the request says otherwise.
+    /// Put `timeout(head:idle:)` into the stack: a `timeout` for the whole counts the whole download. So that parts can
+    /// be gone on with, the body is asked for as it is (`Accept-Encoding: identity`), unless the request says
+    /// otherwise.
     ///
     /// - Parameters:
     ///   - request: The request; a sink of its own is not used.
     ///   - destination: Where the file will be. Nothing may be there; see ``DownloadDestination`` for other wishes.
     ///   - options: How it goes on with what is there, and what is expected of it.
     ///   - tracker: Adds up the progress of several; nil when nobody does.
-    ///   - progress: Hears how much is written, from what was kept to all, in order. Keep it short: the download waits for it.
+    ///   - progress: Hears how much is written, from what was kept to all, in order. Keep it short: the download waits
+    ///     for it.
     /// - Returns: The file, which only this user may read, and the response.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized`` when the status
-    ///   is not among the request's accepted ones, of kind ``NetworkingError/Kind/storage`` when the file cannot be written or another
-    ///   download writes it, of kind ``NetworkingError/Kind/representationChanged`` if that was wished, of kind
-    ///   ``NetworkingError/Kind/checksumMismatch``, and what ``data(_:progress:)`` throws.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
+    ///   when the status is not among the request's accepted ones, of kind ``NetworkingError/Kind/storage`` when the
+    ///   file cannot be written or another download writes it, of kind ``NetworkingError/Kind/representationChanged``
+    ///   if that was wished, of kind ``NetworkingError/Kind/checksumMismatch``, and what ``data(_:progress:)`` throws.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -134,7 +139,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
         var request = request
         request.sink = sink
-        // It says that what is kept is not of the file, and then the file is asked for as a whole: nobody in the stack may throw for it.
+        // It says that what is kept is not of the file, and then the file is asked for as a whole: nobody in the stack
+        // may throw for it.
         request.acceptedStatuses = request.acceptedStatuses.union([416])
         if request.body != nil, let handler {
             request.progressHandler = { transfer in

@@ -35,7 +35,8 @@ public struct DownloadOptions: Sendable {
 
     /// A name for what is downloaded, where its URL is another each time, as one that is signed for an hour.
     ///
-    /// A part that is kept is gone on with when URL and user are the same. With this name, when it is. Two files must not have one.
+    /// A part that is kept is gone on with when URL and user are the same. With this name, when it is. Two files must
+    /// not have one.
     public var resumptionKey: String?
 
     /// Creates options.

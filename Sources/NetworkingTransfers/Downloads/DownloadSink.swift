@@ -214,7 +214,8 @@ extension DownloadSink {
             validator: mayResume ? DownloadRecord.Validator(head) : nil,
             length: head.bodyLength
         )
-        // A server that cannot send parts sends the same bytes again, and those that are there stay until they are written over.
+        // A server that cannot send parts sends the same bytes again, and those that are there stay until they are
+        // written over.
         let isSame = old?.validator != nil && old?.validator == record.validator && old?.length == record.length
         if isSame, let old {
             record = old

@@ -8,8 +8,9 @@ public import Foundation
 
 /// The part of a download that has arrived and is kept, beside where the file will be.
 ///
-/// It lies in two files, which outlive the process: `film.mp4.download` with the bytes, and `film.mp4.download-state` with the few facts by
-/// which the server can be asked for the rest. Downloading to the same place again goes on with it.
+/// It lies in two files, which outlive the process: `film.mp4.download` with the bytes, and `film.mp4.download-state`
+/// with the few facts by which the server can be asked for the rest. Downloading to the same place again goes on with
+/// it.
 ///
 /// ```swift
 /// if let kept = try DownloadState(at: film) {
@@ -128,8 +129,8 @@ struct DownloadRecord: Codable, Equatable {
 
     /// How many of the bytes in the file are what was received.
     ///
-    /// All that a process has written are there after its end. After that of the machine, only those that were waited for: a file may be
-    /// as long as it was, and have zeros at its end.
+    /// All that a process has written are there after its end. After that of the machine, only those that were waited
+    /// for: a file may be as long as it was, and have zeros at its end.
     func keptBytes(of size: Int64) -> Int64 {
         guard validator != nil, let length else { return 0 }
         let isSameSession = bootSession != nil && bootSession == BootSession.current

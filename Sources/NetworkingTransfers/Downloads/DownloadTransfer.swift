@@ -101,8 +101,8 @@ extension Transfer where Value == DownloadedFile {
 
     /// Ends the exchange and keeps what has arrived; ``value`` goes on waiting, until ``resume()``.
     ///
-    /// What is kept survives the process: after a restart, download the same URL to the same place. Where the server gives nothing by
-    /// which the rest could be asked for, nothing is kept, and the download begins anew.
+    /// What is kept survives the process: after a restart, download the same URL to the same place. Where the server
+    /// gives nothing by which the rest could be asked for, nothing is kept, and the download begins anew.
     ///
     /// - Returns: What is kept, when the exchange has ended; nil when that is nothing, as when it was over already.
     @discardableResult

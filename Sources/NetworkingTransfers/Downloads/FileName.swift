@@ -27,8 +27,8 @@ enum FileName {
 
     /// A name that somebody else has thought up, as one that can do no harm: nil when nothing is left of it.
     ///
-    /// It has no directory, no character that cannot be seen or that turns the direction of text, and no dot at its start; neither
-    /// a dot nor a blank at its end, and it is not too long.
+    /// It has no directory, no character that cannot be seen or that turns the direction of text, and no dot at its
+    /// start; neither a dot nor a blank at its end, and it is not too long.
     static func safe(_ name: some StringProtocol) -> String? {
         var safe = String.UnicodeScalarView()
         for scalar in String(name).unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last

@@ -45,7 +45,8 @@ package enum FilePlacement {
 
     /// Moves a file to a path of any volume.
     ///
-    /// Over the border of a volume it is copied first, next to where it is to be, so that it gets its name in one step there, too.
+    /// Over the border of a volume it is copied first, next to where it is to be, so that it gets its name in one step
+    /// there, too.
     ///
     /// - Parameters:
     ///   - path: The file.

@@ -120,8 +120,8 @@ final class PartialFile: Sendable {
     private func beginNow(_ record: DownloadRecord) throws(FileFault) {
         // In this order: what is known must never be of other bytes than those that are there.
         try file.truncate(to: 0)
-        // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless an older record would
-        // come back then.
+        // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless
+        // an older record would come back then.
         let isShort = record.length.map { $0 < Self.longestUndurable } ?? false
         let isFirst = !PrivateFile.isTaken(DownloadRecord.path(beside: path))
         try record.write(beside: path, isDurable: !isShort || !isFirst)
@@ -239,7 +239,8 @@ final class PartialFile: Sendable {
 
     /// Removes a part that one has locked, unless it is one no more: under its last name a file is whole.
     ///
-    /// Empty it is anybody's, so that it does not matter where this ends early. Its name goes last: with it goes the lock.
+    /// Empty it is anybody's, so that it does not matter where this ends early. Its name goes last: with it goes the
+    /// lock.
     static func remove(_ file: OpenFile, at path: String) throws(FileFault) {
         guard file.isUnderItsName else { return }
         if file.hasOneName {

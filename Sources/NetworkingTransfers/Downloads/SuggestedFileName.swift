@@ -8,11 +8,12 @@ import Foundation
 #endif
 
 extension HTTPResponseData {
-    /// The name that the server suggests for a file with the body, without a directory and made harmless; `nil` if there is none.
+    /// The name that the server suggests for a file with the body, without a directory and made harmless; `nil` if
+    /// there is none.
     ///
     /// The name is that of `Content-Disposition`, or else the last component of the URL. Percent escapes are decoded in
-    /// `filename*` (RFC 8187), which comes first, and in the URL. They stay as they are in `filename`, where RFC 6266 gives them no
-    /// meaning. Directories, control characters and dots at the start are removed.
+    /// `filename*` (RFC 8187), which comes first, and in the URL. They stay as they are in `filename`, where RFC 6266
+    /// gives them no meaning. Directories, control characters and dots at the start are removed.
     ///
     /// ```swift
     /// // Content-Disposition: attachment; filename="../../etc/passwd"

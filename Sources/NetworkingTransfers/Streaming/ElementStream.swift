@@ -24,7 +24,8 @@ protocol StreamDecoder {
 
 /// Reads a stream element by element.
 ///
-/// A chunk is kept and read as far as the next element needs: all of its elements at once would take many times its memory.
+/// A chunk is kept and read as far as the next element needs: all of its elements at once would take many times its
+/// memory.
 struct ElementReader<Decoder: StreamDecoder> {
     private var decoder: Decoder
     private let request: HTTPRequestData

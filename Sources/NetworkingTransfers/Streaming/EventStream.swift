@@ -8,7 +8,8 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns the server-sent events of its response as they come, over as many connections as it takes.
+    /// Sends a request and returns the server-sent events of its response as they come, over as many connections as it
+    /// takes.
     ///
     /// ```swift
     /// for try await event in try await network.events(HTTPRequestData(path: "news")) {
@@ -16,15 +17,15 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// The stream is read as WHATWG's HTML standard says. When a connection ends or is lost, and the request may be sent twice
-    /// (a GET, or one that says so), the stream waits on the environment's clock and connects again through the whole stack,
-    /// with `Last-Event-ID`. It waits as long as the server has asked, but at least 500 ms and at most an hour, and 3 s if the
-    /// server has not asked; after several connections without an event, up to 30 s. A request that may not be sent twice,
-    /// such as the POST that asks a model for an answer, has one connection.
+    /// The stream is read as WHATWG's HTML standard says. When a connection ends or is lost, and the request may be
+    /// sent twice (a GET, or one that says so), the stream waits on the environment's clock and connects again through
+    /// the whole stack, with `Last-Event-ID`. It waits as long as the server has asked, but at least 500 ms and at most
+    /// an hour, and 3 s if the server has not asked; after several connections without an event, up to 30 s. A request
+    /// that may not be sent twice, such as the POST that asks a model for an answer, has one connection.
     ///
-    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error: of any other status than 200,
-    /// whatever the request's ``HTTPRequestData/acceptedStatuses``, of another media type, and of a connection that the stack's
-    /// own `retry` could not make.
+    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error: of any other status
+    /// than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, of another media type, and of a
+    /// connection that the stack's own `retry` could not make.
     ///
     /// - Parameters:
     ///   - request: The request. It accepts `text/event-stream`, unless it says what it accepts.
@@ -241,8 +242,8 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
 
         /// Brings the next value; nil after the last.
         ///
-        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` if an event does not
-        ///   decode and is not to be skipped.
+        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` if an event
+        ///   does not decode and is not to be skipped.
         public mutating func next() async throws -> Value? {
             do {
                 while let event = try await events?.next() {
@@ -270,7 +271,8 @@ struct EventSource: Sendable {
     private static let standardReconnectionTime = Duration.seconds(3)
     /// The shortest wait, as Firefox has it.
     ///
-    /// Without one, a server that says `retry: 0` and ends each connection after one event would be asked without a pause.
+    /// Without one, a server that says `retry: 0` and ends each connection after one event would be asked without a
+    /// pause.
     private static let minimumReconnectionTime = Duration.milliseconds(500)
     private static let leastBackoff = Duration.seconds(1)
     private static let maximumBackoff = Duration.seconds(30)
@@ -306,8 +308,8 @@ struct EventSource: Sendable {
         }
     }
 
-    /// Waits before the next connection: as long as the server wants, within limits, and longer after several that brought
-    /// nothing.
+    /// Waits before the next connection: as long as the server wants, within limits, and longer after several that
+    /// brought nothing.
     func wait(_ time: Duration?, afterFruitless count: Int) async throws {
         var time = time ?? Self.standardReconnectionTime
         time = min(max(time, Self.minimumReconnectionTime), Self.maximumReconnectionTime)

@@ -25,7 +25,8 @@ extension NetworkingComponent {
     ///   - maximumDocumentBytes: The most bytes of a document; 16 MiB by default. A longer one ends the iteration with
     ///     ``NetworkingError/Kind/tooLarge``.
     /// - Returns: The values, and the response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless `format` is given.
+    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless
+    ///   `format` is given.
     /// - Precondition: `maximumDocumentBytes` is greater than zero.
     public func values<Value: Decodable & Sendable>(
         _ request: HTTPRequestData,

@@ -8,8 +8,8 @@ import Foundation
 
 /// Splits bytes that come in chunks into lines, which end with CR LF, LF or CR.
 ///
-/// It holds the bytes of the line that has not ended, and knows whether a CR was the last byte, so that an LF in the next
-/// chunk belongs to it.
+/// It holds the bytes of the line that has not ended, and knows whether a CR was the last byte, so that an LF in the
+/// next chunk belongs to it.
 struct LineSplitter: Sendable {
     private(set) var rest: [UInt8] = []
     private var endsWithReturn = false

@@ -15,8 +15,8 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// A line ends with LF, CR LF or CR, wherever the chunks of the network end. The last may end with the body. Bytes that are
-    /// not UTF-8 become U+FFFD.
+    /// A line ends with LF, CR LF or CR, wherever the chunks of the network end. The last may end with the body. Bytes
+    /// that are not UTF-8 become U+FFFD.
     ///
     /// - Parameters:
     ///   - request: The request.

@@ -18,20 +18,21 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader is held
-    /// back where the transport can do that, and URLSession keeps what is ahead in a private file from 1 MiB on, up to
-    /// ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and its `timeout`
-    /// counts the time to the head and then the times in which nothing comes, not those in which a chunk waits for the reader; a
-    /// `deadline` is for all of it.
+    /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader
+    /// is held back where the transport can do that, and URLSession keeps what is ahead in a private file from 1 MiB
+    /// on, up to ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and
+    /// its `timeout` counts the time to the head and then the times in which nothing comes, not those in which a chunk
+    /// waits for the reader; a `deadline` is for all of it.
     ///
-    /// The stream is read once. Giving up the iteration, or letting go of a stream that nobody iterates, ends the transfer at
-    /// once, and so does the cancellation of the reading task. A `retry` in the stack tries again until the head has come.
+    /// The stream is read once. Giving up the iteration, or letting go of a stream that nobody iterates, ends the
+    /// transfer at once, and so does the cancellation of the reading task. A `retry` in the stack tries again until the
+    /// head has come.
     ///
     /// - Parameter request: The request; a sink of its own is not used.
     /// - Returns: The response's head and body.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or
-    ///   ``NetworkingError/Kind/unauthorized`` when the status is not among the request's accepted ones, with up to 1 MiB of the
-    ///   body, and what ``data(_:progress:)`` throws. What ends the body early is thrown by the iteration.
+    ///   ``NetworkingError/Kind/unauthorized`` when the status is not among the request's accepted ones, with up to 1
+    ///   MiB of the body, and what ``data(_:progress:)`` throws. What ends the body early is thrown by the iteration.
     public func stream(_ request: HTTPRequestData) async throws -> ResponseStream {
         let transfer = StreamTransfer(of: request, over: self)
         return ResponseStream(response: try await transfer.response(), transfer: transfer)
@@ -103,7 +104,8 @@ public struct ResponseStream: AsyncSequence, Sendable {
 
         /// Brings the next chunk; nil after the last.
         ///
-        /// - Throws: A ``NetworkingError`` for what ended the body early, `CancellationError` when the caller is cancelled.
+        /// - Throws: A ``NetworkingError`` for what ended the body early, `CancellationError` when the caller is
+        ///   cancelled.
         public mutating func next() async throws -> Data? {
             try await reader.next()
         }

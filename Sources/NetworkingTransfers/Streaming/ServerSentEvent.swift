@@ -40,8 +40,8 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// Bytes that are not UTF-8 become U+FFFD. An event that has not ended at the end of the stream is ignored.
 ///
-/// An id that `Last-Event-ID` cannot carry back to the server is ignored, as the standard ignores one with a NUL, and the id
-/// before it stays: one with a control byte, with white space at its start or end, or of more than 4 KiB.
+/// An id that `Last-Event-ID` cannot carry back to the server is ignored, as the standard ignores one with a NUL, and
+/// the id before it stays: one with a control byte, with white space at its start or end, or of more than 4 KiB.
 public struct ServerSentEventParser: Sendable {
     /// The last id that the server has sent; what a reconnection names in `Last-Event-ID`.
     public private(set) var lastEventID: String
@@ -89,7 +89,8 @@ public struct ServerSentEventParser: Sendable {
     /// Reads the next bytes.
     ///
     /// - Parameter chunk: The bytes.
-    /// - Returns: The events that they complete. Those before one that is too long are returned, and the next call throws.
+    /// - Returns: The events that they complete. Those before one that is too long are returned, and the next call
+    ///   throws.
     /// - Throws: ``StreamTooLong`` when an event is longer than it may be.
     public mutating func parse(_ chunk: Data) throws(StreamTooLong) -> [ServerSentEvent] {
         if let refusal { throw refusal }

@@ -10,8 +10,8 @@ import Foundation
 
 /// The sink through which one transfer brings its body to one reader.
 ///
-/// It holds one chunk. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever reads
-/// waits until there is one. Either may give up, and the other hears of it at once.
+/// It holds one chunk. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever
+/// reads waits until there is one. Either may give up, and the other hears of it at once.
 final class StreamChannel: ResponseSink {
     private let accepted: StatusSet
     private let chunks = Handoff<Data>()

@@ -17,8 +17,8 @@ import Synchronization
 /// let response = try await transfer.value
 /// ```
 ///
-/// The transfer is cancelled when the last reference to the handle goes; a ``TransferGroup`` holds on to those in it until
-/// they are over.
+/// The transfer is cancelled when the last reference to the handle goes; a ``TransferGroup`` holds on to those in it
+/// until they are over.
 public final class Transfer<Value: Sendable>: Sendable {
     private let work: OwnedTask<Void>
     private let outcome = TransferOutcome<Value>()
@@ -71,16 +71,16 @@ public final class Transfer<Value: Sendable>: Sendable {
 
     /// How far it has come: where it stands, then each change, until it is over.
     ///
-    /// A slow reader misses what is outdated by the time it reads. Any number may read. Giving up the iteration does not end the
-    /// transfer, as long as somebody has the handle; an iteration has it, too.
+    /// A slow reader misses what is outdated by the time it reads. Any number may read. Giving up the iteration does
+    /// not end the transfer, as long as somebody has the handle; an iteration has it, too.
     public var progress: AsyncStream<TransferProgress> {
         outcome.progress(of: self)
     }
 
     /// Its outcome, when it has one.
     ///
-    /// Any number may wait for it. A task that is cancelled while it waits gets `CancellationError`, and the transfer goes
-    /// on.
+    /// Any number may wait for it. A task that is cancelled while it waits gets `CancellationError`, and the transfer
+    /// goes on.
     public var value: Value {
         get async throws { try await outcome.value() }
     }
@@ -104,7 +104,8 @@ public final class Transfer<Value: Sendable>: Sendable {
 /// uploads.cancelAll()
 /// ```
 ///
-/// It holds on to each until it is over, so nobody else has to. When the group itself goes, its transfers are cancelled.
+/// It holds on to each until it is over, so nobody else has to. When the group itself goes, its transfers are
+/// cancelled.
 public final class TransferGroup: Sendable {
     typealias Membership = UInt64
 

@@ -9,8 +9,8 @@ public import Foundation
 extension NetworkingComponent {
     /// Sends a body and returns the response, if its status is one that the request accepts.
     ///
-    /// It goes through the whole stack: it is authenticated, throttled and, if the body can be sent again, retried like any
-    /// other request.
+    /// It goes through the whole stack: it is authenticated, throttled and, if the body can be sent again, retried like
+    /// any other request.
     ///
     /// ```swift
     /// let photos = HTTPRequestData(path: "photos")
@@ -23,11 +23,12 @@ extension NetworkingComponent {
     ///   - body: What is sent: bytes, a file, parts, a form, a stream.
     ///   - request: Where to. A GET, which has no body, becomes a POST.
     ///   - tracker: Adds up the progress of several; nil when nobody does.
-    ///   - progress: Hears how much of the body has left, from none of it to all; when it is sent again, from none anew.
+    ///   - progress: Hears how much of the body has left, from none of it to all; when it is sent again, from none
+    ///     anew.
     /// - Returns: The response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or
-    ///   ``NetworkingError/Kind/unauthorized`` when the status is not accepted, of kind ``NetworkingError/Kind/storage``
-    ///   when a file cannot be read, and what ``data(_:progress:)`` throws.
+    ///   ``NetworkingError/Kind/unauthorized`` when the status is not accepted, of kind
+    ///   ``NetworkingError/Kind/storage`` when a file cannot be read, and what ``data(_:progress:)`` throws.
     @discardableResult
     public func upload(
         _ body: RequestBody,

@@ -7,7 +7,8 @@ import Foundation
 #endif
 
 extension Date {
-    /// Parses the date of a cookie, with its parts in any order (RFC 6265bis section 5.1.1); `nil` if a part is missing or invalid.
+    /// Parses the date of a cookie, with its parts in any order (RFC 6265bis section 5.1.1); `nil` if a part is missing
+    /// or invalid.
     init?(cookieDate text: String) {
         var time: [Int]?
         var day: Int?

@@ -63,10 +63,11 @@ struct CookieURL: Sendable, Hashable {
         return bytes.count == prefix.count || prefix.last == slash || bytes[prefix.count] == slash
     }
 
-    /// Returns whether the domains below a name belong to different owners, so that a cookie must not reach all of them.
+    /// Returns whether the domains below a name belong to different owners, so that a cookie must not reach all of
+    /// them.
     ///
-    /// It knows names of one label (`com`, `localhost`) and the common second labels of countries (`co.uk`, `com.au`). The
-    /// public suffix list, which has 9,000 more, is not part of the library.
+    /// It knows names of one label (`com`, `localhost`) and the common second labels of countries (`co.uk`, `com.au`).
+    /// The public suffix list, which has 9,000 more, is not part of the library.
     static func isSharedSuffix(_ domain: String) -> Bool {
         let labels = domain.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard labels.count > 1, !labels.contains(where: \.isEmpty) else { return true }

@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// Exchanges over TLS that only AsyncHTTPClient can do: both directions at once, and responses that break the rules.
+    /// Exchanges over TLS that only AsyncHTTPClient can do: both directions at once, and responses that break the
+    /// rules.
     @Suite(.tags(.concurrency, .memory), .timeLimit(.minutes(5)))
     struct AsyncHTTPClientSecureTransportTests {
         /// The answer comes while the body is being sent, and each waits for the other.

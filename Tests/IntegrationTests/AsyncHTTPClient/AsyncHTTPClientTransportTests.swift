@@ -231,7 +231,8 @@ extension Loopback {
             }
         }
 
-        /// The server refuses the upload before it has read it: the response arrives, and nothing of the body stays behind.
+        /// The server refuses the upload before it has read it: the response arrives, and nothing of the body stays
+        /// behind.
         @Test(
             .timeLimit(.minutes(1)),
             arguments: [33 << 10, 256 << 10, 4 << 20],
@@ -308,7 +309,8 @@ extension Loopback {
             }
         }
 
-        /// A body in memory counts as sent as far as the connection has taken it, so that a server that reads nothing is noticed.
+        /// A body in memory counts as sent as far as the connection has taken it, so that a server that reads nothing
+        /// is noticed.
         @Test func idleLimitHoldsForABodyInMemoryThatTheServerDoesNotRead() async throws {
             try await withTestServer(keepingBodiesUpTo: 0) { server in
                 server.routeAtHead(.put, "/") { _ in .raw(.stall) }

@@ -1,7 +1,8 @@
 extension CacheSuite {
     /// The ids of the tests that fail, reviewed one by one.
     ///
-    /// A test that starts to pass is taken off the list. A test that starts to fail is a mistake, or comes here with a reason.
+    /// A test that starts to pass is taken off the list. A test that starts to fail is a mistake, or comes here with a
+    /// reason.
     struct KnownFailures {
         var required: Set<String> = []
         /// Tests of what a good cache also does.
@@ -60,7 +61,8 @@ extension CacheSuite {
             required: asyncHTTPClient.required.union([
                 // URLSession on Linux refuses a content coding that libcurl does not know.
                 "headers-store-Content-Encoding",
-                // It drops the body of a redirect without a Location (Transports.md, L33), as in the optimal tests below.
+                // It drops the body of a redirect without a Location (Transports.md, L33), as in the optimal tests
+                // below.
                 "status-301-stale", "status-303-stale", "status-307-stale", "status-308-stale",
             ]),
             optimal: privateCache.optimal.union([

@@ -213,7 +213,8 @@ extension Loopback {
         @Test(
             arguments: Client.allCases,
             [
-                // Behind what was asked for, before it, of a shorter body, backwards, beyond the end, and of something else.
+                // Behind what was asked for, before it, of a shorter body, backwards, beyond the end, and of something
+                // else.
                 "bytes 1500010-2999999/3000000", "bytes 1499990-2999999/3000000", "bytes 1500000-2000000/3000000",
                 "bytes 2999999-1500000/3000000", "bytes 1500000-3000000/3000000", "lines 1-2/3",
             ]

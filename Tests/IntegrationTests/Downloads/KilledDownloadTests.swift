@@ -12,7 +12,8 @@ import Crypto
 #endif
 
 extension Loopback {
-    /// Downloads in processes of their own: such as end at any moment, such whose disk fills up, and how much memory they take.
+    /// Downloads in processes of their own: such as end at any moment, such whose disk fills up, and how much memory
+    /// they take.
     @Suite(.timeLimit(.minutes(5)))
     struct KilledDownloadTests {
         // MARK: Kills
@@ -25,8 +26,9 @@ extension Loopback {
 
         /// The most bytes that may have come from the transport and not be in the file.
         ///
-        /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession reads on
-        /// meanwhile: what came while the last chunk was written waits in memory, up to 1 MiB, and that chunk has as many.
+        /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession
+        /// reads on meanwhile: what came while the last chunk was written waits in memory, up to 1 MiB, and that chunk
+        /// has as many.
         private static func oneBuffer(of client: Client) -> Int {
             switch client {
             case .urlSession: 4 << 20
@@ -117,7 +119,8 @@ extension Loopback {
                         let file = directory.appending(path: "film.bin")
                         let part = directory.appending(path: "film.bin.download")
                         for (limit, start) in [(3_000_000, nil), (3_000_000, 3_000_000), (5_000_000, 3_000_000)] {
-                            // No more than fits into memory behind the limit, which holds for the file of what waits, too.
+                            // No more than fits into memory behind the limit, which holds for the file of what waits,
+                            // too.
                             server.route(.get, "/film") { request in
                                 served.answer(to: request, stoppingAt: limit + 10_000)
                             }

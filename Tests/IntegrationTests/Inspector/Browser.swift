@@ -3,7 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Chromium without a window, driven by Playwright for Python in a process of its own: other people's judgement of the pages.
+/// Chromium without a window, driven by Playwright for Python in a process of its own: other people's judgement of the
+/// pages.
 enum Browser {
     /// Whether there is one; found out once, though each test of a suite asks.
     static var isAvailable: Bool {
@@ -25,8 +26,8 @@ enum Browser {
 
 /// Talks to a page in a browser of its own.
 ///
-/// What the page should not have done by the end, and nobody has asked for, is an issue: dialogs, errors, requests to anywhere but the
-/// page's own address, windows.
+/// What the page should not have done by the end, and nobody has asked for, is an issue: dialogs, errors, requests to
+/// anywhere but the page's own address, windows.
 func withBrowser<Value>(
     width: Int = 1280,
     height: Int = 800,

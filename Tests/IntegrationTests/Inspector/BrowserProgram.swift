@@ -2,7 +2,8 @@
 extension BrowserPage {
     /// Takes commands in JSON, one a line, and answers each with a line.
     ///
-    /// The alarms end it, and the browser with it, when a command takes too long or none comes; so does the end of its input.
+    /// The alarms end it, and the browser with it, when a command takes too long or none comes; so does the end of its
+    /// input.
     static let program = #"""
         import json, os, sys, time
         signal.alarm(60)

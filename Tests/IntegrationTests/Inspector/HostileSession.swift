@@ -55,7 +55,8 @@ enum HostileSession {
         return inspector.archive
     }
 
-    /// An archive that has each of them as the value of every field that may be a text, this library's own fields included.
+    /// An archive that has each of them as the value of every field that may be a text, this library's own fields
+    /// included.
     static func imported() throws -> HTTPArchive {
         let entries = texts.enumerated()
             .flatMap { number, text in

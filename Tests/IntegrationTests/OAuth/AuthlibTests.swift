@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 extension Loopback {
-    /// What a provider has to agree with: PKCE, the ways to authenticate an app, rotation, revocation, and other grants.
+    /// What a provider has to agree with: PKCE, the ways to authenticate an app, rotation, revocation, and other
+    /// grants.
     @Suite(
         .requires(.authlib),
         .authlib,

@@ -71,8 +71,8 @@ enum Provider {
 
 /// Authlib does the protocol; what it leaves to its users is kept in memory.
 ///
-/// Who signs in is whom `login_hint` names, and nobody agrees without. Secrets and tokens have characters that forms and header fields
-/// write otherwise.
+/// Who signs in is whom `login_hint` names, and nobody agrees without. Secrets and tokens have characters that forms
+/// and header fields write otherwise.
 private let authlibProgram = """
     import re, secrets, time
     import flask

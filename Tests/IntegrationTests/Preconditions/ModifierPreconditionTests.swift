@@ -6,8 +6,8 @@ import Testing
 
 /// Settings of modifiers and of requests that make no sense stop the program where they are written.
 ///
-/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process needs the
-/// executor that thousands of other tests keep busy.
+/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process
+/// needs the executor that thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ModifierPreconditionTests {
     @Test func aStreamsLengthIsNotNegative() async {

@@ -6,8 +6,8 @@ import Testing
 
 /// Scripts of the test kit that make no sense stop the test where they are written, and say why.
 ///
-/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process needs the
-/// executor that thousands of other tests keep busy.
+/// Each of these ends a process of its own, which is why they are here. One at a time: whoever waits for a process
+/// needs the executor that thousands of other tests keep busy.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TestKitPreconditionTests {
     @Test func mocks() async {

@@ -85,7 +85,8 @@ struct ProcessTests {
     }
 }
 
-/// Notes how long a file gets, on a thread of its own: tasks of other tests may keep the concurrency pool busy for seconds.
+/// Notes how long a file gets, on a thread of its own: tasks of other tests may keep the concurrency pool busy for
+/// seconds.
 private final class FileWatch: Sendable {
     private struct State {
         var longest = 0

@@ -11,8 +11,8 @@ import Musl
 /// An authority that URLSession on Linux trusts while a test runs.
 ///
 /// swift-corelibs-foundation gives libcurl the system's authorities and has no setting for others: it reads
-/// `URLSessionCertificateAuthorityInfoFile` only on Android. So OpenSSL, which libcurl uses, calls this type for each context that
-/// libcurl creates, by a callback that it has for data of applications.
+/// `URLSessionCertificateAuthorityInfoFile` only on Android. So OpenSSL, which libcurl uses, calls this type for each
+/// context that libcurl creates, by a callback that it has for data of applications.
 enum TrustedAuthority {
     private typealias Pointer = UnsafeMutableRawPointer
     private typealias Callback = @convention(c) (Pointer?, Pointer?, Pointer?, CInt, CLong, Pointer?) -> Void
@@ -34,7 +34,8 @@ enum TrustedAuthority {
     /// Runs an operation during which new sessions trust an authority besides the system's.
     ///
     /// - Parameters:
-    ///   - path: The file with the certificate of the authority, in the format PEM; `nil` for the system's authorities alone.
+    ///   - path: The file with the certificate of the authority, in the format PEM; `nil` for the system's authorities
+    ///     alone.
     ///   - body: Creates and uses the sessions. A session keeps the authorities of its first connection.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.

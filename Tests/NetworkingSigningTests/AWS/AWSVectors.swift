@@ -25,9 +25,10 @@ struct AWSVector: Sendable, CustomTestStringConvertible {
 
 // The requests and signatures of awslabs/aws-c-auth, tests/aws-signing-test-suite/v4 (Apache-2.0).
 //
-// Some signatures could not be read there and are those of the same request in another case: the query form of get-vanilla and of the
-// normalized paths (get-vanilla-query), post-header-key-case and the query form of post-sts-header-after (post-vanilla), the header form of
-// post-vanilla-empty-query-value, the query forms of post-vanilla-query and get-space-unnormalized.
+// Some signatures could not be read there and are those of the same request in another case: the query form of
+// get-vanilla and of the normalized paths (get-vanilla-query), post-header-key-case and the query form of
+// post-sts-header-after (post-vanilla), the header form of post-vanilla-empty-query-value, the query forms of
+// post-vanilla-query and get-space-unnormalized.
 extension AWSVector {
     static let accessKeyID = "AKIDEXAMPLE"
     static let secretAccessKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

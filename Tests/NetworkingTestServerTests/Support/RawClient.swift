@@ -17,7 +17,8 @@ struct RawClient: Sendable {
         socket = try await .connected(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)))
     }
 
-    /// Connects without a suspension, so that a server that ends the connection at once is too late to end the connecting.
+    /// Connects without a suspension, so that a server that ends the connection at once is too late to end the
+    /// connecting.
     init(connectedAtOnceTo server: TestServer) async throws {
         let pool = try await EventLoop.pool
         socket = try .connectedAtOnce(to: .inet(ip4: "127.0.0.1", port: UInt16(server.port)), in: pool)

@@ -488,7 +488,8 @@ struct CassetteTests {
                 }
             }
             try? cassette.finish()
-            // Most calls are not cancelled, and what was recorded before it was finished is in the file, if that was anything.
+            // Most calls are not cancelled, and what was recorded before it was finished is in the file, if that was
+            // anything.
             let isSaved = !folder.text.isEmpty
             #expect(folder.names == (isSaved ? ["test.har"] : []))
             let urls = try isSaved ? Cassette(at: folder.cassette, mode: .none).interactions.map(\.request.url) : []

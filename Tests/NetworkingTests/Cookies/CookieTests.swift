@@ -12,7 +12,8 @@ struct CookieTests {
 
     // MARK: Reading Set-Cookie
 
-    /// A Set-Cookie field and the cookie it creates, as `name=value @domain/path`; a dot before the domain includes subdomains.
+    /// A Set-Cookie field and the cookie it creates, as `name=value @domain/path`; a dot before the domain includes
+    /// subdomains.
     struct Reading: CustomTestStringConvertible, Sendable {
         let url: String
         let field: String

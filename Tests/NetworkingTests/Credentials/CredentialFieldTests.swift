@@ -5,7 +5,8 @@ import NetworkingTesting
 import TestSupport
 import Testing
 
-/// One list of names decides for logs, redirects, plain http, the stack's server and caches, so each place is tried with each name.
+/// One list of names decides for logs, redirects, plain http, the stack's server and caches, so each place is tried
+/// with each name.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct CredentialFieldTests {
     private static let names = [

@@ -14,7 +14,8 @@ struct DownloadTests {
     private static let bytes = Data((0..<100).map { UInt8($0) })
     private let request = HTTPRequestData(url: URL(string: "https://files.example/film.mp4")!)
 
-    /// Does something with a place for a file, and then looks whether there is anything beside the files that are expected.
+    /// Does something with a place for a file, and then looks whether there is anything beside the files that are
+    /// expected.
     private func withPlace(
         leaving names: Set<String> = ["film"],
         _ body: nonisolated(nonsending) (URL) async throws -> Void

@@ -47,7 +47,8 @@ struct JSONRedactorTests {
         }
     }
 
-    /// Whatever is shown of every beginning of a document, and of one with any byte changed, Foundation takes for a document too.
+    /// Whatever is shown of every beginning of a document, and of one with any byte changed, Foundation takes for a
+    /// document too.
     @Test func damagedDocumentsShowNothingOrAreDocuments() throws {
         let document = Array(#"{"a":[1.5e3,"x\n\u00e4",{"secret":"s"}],"b":null,"c":-0}"#.utf8)
         var shown = 0

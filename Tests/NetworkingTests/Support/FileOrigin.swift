@@ -83,7 +83,8 @@ final class FileOrigin: NetworkingTransport {
         transport.deliveredPortions > 0
     }
 
-    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole chunks.
+    /// Waits until so many bytes of body have been taken, of all requests together; those before the last in whole
+    /// chunks.
     func waitUntilSent(_ count: Int) async throws {
         try await transport.waitForPortions((count + Self.chunk - 1) / Self.chunk)
     }

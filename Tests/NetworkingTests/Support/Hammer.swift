@@ -4,8 +4,8 @@ import Synchronization
 
 /// The random choices of a test that runs many tasks at once.
 ///
-/// Each run has another seed and prints it. Set the environment variable `TEST_SEED` to repeat the choices of a run; how the tasks
-/// interleave is the scheduler's choice.
+/// Each run has another seed and prints it. Set the environment variable `TEST_SEED` to repeat the choices of a run;
+/// how the tasks interleave is the scheduler's choice.
 struct Hammer: CustomStringConvertible {
     let seed: UInt64
 

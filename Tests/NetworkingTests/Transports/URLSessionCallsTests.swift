@@ -9,7 +9,8 @@ import Testing
 import Networking
 @testable import NetworkingURLSession
 
-/// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is suspended.
+/// Calls into URLSession, which wait on Linux for a queue that may be busy for seconds: here, for one that is
+/// suspended.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
 struct URLSessionCallsTests {
     private let queue = DispatchQueue(label: "URLSessionCallsTests")

@@ -167,7 +167,8 @@ extension CheckBench {
         try await refusesGzip(.data(body), length: length, with: kinds, change: change)
     }
 
-    /// Requires a failure for a part of a body in gzip; a transport that does not decode may return the bytes as they are.
+    /// Requires a failure for a part of a body in gzip; a transport that does not decode may return the bytes as they
+    /// are.
     fileprivate func refuses(_ half: Data, sending request: HTTPRequestData) async throws {
         do {
             let response = try await fetch(request)

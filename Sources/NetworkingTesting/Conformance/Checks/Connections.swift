@@ -45,7 +45,8 @@ extension TransportCheck {
         TransportCheck("kept connection that is closed") { bench in
             bench.server.route("/close") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .close) }
             for _ in 1...20 {
-                // Whether the client sees the end before it sends again is a race; what may be repeated arrives in any case.
+                // Whether the client sees the end before it sends again is a race; what may be repeated arrives in any
+                // case.
                 try expect(try await bench.fetch(HTTPRequestData(path: "/close")).text, is: "ok", in: "the body")
             }
         },

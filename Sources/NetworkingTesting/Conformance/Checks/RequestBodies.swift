@@ -114,7 +114,8 @@ extension TransportCheck {
             }
             try expect(try await echo.next() == nil, "the end of the echo behind the end of what was sent")
         },
-        // A client may stop sending or go on (RFC 9110, section 10.1.1 and RFC 9112, section 9.5); the answer is there for both.
+        // A client may stop sending or go on (RFC 9110, section 10.1.1 and RFC 9112, section 9.5); the answer is there
+        // for both.
         TransportCheck("early answer") { bench in
             let gate = Gate()
             bench.server.routeAtHead(.post, "/") { _ in

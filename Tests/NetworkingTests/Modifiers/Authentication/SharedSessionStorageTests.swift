@@ -113,7 +113,8 @@ struct SharedSessionStorageTests {
         }
     }
 
-    /// A store answers its requests shortly before it releases the lock, for which another one would wait on a clock that stands still.
+    /// A store answers its requests shortly before it releases the lock, for which another one would wait on a clock
+    /// that stands still.
     private func lockIsReleased(in directory: URL) async throws {
         let lock = directory.appending(path: "session-emily.json.lock").path
         try await eventually("the lock is released") { !FileManager.default.fileExists(atPath: lock) }

@@ -4,7 +4,8 @@ import Networking
 import NetworkingTesting
 import Synchronization
 
-/// A server whose access tokens run out and whose refresh tokens can be spent once, and the delegate that renews them there.
+/// A server whose access tokens run out and whose refresh tokens can be spent once, and the delegate that renews them
+/// there.
 final class TokenServer: Sendable {
     struct Spent: Error {}
 

@@ -37,7 +37,8 @@ struct DeduplicatedDeadlineTests {
         return calls
     }
 
-    /// Lets the time pass in which the server answers, with so many deadlines set, and waits until the exchange is over.
+    /// Lets the time pass in which the server answers, with so many deadlines set, and waits until the exchange is
+    /// over.
     private func passUntilTheExchangeIsOver(deadlines: Int) async throws {
         try await clock.waitForSleepers(deadlines + 1)
         clock.advance(by: .milliseconds(100))

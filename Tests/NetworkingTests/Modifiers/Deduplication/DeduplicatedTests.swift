@@ -510,7 +510,8 @@ private final class GatedTransport: NetworkingComponent {
         self.answer([answer])
     }
 
-    /// Answers what is held with the first of the answers, and what comes with the others: with the last for all that are left.
+    /// Answers what is held with the first of the answers, and what comes with the others: with the last for all that
+    /// are left.
     func answer(_ answers: [MockResponse]) {
         state.withLock { $0.answers = answers.count > 1 ? Array(answers.dropFirst()) : answers }
         held.answer(answers[0])

@@ -5,7 +5,8 @@ import Testing
 
 @testable import NetworkingResilience
 
-/// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten and come back.
+/// Callers that take, wait for, leave and give back slots, all at once and of few hosts, so that these are forgotten
+/// and come back.
 @Suite(.tags(.concurrency), .timeLimit(.minutes(2)))
 struct ThrottledHammerTests {
     private struct Refusal: Error {}

@@ -17,7 +17,8 @@ struct ThrottledTests {
         HTTPRequestData(authority: "example.com", path: name).with { $0.priority = priority }
     }
 
-    /// Sends requests one after the other, so that their order is known: each is under way or waits before the next comes.
+    /// Sends requests one after the other, so that their order is known: each is under way or waits before the next
+    /// comes.
     private func send(
         _ requests: [HTTPRequestData],
         over network: some NetworkingComponent,

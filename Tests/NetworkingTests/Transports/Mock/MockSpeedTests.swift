@@ -6,8 +6,8 @@ import Testing
 /// Tests by the thousand go over mocks, so these must not be what takes the time.
 @Suite(.timeLimit(.minutes(5)))
 struct MockSpeedTests {
-    // The bounds are far above what a debug build takes while other suites run. They catch what grows with the number of requests
-    // or of stubs; Tests/FreshApp has the bound of a release build.
+    // The bounds are far above what a debug build takes while other suites run. They catch what grows with the number
+    // of requests or of stubs; Tests/FreshApp has the bound of a release build.
 
     @Test func tenThousandRequestsPassAStackOfNine() async throws {
         let transport = MockTransport()

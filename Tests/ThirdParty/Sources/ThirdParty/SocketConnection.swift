@@ -80,7 +80,8 @@ final class SocketConnection: Sendable {
 
     /// Runs a blocking call on a new thread.
     ///
-    /// A cancellation of the caller ends the call. Blocking calls on dispatch queues would use up the threads that all queues share.
+    /// A cancellation of the caller ends the call. Blocking calls on dispatch queues would use up the threads that all
+    /// queues share.
     private func run<Value: Sendable>(_ call: @escaping @Sendable (Int32) throws -> Value) async throws -> Value {
         try Task.checkCancellation()
         let value = try await withTaskCancellationHandler {
