@@ -3,7 +3,6 @@ import TestSupport
 import Testing
 
 /// `Documentation/AncestorTests.md` names tests of this package; what it says stays true.
-@Suite(.tags(.concurrency))
 struct AncestorTableTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 

@@ -3,7 +3,6 @@ import TestSupport
 import Testing
 
 /// What the guides show is what the suite compiles and runs: each of their snippets stands in a file of this folder.
-@Suite(.tags(.concurrency))
 struct GuideTests {
     @Test(arguments: ["Testing", "NetworkClient", "Extending"])
     func snippetsAreCompiledAndRun(page: String) throws {
