@@ -184,7 +184,7 @@ public final class BackgroundTransfers: Sendable {
 
     // MARK: App lifecycle
 
-    /// Stores the handler that the system wants the app to call after processing the events from while it was not
+    /// Stores the system's handler, which is called after the app has processed the events from while it was not
     /// running.
     ///
     /// The handler is called once, when the reader of ``events`` receives ``BackgroundTransferEvent/allDelivered``. The

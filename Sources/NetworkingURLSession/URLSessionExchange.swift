@@ -279,8 +279,8 @@ extension URLSessionExchange {
     #if canImport(FoundationNetworking)
     /// Returns the body from its start, for a connection that replaces one that was lost without a response.
     ///
-    /// If the server may have received all of a request that must not be sent twice, the exchange fails instead (RFC
-    /// 9110 section 9.2.2).
+    /// The exchange fails instead (RFC 9110 section 9.2.2) if the server may have received all of a request that must
+    /// not be sent twice.
     func newBodyStream() -> InputStream? {
         state.withLock { $0.sendAnew() }
         let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
@@ -460,7 +460,7 @@ extension URLSessionExchange {
         /// The number of those bytes on the wire, for a decoded body that ended with an error.
         var encodedReceived: Int64?
         private(set) var limit: Int64
-        /// The length beyond which the ratio of a decoded body is checked.
+        /// The length above which a decoded body is checked against the decompression limit.
         private let suspiciousLength: Int64
         var progress: TransferProgress
         private var reported: TransferProgress?

@@ -38,8 +38,8 @@ extension NetworkingComponent {
     ///   - destination: The URL of the file. Nothing may exist there; see ``DownloadDestination`` for other policies.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
-    ///   - progress: Called in order with the number of bytes written, starting with the bytes that were kept. Keep it
-    ///     short, because the download waits for it.
+    ///   - progress: Called in order with the number of bytes written, from the kept bytes up to the complete file.
+    ///     Keep it short, because the download waits for it.
     /// - Returns: The file, which only this user may read, and the response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/storage`` if the file cannot be

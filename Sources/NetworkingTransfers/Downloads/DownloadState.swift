@@ -102,7 +102,7 @@ struct DownloadRecord: Codable, Equatable {
     private static let longest = 64 << 10
 
     private var version = currentVersion
-    /// A digest that identifies the downloaded resource; its URL may contain a secret.
+    /// A digest that identifies the downloaded resource, because its URL may contain a secret.
     var resource: String
     /// The validator of the server's file; `nil` if the server sent no strong one.
     var validator: Validator?

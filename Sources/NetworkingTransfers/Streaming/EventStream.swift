@@ -23,9 +23,9 @@ extension NetworkingComponent {
     /// without an event, it waits up to 30 s. A request that may not be sent twice, such as the POST that sends a
     /// prompt to a model, has one connection.
     ///
-    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error. Errors are any status
-    /// other than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, another media type, and a
-    /// connection that the stack's own `retry` could not establish.
+    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error. It fails for any other
+    /// status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, for another media type, and if the
+    /// stack's own `retry` could not establish a connection.
     ///
     /// - Parameters:
     ///   - request: The request. It accepts `text/event-stream`, unless its `Accept` field says otherwise.
@@ -245,7 +245,7 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of an ``EventStream``, and ``NetworkingError/Kind/decoding`` if an
-        ///   event cannot be decoded and must not be skipped.
+        ///   event cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
             do {
                 while let event = try await events?.next() {

@@ -60,8 +60,7 @@ public enum JSONStreamFormat: Sendable, Hashable {
     /// One document after another, with or without white space between them.
     case concatenated
 
-    /// Returns the format for a response's media type; any type without a format of its own means concatenated
-    /// documents.
+    /// Reads the format from a response's media type; all other media types mean concatenated documents.
     ///
     /// A web page is rejected: it is usually the login page of a service or of a network portal, and would be a stream
     /// without values.
@@ -134,7 +133,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         /// Returns the next value; `nil` after the last.
         ///
         /// - Throws: The errors of the iterator of a ``ResponseStream``, ``NetworkingError/Kind/tooLarge``, and
-        ///   ``NetworkingError/Kind/decoding`` if a document cannot be decoded and must not be skipped.
+        ///   ``NetworkingError/Kind/decoding`` if a document cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
             do {
                 while let document = try await reader?.next() {
