@@ -109,7 +109,7 @@ final class DownloadSink: ResponseSink {
     func progressed(from count: Int64) -> Bool? {
         state.withLock { state in
             if state.isComplete { return nil }
-            // The whole file is requested once. A response that starts no body does not help any further.
+            // The whole file is requested only once. If that response starts no body, another request would not help.
             guard state.hasChanged else { return state.count > count }
             defer { state.isAskedForAnew = true }
             return !state.isAskedForAnew

@@ -196,7 +196,7 @@ final class PartialFile: Sendable {
             guard !bytes.isEmpty else { return function.finish() }
             function.update(bytes)
             position += Int64(bytes.count)
-            // A checksum of a large file takes long, and other tasks need to run too.
+            // The checksum of a large file takes long to compute, and other tasks need to run too.
             await Task.yield()
         }
     }

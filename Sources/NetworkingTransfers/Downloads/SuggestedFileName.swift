@@ -40,8 +40,7 @@ extension FileName {
         return BodyType.parameter("filename", in: disposition[...]).flatMap { safe($0) }
     }
 
-    /// Decodes a value that is preceded by its charset and language: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section
-    /// 3.2).
+    /// Decodes a value preceded by its charset and language: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = PercentEncoding.bytes(strictlyDecoding: parts[2]) else { return nil }
