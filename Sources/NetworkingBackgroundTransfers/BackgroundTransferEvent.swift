@@ -9,49 +9,49 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What transfers in the background tell of themselves.
+/// An event of a background transfer.
 ///
-/// `BackgroundTransfers`, which Apple's platforms have, brings them one by one. A transfer ends with one event that
-/// says how: ``finished(id:response:file:)``, ``failed(id:_:)`` or ``unrecognized(_:)``.
+/// `BackgroundTransfers`, which is available on Apple's platforms, delivers the events one by one. A transfer ends with
+/// one event that states its outcome: ``finished(id:response:file:)``, ``failed(id:_:)`` or ``unrecognized(_:)``.
 @nonexhaustive
 public enum BackgroundTransferEvent: Sendable {
-    /// How far a transfer has come; of a transfer that nobody asked about meanwhile, only the newest.
+    /// The progress of a transfer; if several updates are waiting to be read, only the newest is delivered.
     case progress(id: String, TransferProgress)
 
     /// A transfer succeeded, with a status that its request accepts.
     ///
-    /// `file` is where a download is now, and nil for an upload, whose response has the first MiB of the server's
-    /// answer.
+    /// `file` is the location of a downloaded file. It is `nil` for an upload, whose response contains the first MiB of
+    /// the server's response body.
     case finished(id: String, response: HTTPResponseData, file: URL?)
 
-    /// A transfer failed or was ended.
+    /// A transfer failed or was cancelled.
     case failed(id: String, BackgroundTransferFailure)
 
-    /// A transfer ended of which nobody knows whose it was: its record is missing, damaged, or of a later version of
+    /// A transfer ended that cannot be identified, because its record is missing, damaged, or from a later version of
     /// the library.
     case unrecognized(BackgroundTransferFailure)
 
-    /// The system has told everything that happened while the app was not running.
+    /// The system has delivered everything that happened while the app was not running.
     case allDelivered
 }
 
-/// How a transfer in the background failed, and what is left of it.
+/// The reason why a background transfer failed, and the data that is left of it.
 public struct BackgroundTransferFailure: Error {
-    /// What went wrong: a ``NetworkingError``, or a `CancellationError` when the app has ended the transfer.
+    /// The reason: a ``NetworkingError``, or a `CancellationError` if the app has cancelled the transfer.
     ///
-    /// The request in it has a method and a URL and nothing else: the process that made it may be gone.
+    /// The request in the error has only a method and a URL, because the process that created it may have ended.
     public let error: any Error
 
-    /// What `resume(_:with:)` goes on from; nil when the transfer would begin anew.
+    /// The data for resuming the download with `resume(_:with:)`; `nil` if the transfer would restart.
     ///
-    /// It holds the request as the system keeps it, header fields with credentials included: keep it where you keep
-    /// secrets.
+    /// It contains the request as the system stores it, including header fields with credentials. Store it where you
+    /// store secrets.
     public let resumeData: Data?
 
-    /// Where the bytes of a download are that could not be put where they belong.
+    /// The location of a downloaded file that could not be moved to its destination.
     ///
-    /// That is the system's directory for temporary files: move it away soon. Nil when there is nothing, or it could
-    /// not be kept.
+    /// This is the system's directory for temporary files, so move the file away soon. `nil` if there is no file, or if
+    /// it could not be kept.
     public let savedFile: URL?
 
     init(_ error: any Error, resumeData: Data? = nil, savedFile: URL? = nil) {
@@ -60,14 +60,14 @@ public struct BackgroundTransferFailure: Error {
         self.savedFile = savedFile
     }
 
-    /// Whether the app has ended the transfer, by `cancel` or `pause`.
+    /// Whether the app has cancelled the transfer, with `cancel` or `pause`.
     public var isCancellation: Bool {
         error is CancellationError
     }
 }
 
 extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
-    /// What went wrong, and what is left.
+    /// The reason for the failure, and the data that is left.
     public var description: String {
         let rest = [
             resumeData.map { _ in "It can be resumed." },
@@ -76,12 +76,12 @@ extension BackgroundTransferFailure: LocalizedError, CustomStringConvertible, Cu
         return (["\(error)"] + rest.compactMap { $0 }).joined(separator: " ")
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns: without URL and file name.
+    /// The sentence for the user of the app that `localizedDescription` returns, without URL and file name.
     public var errorDescription: String? {
         (error as? NetworkingError)?.errorDescription ?? "The transfer failed."
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,

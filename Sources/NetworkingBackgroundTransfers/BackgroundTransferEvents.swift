@@ -5,14 +5,14 @@ import NetworkingTransfers
 import NetworkingURLSession
 import Synchronization
 
-/// What has happened and was not read yet, and who is to hear that everything was.
+/// A queue of unread events, with the handlers to call when all of them have been read.
 ///
-/// Nothing gets lost between the start of the app and its first reader. Of progress, which may come hundreds of times a
-/// second, only the newest of each transfer waits.
+/// No event between the start of the app and its first reader is lost. Progress can arrive hundreds of times a second,
+/// so only the newest value of each transfer is kept.
 final class BackgroundTransferEvents: Sendable {
     private let state = Mutex(State())
 
-    /// Brings the events to a reader; the next one goes on where this one stops.
+    /// The events for a reader; the next reader continues where this one stops.
     var stream: AsyncStream<BackgroundTransferEvent> {
         AsyncStream { [self] in await next() }
     }
@@ -29,18 +29,18 @@ final class BackgroundTransferEvents: Sendable {
         }
     }
 
-    /// Keeps what is to be called when all that the system has to tell was read.
+    /// Adds a handler to call when the app has read every event that the system had to deliver.
     func whenDelivered(_ handler: @escaping @MainActor @Sendable () -> Void) {
         state.withLock { $0.handlers.append(handler) }
     }
 
-    /// The next event, once there is one; nil when the reader is cancelled, who then takes none.
+    /// Returns the next event when there is one; `nil` if the reader is cancelled, which then takes no event.
     private func next() async -> BackgroundTransferEvent? {
         while !Task.isCancelled {
             let reader = Suspension<Void>()
             let (event, handlers) = state.withLock { $0.next(orWait: reader) }
             if !handlers.isEmpty {
-                // Who asks for this event has dealt with those before it.
+                // A reader that requests this event has processed the earlier ones.
                 await MainActor.run {
                     for handler in handlers {
                         handler()
@@ -55,7 +55,7 @@ final class BackgroundTransferEvents: Sendable {
 
     private enum Entry {
         case event(BackgroundTransferEvent)
-        /// The place of a transfer's newest progress, which may be outdated.
+        /// The queue position of a transfer's newest progress, which may be outdated.
         case progress(id: String, number: Int)
     }
 
@@ -77,7 +77,7 @@ final class BackgroundTransferEvents: Sendable {
                     entries.append(.progress(id: id, number: lastNumber))
                 }
             case .finished(let id, _, _), .failed(let id, _):
-                // Another transfer may be given the id, and its progress must not come before this.
+                // A later transfer may use the same id, and its progress must not be delivered before this event.
                 progress[id] = nil
                 entries.append(.event(event))
             case .unrecognized, .allDelivered:

@@ -9,11 +9,11 @@ import FoundationNetworking
 import HTTPTypes
 import Synchronization
 
-/// Makes events of what a background session tells its delegate.
+/// Converts the delegate calls of a background session into events.
 ///
-/// Nothing in it is Apple's, so that it is tested where the session itself cannot be.
+/// It uses no API that only Apple's platforms have, so it can be tested where background sessions do not exist.
 final class BackgroundTransferLedger: Sendable {
-    /// The most bytes of a server's answer that are kept.
+    /// The maximum size of a response body that is kept, in bytes.
     static let maximumAnswer = 1 << 20
 
     let events = BackgroundTransferEvents()
@@ -24,14 +24,14 @@ final class BackgroundTransferLedger: Sendable {
     /// Creates a ledger.
     ///
     /// - Parameters:
-    ///   - home: The app's home, which paths in records begin at.
-    ///   - temporaryDirectory: Where a download is kept that cannot be put where it belongs.
+    ///   - home: The app's home directory, which is the base of the paths in records.
+    ///   - temporaryDirectory: The directory for downloads that cannot be moved to their destination.
     init(home: URL, temporaryDirectory: URL = FileManager.default.temporaryDirectory) {
         self.home = home
         self.temporaryDirectory = temporaryDirectory
     }
 
-    /// A task that is over, or whose file has come.
+    /// A task that has ended, or whose file has arrived.
     struct EndOfTask {
         var number: Int
         var description: String?
@@ -43,29 +43,30 @@ final class BackgroundTransferLedger: Sendable {
 
     private struct Transfer {
         var answer = Data()
-        /// How a download ends whose file has come.
+        /// The outcome of a download whose file has arrived.
         var outcome: BackgroundTransferEvent?
     }
 
     // MARK: Records
 
-    /// The description for a task.
+    /// Returns the description for a task.
     func description(for record: BackgroundTransferRecord) throws -> String {
         try record.text(home: home)
     }
 
-    /// What the app calls a transfer; nil for a task that is none of ours.
+    /// Returns the app's id of a transfer; `nil` for a task that this library did not start.
     func id(of description: String?) -> String? {
         try? BackgroundTransferRecord(description, home: home).id
     }
 
-    /// What a download goes on from, to be kept; nil when the system gives nothing, or nobody would know where it goes.
+    /// Returns the data for resuming a download; `nil` if the system provides none, or if the record of the task is
+    /// missing.
     func resumeData(_ systemData: Data?, of description: String?) -> Data? {
         guard let systemData, let record = try? BackgroundTransferRecord(description, home: home) else { return nil }
         return try? BackgroundResumption(record: record, systemData: systemData).data(home: home)
     }
 
-    /// What was kept, for the transfer of an id.
+    /// Returns the stored resume data, with a description for the given id.
     func resumption(of id: String, from data: Data) throws -> (systemData: Data, description: String) {
         do {
             var resumption = try BackgroundResumption(data, home: home)
@@ -76,9 +77,9 @@ final class BackgroundTransferLedger: Sendable {
         }
     }
 
-    // MARK: What the session tells
+    // MARK: Calls of the delegate
 
-    /// Bytes have moved; a total below zero is one that nobody knows.
+    /// Reports the progress of a transfer; a negative total means that it is not known.
     func progress(of description: String?, sent: (Int64, of: Int64)? = nil, received: (Int64, of: Int64)? = nil) {
         guard let id = id(of: description) else { return }
         func bytes(_ moved: (Int64, of: Int64)?) -> BytesTransferred {
@@ -87,7 +88,7 @@ final class BackgroundTransferLedger: Sendable {
         events.send(.progress(id: id, TransferProgress(sent: bytes(sent), received: bytes(received))))
     }
 
-    /// A part of the answer to an upload has come.
+    /// Receives a chunk of the response to an upload.
     func receive(_ data: Data, of number: Int) {
         transfers.withLock { transfers in
             let length = transfers[number]?.answer.count ?? 0
@@ -95,21 +96,21 @@ final class BackgroundTransferLedger: Sendable {
         }
     }
 
-    /// A download's file has come, which the system removes when this returns.
+    /// Takes the file of a download, which the system removes when this method returns.
     func take(_ file: URL, of task: EndOfTask) {
         let outcome = outcome(of: task, in: file)
         transfers.withLock { $0[task.number, default: Transfer()].outcome = outcome }
     }
 
-    /// A task is over.
+    /// Reports the end of a task.
     func end(_ task: EndOfTask, with error: (any Error)?, resumeData: Data?) {
         let transfer = transfers.withLock { $0.removeValue(forKey: task.number) } ?? Transfer()
         events.send(transfer.outcome ?? outcome(of: task, with: error, resumeData, answer: transfer.answer))
     }
 
-    // MARK: How a transfer ends
+    // MARK: Outcomes
 
-    /// How a download ends whose file has come.
+    /// Returns the outcome of a download whose file has arrived.
     private func outcome(of task: EndOfTask, in file: URL) -> BackgroundTransferEvent {
         let record: BackgroundTransferRecord
         do {
@@ -145,7 +146,7 @@ final class BackgroundTransferLedger: Sendable {
         }
     }
 
-    /// How a task ends that brought no file.
+    /// Returns the outcome of a task without a file.
     private func outcome(
         of task: EndOfTask,
         with error: (any Error)?,
@@ -190,7 +191,7 @@ final class BackgroundTransferLedger: Sendable {
         NetworkingError(.storage, request: HTTPRequestData(task.request, of: nil), reason: unreadable.reason)
     }
 
-    /// Why a file could not get its place.
+    /// Returns the reason why a file could not be moved to its destination.
     private static func reason(for fault: FileFault, at path: String) -> String {
         guard let directory = PrivateFile.parent(of: path), !PrivateFile.isDirectory(directory) else {
             return fault.reason
@@ -198,7 +199,7 @@ final class BackgroundTransferLedger: Sendable {
         return "There is no directory at \(PrintableText.singleLine(directory)). Make it before the download ends."
     }
 
-    /// Keeps a file that has no place, until somebody fetches it.
+    /// Keeps a file without a destination in the temporary directory, until the app fetches it.
     private func save(_ file: URL) -> URL? {
         let place = temporaryDirectory.appending(path: "networking-\(UUID().uuidString)")
         return (try? FilePlacement.bring(file.path, to: place.path, ifExists: .fail)).map { URL(filePath: $0) }
@@ -207,16 +208,16 @@ final class BackgroundTransferLedger: Sendable {
 
 extension BackgroundTransferRecord {
     fileprivate func accepts(_ status: HTTPResponse.Status) -> Bool {
-        // The system puts parts together by itself, when a transfer broke, and hands out the head of the last.
+        // After an interruption, the system joins the parts itself and returns the head of the last one.
         acceptedStatuses.contains(status) || status == .partialContent && acceptedStatuses.contains(.ok)
     }
 }
 
 extension DownloadDestination {
-    /// The file, by the name that the server suggests where it has none.
+    /// Returns the path of the file, with the name that the server suggests if the destination is a directory.
     fileprivate func path(for head: HTTPResponse, to request: URLRequest?) -> String {
         guard place == .directory else { return url.path }
-        // The request in full, with the path that is not to be shown: a name may come of it.
+        // Uses the full request, including a path that must not be shown, because the name may be taken from it.
         var named = HTTPRequestData()
         named.url = request?.url
         let response = HTTPResponseData(request: named, http: head, body: .collected(Data()))
@@ -225,7 +226,7 @@ extension DownloadDestination {
 }
 
 extension HTTPRequestData {
-    /// The error of a task that failed, or that somebody has ended.
+    /// Returns the error of a task that failed or was cancelled.
     fileprivate func failure(for error: any Error, after task: BackgroundTransferLedger.EndOfTask) -> any Error {
         guard let urlError = error as? URLError, urlError.code == .cancelled else {
             let head = task.response.flatMap { ReceivedHead($0, to: method) }
@@ -234,7 +235,7 @@ extension HTTPRequestData {
         guard let reason = urlError.userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int else {
             return CancellationError()
         }
-        // In the order of Apple's NSURLErrorCancelledReasonUserForceQuitApplication and those after it.
+        // In the order of Apple's `NSURLErrorCancelledReasonUserForceQuitApplication` and the codes after it.
         let why = [
             "since the user has quit the app",
             "since the user lets it do nothing in the background",

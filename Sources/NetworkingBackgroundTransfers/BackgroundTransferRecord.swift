@@ -8,35 +8,35 @@ import FoundationNetworking
 #endif
 import HTTPTypes
 
-/// What has to be known of a transfer in the background when it ends, often in another process than the one that began
+/// The metadata that is needed when a background transfer ends, often in a different process than the one that started
 /// it.
 ///
-/// It travels as the description of its task, which the system keeps in the clear. So it holds neither header fields
-/// nor values of a query.
+/// It is stored as the description of the task, which the system keeps unencrypted. It therefore contains neither
+/// header fields nor values of a query.
 struct BackgroundTransferRecord: Sendable, Hashable {
-    /// What the app calls the transfer.
+    /// The app's id of the transfer.
     var id: String
-    /// Where a download goes; nil for an upload.
+    /// The destination of a download; `nil` for an upload.
     var destination: DownloadDestination?
     var acceptedStatuses = StatusSet.successful
-    /// The names of the query items whose values are secrets, for errors.
+    /// The names of the query items whose values are secrets and must be redacted in errors.
     var secretQueryItems: Set<String> = []
-    /// Whether there was a secret in the request of which only the request knew, so that errors name neither path nor
+    /// Whether the request contained a secret that only the request knew, so that errors must show neither path nor
     /// query.
     var hidesTarget = false
 
-    /// Why a description is none of these.
+    /// The reason why a description is not a valid record.
     struct Unreadable: Error, Hashable {
         let reason: String
     }
 }
 
-// MARK: - As text
+// MARK: - Encoding
 
 extension BackgroundTransferRecord {
     private static let version = 1
 
-    /// Reads the description of a task, with paths that begin at the app's home.
+    /// Reads the description of a task, and expands paths that start at the app's home directory.
     init(_ text: String?, home: URL) throws(Unreadable) {
         guard let text else {
             throw Unreadable(reason: "The transfer has no record. Something else has begun it in this session.")
@@ -62,7 +62,7 @@ extension BackgroundTransferRecord {
         hidesTarget = stored.hidesTarget
     }
 
-    /// The description for a task.
+    /// Returns the description for a task.
     func text(home: URL) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -91,7 +91,7 @@ extension BackgroundTransferRecord {
 
         struct Destination: Codable {
             let isDirectory: Bool
-            /// With a tilde for the app's home, which is somewhere else after an update of the app.
+            /// The path, with a tilde for the app's home directory, which changes with an update of the app.
             let path: String
             let existingFile: ExistingFile
 
@@ -127,9 +127,9 @@ extension BackgroundTransferRecord {
     }
 }
 
-// MARK: - With what the system needs to go on
+// MARK: - Resume data
 
-/// What a download goes on from: the system's data, and the record, which those do not hold.
+/// The data for resuming a download: the system's data, and the record, which the system's data does not contain.
 struct BackgroundResumption {
     var record: BackgroundTransferRecord
     let systemData: Data
@@ -139,7 +139,7 @@ struct BackgroundResumption {
         self.systemData = systemData
     }
 
-    /// Reads what was kept.
+    /// Reads stored resume data.
     init(_ data: Data, home: URL) throws(BackgroundTransferRecord.Unreadable) {
         guard let stored = try? JSONDecoder().decode(Stored.self, from: data) else {
             throw BackgroundTransferRecord.Unreadable(
@@ -150,7 +150,7 @@ struct BackgroundResumption {
         systemData = stored.data
     }
 
-    /// What is to be kept.
+    /// Returns the resume data to store.
     func data(home: URL) throws -> Data {
         try JSONEncoder().encode(Stored(record: record.text(home: home), data: systemData))
     }
@@ -161,14 +161,14 @@ struct BackgroundResumption {
     }
 }
 
-// MARK: - What goes out, and what is known of it later
+// MARK: - Requests
 
-/// A request that is ready for the background, and what has to be known when it ends.
+/// A request that is ready to be sent in the background, with the record of its transfer.
 struct BackgroundDeparture {
     let request: URLRequest
     let record: BackgroundTransferRecord
 
-    /// A download.
+    /// Prepares a download.
     init(
         _ request: HTTPRequestData,
         id: String,
@@ -193,7 +193,7 @@ struct BackgroundDeparture {
         try self.init(prepared, id: id, destination: destination)
     }
 
-    /// An upload.
+    /// Prepares an upload.
     init(_ request: HTTPRequestData, id: String, sending file: URL, over network: some NetworkingComponent) throws {
         guard request.body == nil || request.body?.fileURL != nil else { throw request.needsFile }
         let prepared = try network.prepared(request.uploading(.file(file)))
@@ -242,9 +242,9 @@ extension HTTPRequestData {
         )
     }
 
-    /// The request of a task that is over, as far as it is known and may be shown.
+    /// Creates the request of a task that has ended, as far as it is known and may be shown.
     ///
-    /// Without its header fields: which of them are secrets is known to nobody any more.
+    /// It has no header fields, because the information about which of them are secrets is lost.
     init(_ request: URLRequest?, of record: BackgroundTransferRecord?) {
         self.init(method: HTTPRequest.Method(request?.httpMethod ?? "GET") ?? .get)
         url = request?.url

@@ -4,7 +4,7 @@ public import NetworkingCore
 public import NetworkingTransfers
 import NetworkingURLSession
 
-/// Downloads and uploads that the system carries out, also while the app does not run.
+/// Downloads and uploads that the system performs, even while the app is not running.
 ///
 /// ```swift
 /// let transfers = BackgroundTransfers(identifier: "com.example.app.films")
@@ -19,35 +19,36 @@ import NetworkingURLSession
 /// }
 /// ```
 ///
-/// What has to be known at the end travels with the transfer, so the app that hears of it may be another process than
-/// the one that began it: make the object again with the same identifier, as early as the app starts, and read its
+/// The metadata of a transfer is stored with it, so a different process can receive its events than the one that
+/// started it. Create the object again with the same identifier as early as possible after the app starts, and read its
 /// events.
 ///
-/// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows it: `server` and its kin take
-/// part. What acts when a request is sent cannot, since the system sends it: `retry`, `authenticated`, `cached`,
-/// `timeout`, `logged` and redirect policies. A token has to be in the request, and to last as long as the transfer may
-/// take.
+/// The stack only rewrites the request, as ``NetworkingComponent/resolved(_:)`` shows: `server` and similar components
+/// have an effect. Components that act when a request is sent have none, because the system sends it: `retry`,
+/// `authenticated`, `cached`, `timeout`, `logged` and redirect policies. A token must be in the request, and must be
+/// valid for the whole transfer.
 ///
-/// - Important: Make one for each identifier, and keep it as long as the process lives. What two with one identifier do
-///   in a process, Apple leaves open; and the system keeps the session of one that is let go of.
+/// - Important: Create one object for each identifier, and keep it for the lifetime of the process. Apple does not
+///   define how two sessions with the same identifier behave in one process, and the system keeps the session of an
+///   object that is released.
 public final class BackgroundTransfers: Sendable {
     private let session: URLSession
     private let ledger = BackgroundTransferLedger(home: .homeDirectory)
 
-    /// Creates the session of an identifier, or takes it up again after the app was started anew.
+    /// Creates the session of an identifier, or reconnects to it after a restart of the app.
     ///
     /// - Parameters:
-    ///   - identifier: What tells the session from others of the app; the same in each process.
+    ///   - identifier: The identifier of the session, unique within the app and the same in each process.
     ///   - configure: Changes the session's configuration: `isDiscretionary`, `allowsCellularAccess`,
     ///     `sharedContainerIdentifier`.
     public init(identifier: String, configure: (URLSessionConfiguration) -> Void = { _ in }) {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
-        // Both would act behind the app's back.
+        // Both would act without the app's knowledge.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configure(configuration)
-        // No deinit ends it: transfers must go on, and a session that is being invalidated stands in the way of the
-        // next.
+        // There is no deinit that ends the session: transfers must continue, and a session that is being invalidated
+        // blocks the next one.
         session = URLSession(
             configuration: configuration,
             delegate: BackgroundTransferDelegate(ledger),
@@ -55,29 +56,30 @@ public final class BackgroundTransfers: Sendable {
         )
     }
 
-    /// What happens with the transfers of this session, in order.
+    /// The events of this session's transfers, in order.
     ///
-    /// What happened before the first reader came waits for it, without a limit; of progress only the newest of each
-    /// transfer. There is one reader at a time: two would share the events among them. The next reader goes on where
-    /// the last one stopped.
+    /// Events from before the first reader are kept without a limit, but only the newest progress of each transfer. Use
+    /// one reader at a time, because two readers would each receive only some of the events. The next reader continues
+    /// where the last one stopped.
     public var events: AsyncStream<BackgroundTransferEvent> {
         ledger.events.stream
     }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// Has the system download something.
+    /// Starts a download that the system performs.
     ///
-    /// The file is put in place when it is complete, whether or not somebody reads the events. A status that the
-    /// request does not accept is a failure, and nothing is put in place.
+    /// The complete file is moved to its destination, even if the events are not being read. If the request does not
+    /// accept the status, the transfer fails and no file is moved.
     ///
     /// - Parameters:
     ///   - request: The request, without a body and without a sink.
-    ///   - destination: Where the file goes; one in the app's home is found again after an update has moved that.
-    ///   - id: What the events call the transfer. One that is used by another is not refused.
+    ///   - destination: The destination of the file. A path in the app's home directory stays valid after an update has
+    ///     moved that directory.
+    ///   - id: The id of the transfer in the events. An id that is already in use is not rejected.
     ///   - network: The stack that rewrites the request.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not
-    ///   in the background.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the request cannot be sent,
+    ///   or not in the background.
     public func download(
         _ request: HTTPRequestData,
         to destination: DownloadDestination,
@@ -89,17 +91,17 @@ public final class BackgroundTransfers: Sendable {
         start(session.downloadTask(with: departure.request), described: description)
     }
 
-    /// Has the system upload a file.
+    /// Starts an upload of a file that the system performs.
     ///
-    /// The file must stay as it is until the upload has ended.
+    /// The file must not change until the upload has ended.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - request: Where to. A GET becomes a POST; the file takes the place of a file that it has as its body.
-    ///   - id: What the events call the transfer. One that is used by another is not refused.
+    ///   - request: The request. A GET becomes a POST; the file replaces a file that the request has as its body.
+    ///   - id: The id of the transfer in the events. An id that is already in use is not rejected.
     ///   - network: The stack that rewrites the request.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` for what cannot be sent, or not
-    ///   in the background, and of kind ``NetworkingError/Kind/storage`` when the file cannot be read.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the request cannot be sent,
+    ///   or not in the background, and of kind ``NetworkingError/Kind/storage`` if the file cannot be read.
     public func upload(
         file: URL,
         to request: HTTPRequestData,
@@ -111,15 +113,15 @@ public final class BackgroundTransfers: Sendable {
         start(session.uploadTask(with: departure.request, fromFile: file), described: description)
     }
 
-    /// Goes on with a download that was paused or has failed.
+    /// Resumes a download that was paused or has failed.
     ///
-    /// It is sent as it was first, with the credentials of that time.
+    /// The request is sent unchanged, with the credentials that it had when the download started.
     ///
     /// - Parameters:
-    ///   - id: What the events call the transfer from now on.
-    ///   - resumeData: What `pause` returned, or ``BackgroundTransferFailure/resumeData``.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` when the data are something
-    ///   else.
+    ///   - id: The id of the transfer in the events from now on.
+    ///   - resumeData: The result of `pause`, or ``BackgroundTransferFailure/resumeData``.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the data is not resume data
+    ///   of this library.
     public func resume(_ id: String, with resumeData: Data) throws {
         let (systemData, description) = try ledger.resumption(of: id, from: resumeData)
         start(session.downloadTask(withResumeData: systemData), described: description)
@@ -130,16 +132,16 @@ public final class BackgroundTransfers: Sendable {
         task.resume()
     }
 
-    // MARK: Ending
+    // MARK: Cancelling
 
-    /// Ends a download in such a way that it can be gone on with.
+    /// Cancels a download so that it can be resumed later.
     ///
-    /// Its end is an event, too: ``BackgroundTransferEvent/failed(id:_:)`` with a `CancellationError`. An upload goes
-    /// on.
+    /// The cancellation also causes an event: ``BackgroundTransferEvent/failed(id:_:)`` with a `CancellationError`. An
+    /// upload is not cancelled and continues.
     ///
     /// - Parameter id: The id of the download.
-    /// - Returns: What ``resume(_:with:)`` needs; it holds the request, credentials included. Nil when the server does
-    ///   not allow to go on, when there is no such download, and when the caller is cancelled.
+    /// - Returns: The data for ``resume(_:with:)``, which contains the request, including credentials. `nil` if the
+    ///   server does not support resuming, if there is no such download, or if the caller is cancelled.
     public func pause(_ id: String) async -> Data? {
         for task in await tasks(of: id) {
             guard let download = task as? URLSessionDownloadTask else { continue }
@@ -151,9 +153,9 @@ public final class BackgroundTransfers: Sendable {
         return nil
     }
 
-    /// Ends a transfer: ``BackgroundTransferEvent/failed(id:_:)`` with a `CancellationError`.
+    /// Cancels a transfer, which ends with ``BackgroundTransferEvent/failed(id:_:)`` and a `CancellationError`.
     ///
-    /// Does nothing when it is over.
+    /// Does nothing if the transfer has ended.
     ///
     /// - Parameter id: The id of the transfer.
     public func cancel(_ id: String) async {
@@ -162,16 +164,16 @@ public final class BackgroundTransfers: Sendable {
         }
     }
 
-    /// Ends all transfers of this session.
+    /// Cancels all transfers of this session.
     public func cancelAll() async {
         for task in await session.allTasks {
             task.cancel()
         }
     }
 
-    /// The transfers that are not over.
+    /// Returns the transfers that have not ended.
     ///
-    /// - Returns: Their ids, in no order.
+    /// - Returns: Their ids, in no particular order.
     public func pending() async -> [String] {
         await session.allTasks.compactMap { ledger.id(of: $0.taskDescription) }
     }
@@ -180,12 +182,13 @@ public final class BackgroundTransfers: Sendable {
         await session.allTasks.filter { ledger.id(of: $0.taskDescription) == id }
     }
 
-    // MARK: The app's life
+    // MARK: App lifecycle
 
-    /// Keeps what the system wants to be called when the app has dealt with what happened while it was not running.
+    /// Stores the system's handler, which is called after the app has processed the events from while it was not
+    /// running.
     ///
-    /// It is called once, when the reader of ``events`` comes to ``BackgroundTransferEvent/allDelivered``, so somebody
-    /// must read.
+    /// The handler is called once, when the reader of ``events`` receives ``BackgroundTransferEvent/allDelivered``. The
+    /// events must therefore be read.
     ///
     /// ```swift
     /// func application(
@@ -204,7 +207,7 @@ public final class BackgroundTransfers: Sendable {
     }
 }
 
-/// Hands on what the session tells; the session holds it, and not the object above.
+/// Forwards the session's delegate calls; the session retains it, but not the object above.
 private final class BackgroundTransferDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
     private let ledger: BackgroundTransferLedger
 

@@ -7,7 +7,7 @@ import FoundationNetworking
 #endif
 
 extension ConnectionMetrics {
-    /// What URLSession has measured; on Linux it measures nothing.
+    /// Creates the metrics that URLSession has measured, which are empty on Linux.
     init(_ metrics: URLSessionTaskTransactionMetrics) {
         self.init()
         protocolVersion = metrics.networkProtocolName.flatMap { name in

@@ -5,9 +5,10 @@ import NetworkingCore
 enum JoinedCookies {
     /// Splits a joined value into its fields.
     ///
-    /// URLSession puts a comma and a space between two fields. The same two characters also occur within one: in a
-    /// date, and in values and attributes of servers that do not keep to RFC 6265 section 4.1. So a piece starts a
-    /// field if a name and an equals sign begin it, or if the attribute before it is one that has no comma.
+    /// URLSession puts a comma and a space between two fields. The same two characters also occur within a field: in a
+    /// date, and in values and attributes of servers that do not conform to RFC 6265 section 4.1. A fragment therefore
+    /// starts a new field if it starts with a name and an equals sign, or if the attribute before it cannot contain a
+    /// comma.
     ///
     /// - Parameter value: The joined value.
     /// - Returns: The fields, in order.
@@ -23,14 +24,14 @@ enum JoinedCookies {
         return fields.filter { !$0.utf8.allSatisfy { $0 == UInt8(ascii: " ") } }
     }
 
-    /// Whether a name and an equals sign begin a piece.
+    /// Returns whether a fragment starts with a name and an equals sign.
     private static func hasName(_ piece: Substring) -> Bool {
         let name = piece.utf8.drop { $0 == UInt8(ascii: " ") }
             .prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
         return !name.isEmpty && piece.utf8[name.endIndex...].first == UInt8(ascii: "=")
     }
 
-    /// Whether a field ends where a piece without a name follows.
+    /// Returns whether a field is complete if a fragment without a name follows.
     private static func isComplete(_ field: String, before piece: Substring) -> Bool {
         guard let semicolon = field.utf8.lastIndex(of: UInt8(ascii: ";")) else { return false }
         let attribute = field[semicolon...].dropFirst().drop { $0 == " " }
@@ -38,7 +39,7 @@ enum JoinedCookies {
         case "path", "domain", "max-age", "samesite", "secure", "httponly", "partitioned", "priority":
             return true
         case "expires":
-            // "Expires=Wed" is half of a date; "Expires=Wed, 09 Jun 2100 10:18:14 GMT" is a whole one.
+            // "Expires=Wed" is half of a date; "Expires=Wed, 09 Jun 2100 10:18:14 GMT" is a complete one.
             let isHalf = !attribute.contains { $0.isNumber }
             return !isHalf || piece.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
         default:

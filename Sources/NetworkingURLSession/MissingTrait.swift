@@ -1,7 +1,8 @@
 #if !URLSession
 public import NetworkingCore
 
-/// Stands in for the transport in builds without the trait `URLSession`, so that the compiler's error names the trait.
+/// A placeholder for the transport in builds without the trait `URLSession`, so that the compiler's error names the
+/// trait.
 @available(
     *,
     unavailable,

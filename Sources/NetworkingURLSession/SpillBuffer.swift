@@ -8,14 +8,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Bytes that wait for their reader: in memory as long as they are few, else in private files.
+/// A buffer for bytes that wait for their reader: a few in memory, and more in private files.
 ///
-/// The files are written and read on a queue of the buffer's own. ``append(_:)`` and ``take(orNotify:)`` never wait for
-/// the disk.
+/// The files are written and read on the buffer's own queue. ``append(_:)`` and ``take(orNotify:)`` never wait for the
+/// disk.
 final class SpillBuffer: Sendable {
     /// The maximum number of bytes that wait in memory for the reader.
     let maximumInMemory: Int
-    /// The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    /// The number of bytes not yet written to disk above which ``waitForDisk()`` waits.
     private let maximumUnwritten: Int
     private let patience: Duration
     /// The maximum time that one call of ``waitForDisk()`` waits.
@@ -25,20 +25,20 @@ final class SpillBuffer: Sendable {
     private let files: Mutex<SpillFiles>
 
     private struct State {
-        /// The queue for the files; created when the first bytes go there, since most buffers need none.
+        /// The queue for the files, created on first use because most buffers need none.
         var queue: DispatchQueue?
         /// The bytes that have waited longest.
         var memory = Data()
-        /// The number of bytes in the files, which follow those in memory.
+        /// The number of bytes in the files, which come after those in memory.
         var countInFiles: Int64 = 0
-        /// The bytes that follow those in the files, without those that are being written.
+        /// The bytes that come after those in the files, without those that are being written.
         var unwritten: [Data] = []
-        /// The number of bytes that are not in the files yet, with those that are being written.
+        /// The number of bytes that are not in the files yet, including those that are being written.
         var unwrittenCount = 0
         var isWriting = false
-        /// The moment at which the disk last took bytes, or began to.
+        /// The time when the disk last accepted bytes, or when the writing started.
         var lastProgress: ContinuousClock.Instant?
-        /// Is called when the next bytes have come from the files.
+        /// Called when the next bytes have been read from the files.
         var notify: (@Sendable () -> Void)?
         var fault: FileFault?
         var isDropped = false
@@ -62,10 +62,10 @@ final class SpillBuffer: Sendable {
     ///
     /// - Parameters:
     ///   - maximumInMemory: The maximum number of bytes that wait in memory for the reader.
-    ///   - maximumUnwritten: The number of bytes behind the disk from which on ``waitForDisk()`` waits.
+    ///   - maximumUnwritten: The number of bytes not yet written to disk above which ``waitForDisk()`` waits.
     ///   - patience: The time without progress after which the disk counts as unresponsive.
     ///   - queue: The queue for the files.
-    ///   - files: The files, empty.
+    ///   - files: The files, which are empty.
     init(
         inMemoryUpTo maximumInMemory: Int = .max,
         unwrittenUpTo maximumUnwritten: Int = 1 << 20,
@@ -85,37 +85,37 @@ final class SpillBuffer: Sendable {
         maximumInMemory < .max
     }
 
-    /// The number of bytes that wait.
+    /// The number of bytes in the buffer.
     var count: Int64 {
         state.withLock { $0.count }
     }
 
-    /// The number of bytes that wait for the disk.
+    /// The number of bytes that are waiting for the disk.
     var unwrittenCount: Int {
         state.withLock { $0.unwrittenCount }
     }
 
-    /// Whether no bytes wait.
+    /// Whether the buffer is empty.
     var isEmpty: Bool {
         count == 0
     }
 
-    /// Whether ``take(orNotify:)`` has something to do: not while the next bytes are on their way from a file.
+    /// Whether ``take(orNotify:)`` has a result; `false` while the next bytes are being read from a file.
     var isReady: Bool {
         state.withLock { $0.notify == nil && ($0.count > 0 || $0.fault != nil) }
     }
 
-    /// The error that keeps bytes from waiting in a file.
+    /// The error that prevents bytes from being stored in a file.
     var fault: FileFault? {
         state.withLock { $0.fault }
     }
 
-    /// Makes room in memory for bytes that are announced.
+    /// Reserves memory for announced bytes.
     func reserveCapacity(_ count: Int) {
         state.withLock { $0.memory.reserveCapacity(count) }
     }
 
-    /// Adds bytes behind those that wait.
+    /// Adds bytes at the end of the buffer.
     func append(_ data: Data) {
         let starts = state.withLock { state in
             guard state.fault == nil, !state.isDropped else { return false }
@@ -137,11 +137,11 @@ final class SpillBuffer: Sendable {
         }
     }
 
-    /// Takes the bytes that have waited longest.
+    /// Takes the oldest bytes of the buffer.
     ///
-    /// - Parameter notify: Is called once the next bytes can be taken, if the result is `nil`.
-    /// - Returns: The bytes; empty if none wait, and `nil` if they are in a file.
-    /// - Throws: The error that keeps bytes from waiting in a file.
+    /// - Parameter notify: Called when the next bytes can be taken, if the result is `nil`.
+    /// - Returns: The bytes; empty if there are none, and `nil` if they are in a file.
+    /// - Throws: The error that prevents bytes from being stored in a file.
     func take(orNotify notify: @escaping @Sendable () -> Void) throws(FileFault) -> Data? {
         let (taken, starts) = try state.withLock { state throws(FileFault) -> (Data?, Bool) in
             if let fault = state.fault { throw fault }
@@ -158,11 +158,11 @@ final class SpillBuffer: Sendable {
         return taken
     }
 
-    /// Blocks the caller while many bytes wait for the disk, for a twentieth of a second at most.
+    /// Blocks the caller while many bytes are waiting for the disk, for at most a twentieth of a second.
     ///
-    /// The time is short because the callers share a queue: the next one has its turn then. Only half as many bytes
-    /// again make the caller wait until they are written, so that memory has a bound. The buffer has a ``fault`` once
-    /// the disk has taken no bytes for the patience.
+    /// The time is short because the callers share a queue and must take turns. If the excess is more than half of the
+    /// limit, the caller waits until the bytes are written, so that memory use is bounded. The buffer has a ``fault``
+    /// if the disk has accepted no bytes for the time of `patience`.
     func waitForDisk() {
         let excess = state.withLock { $0.unwrittenCount - maximumUnwritten }
         guard excess > 0 else { return }
@@ -175,7 +175,7 @@ final class SpillBuffer: Sendable {
         fail(.unresponsive(FileManager.default.temporaryDirectory.path))
     }
 
-    /// Drops the bytes that wait, and their files.
+    /// Discards all bytes and their files.
     func removeAll() {
         let queue = state.withLock { state in
             (state.memory, state.countInFiles, state.unwritten, state.unwrittenCount) = (Data(), 0, [], 0)
@@ -198,7 +198,7 @@ extension SpillBuffer {
         queue.async(execute: work)
     }
 
-    /// Writes what has been added since the last time.
+    /// Writes the bytes that were added since the last write.
     private func write() {
         let batch = state.withLock { $0.takeUnwritten() }
         do throws(FileFault) {
@@ -218,16 +218,16 @@ extension SpillBuffer {
             return state.isWriting
         }
         if hasMore {
-            // Behind a read that waits.
+            // The next write is queued after a read that is waiting.
             onQueue { self.write() }
         }
     }
 
-    /// Brings the next bytes into memory.
+    /// Reads the next bytes into memory.
     private func bring() {
         let isInFiles = state.withLock { state in
             guard state.countInFiles == 0 else { return true }
-            // Nothing is being written now, so these are the next.
+            // Nothing is being written now, so these are the next bytes.
             for data in state.takeUnwritten() {
                 state.memory.append(data)
                 state.unwrittenCount -= data.count
@@ -237,7 +237,7 @@ extension SpillBuffer {
         if isInFiles {
             do throws(FileFault) {
                 let data = try files.withLock { files throws(FileFault) in try files.take() }
-                // Nothing can shorten the file, and an empty result would be asked for again without end.
+                // Nothing else can shorten the file. An empty result would be requested again without end.
                 guard !data.isEmpty else { return fail(.absent(FileManager.default.temporaryDirectory.path)) }
                 state.withLock { state in
                     guard !state.isDropped else { return }
@@ -267,9 +267,9 @@ extension SpillBuffer {
     }
 }
 
-/// Two files, of which one is read to its end while the other is written; then they change places.
+/// Two files: one is read to its end while the other is written, and then they swap roles.
 ///
-/// So they are as long as the reader was ever behind, and not as long as all that has passed.
+/// Their size is therefore bounded by how far the reader was ever behind, and not by the number of all bytes so far.
 struct SpillFiles: Sendable {
     private var read = Part()
     private var written = Part()
@@ -284,16 +284,16 @@ struct SpillFiles: Sendable {
 
     private struct Part: Sendable {
         var file: TemporaryFile?
-        /// The positions of the bytes that wait in the file.
+        /// The positions of the unread bytes in the file.
         var waiting: Range<Int64> = 0..<0
     }
 
-    /// The files that there are.
+    /// The existing files.
     var files: [TemporaryFile] {
         [read.file, written.file].compactMap { $0 }
     }
 
-    /// Adds bytes behind those that wait.
+    /// Adds bytes at the end.
     mutating func append(_ data: Data) throws(FileFault) {
         let file: TemporaryFile
         if let open = written.file {
@@ -307,7 +307,7 @@ struct SpillFiles: Sendable {
         written.waiting = written.waiting.lowerBound..<written.waiting.upperBound + Int64(data.count)
     }
 
-    /// Takes the bytes that have waited longest; empty when none wait.
+    /// Takes the oldest bytes; returns empty data if there are none.
     mutating func take() throws(FileFault) -> Data {
         if read.waiting.isEmpty {
             read.waiting = 0..<0
@@ -319,7 +319,7 @@ struct SpillFiles: Sendable {
         return data
     }
 
-    /// Drops what waits, and the files.
+    /// Discards the bytes and the files.
     mutating func removeAll() {
         (read, written) = (Part(), Part())
     }

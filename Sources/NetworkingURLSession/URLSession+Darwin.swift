@@ -3,18 +3,18 @@ import Foundation
 import NetworkingCore
 
 extension URLSession {
-    /// Makes a session whose tasks are exchanges.
+    /// Creates a session whose tasks are exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
             preconditionFailure("A copy of a URLSessionConfiguration is one.")
         }
-        // Both would act behind the stack's back.
+        // Both would act without the stack's knowledge.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         return URLSession(configuration: configuration)
     }
 
-    /// Makes the task of an exchange, which hears from it what happens.
+    /// Creates the task of an exchange, with the exchange as its delegate.
     func task(
         for exchange: URLSessionExchange,
         with request: URLRequest,
@@ -24,18 +24,18 @@ extension URLSession {
         request.httpBody = upload?.data
         let file = upload?.reading?.body.fileURL
         let task = file.map { uploadTask(with: request, fromFile: $0) } ?? dataTask(with: request)
-        // A task's delegate comes before the session's; it passes on the challenges that are not the stack's.
+        // A task's delegate is called before the session's. It forwards the challenges that the stack does not handle.
         task.delegate = exchange
         return task
     }
 
-    /// Answers a challenge as if its task had no delegate: with the session's delegate, or as the system does.
+    /// Handles a challenge as if its task had no delegate: with the session's delegate, or with the system's default.
     func answer(
         _ challenge: URLAuthenticationChallenge,
         of task: URLSessionTask,
         with completionHandler: @escaping ChallengeHandler
     ) {
-        // Both methods are optional, so these are nil where the delegate lacks them.
+        // Both methods are optional, so these are `nil` if the delegate does not implement them.
         let answerOfSession: ((URLSession, URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)? =
             delegate?.urlSession(_:didReceive:completionHandler:)
         let answerOfTask:
@@ -52,35 +52,36 @@ extension URLSession {
 
     typealias ChallengeHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
-    /// The cookies of this session's exchanges: the session's own business.
+    /// The cookies of this session's exchanges; `nil` because the session handles them itself.
     var cookiesForExchanges: URLSessionCookies? {
         nil
     }
 
-    /// Whether the session asks for content codings: URLSession checks them to their end here.
+    /// Whether the session requests content codings, which it does here because URLSession checks coded bodies to their
+    /// end.
     var asksForCodings: Bool {
         true
     }
 
-    /// Makes one exchange as a task of this session.
+    /// Performs one exchange as a task of this session.
     func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
         try await respond(to: request)
     }
 }
 
 extension URLSessionUpload {
-    /// Whether a body can be read while URLSession sends it: a file, which it reads itself.
+    /// Returns whether a body can be read while URLSession sends it, which is the case for a file.
     static func canRead(_ body: RequestBody) -> Bool {
         body.fileURL != nil
     }
 
-    /// Whether a file that is sent needs a name: URLSession opens it.
+    /// Whether a file needs a name to be sent, which is the case because URLSession opens it.
     static var opensFilesByName: Bool {
         true
     }
 }
 
-/// The file that is sent, and whether it was the same all the time.
+/// The file that is sent, with a check that it has not changed meanwhile.
 struct UploadReading: Sendable {
     let body: RequestBody
     let length: Int64
@@ -102,7 +103,7 @@ struct UploadReading: Sendable {
 }
 
 extension URLSessionTask {
-    /// The number of bytes of the response's body on the wire; `nil` if only the end tells.
+    /// Returns the number of bytes of the response's body on the wire; `nil` if it is known only at the end.
     ///
     /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
     /// - Returns: The number of bytes.
@@ -112,7 +113,7 @@ extension URLSessionTask {
 }
 
 extension Error {
-    /// What is known beyond the code: here the codes tell nearly everything.
+    /// The fault that the code does not express; the codes of this platform express nearly all of them.
     var transferFault: TransferFault? {
         (self as? URLError)?.code == .cannotDecodeContentData ? .undecodable : nil
     }

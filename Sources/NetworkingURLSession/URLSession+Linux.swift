@@ -5,16 +5,17 @@ package import NetworkingCore
 import Synchronization
 
 extension URLSession {
-    /// Makes a session whose tasks are exchanges.
+    /// Creates a session whose tasks are exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
-        // The initialiser copies it, but what is set here must not reach the caller's.
+        // The initializer copies the configuration, but the changes made here must not reach the caller's object.
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
             preconditionFailure("A copy of a URLSessionConfiguration is one.")
         }
-        // With a cache, a task that is cancelled early crashes the process; and both would act behind the stack's back.
+        // With a cache, a task that is cancelled early crashes the process. Both would also act without the stack's
+        // knowledge.
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
-        // It is cut to whole seconds, and what is below one ends at once.
+        // The value is truncated to whole seconds, and a value below one second ends the request at once.
         configuration.timeoutIntervalForRequest = max(1, configuration.timeoutIntervalForRequest.rounded(.up))
         let asksForCodings =
             configuration.httpAdditionalHeaders?.keys
@@ -31,15 +32,14 @@ extension URLSession {
         (delegate as? URLSessionRelay)?.cookies
     }
 
-    /// Whether the session asks for content codings: only if its configuration says so.
+    /// Whether the session requests content codings, which it does only if its configuration says so.
     ///
-    /// libcurl does not check that a coded body is complete, and it cannot be told to leave the decoding to the
-    /// library.
+    /// libcurl does not check that a coded body is complete, and it has no option to leave the decoding to the library.
     var asksForCodings: Bool {
         (delegate as? URLSessionRelay)?.asksForCodings ?? false
     }
 
-    /// Makes the task of an exchange, which hears from it what happens.
+    /// Creates the task of an exchange, with the exchange as its delegate.
     func task(
         for exchange: URLSessionExchange,
         with request: URLRequest,
@@ -48,12 +48,12 @@ extension URLSession {
         var request = request
         request.httpBody = upload?.data
         if let reading = upload?.reading {
-            // Not an upload task: that reads its file by itself, and crashes the process when its transfer ends while
-            // it reads. Nor `httpBody`, which is not sent again when libcurl finds a kept connection closed, and then
-            // hangs.
+            // An upload task is not used: it reads its file itself, and crashes the process if its transfer ends during
+            // a read. `httpBody` is not used either: it is not sent again if libcurl finds a kept connection closed,
+            // and the request then hangs.
             request.httpBodyStream = UploadStream(reading)
-            // libcurl would send chunks, since nobody tells it the length. It leaves that to a field of this name, and
-            // does not send one that is blank.
+            // Without a length, libcurl would use chunked transfer encoding. A `Transfer-Encoding` field in the request
+            // prevents that, and libcurl does not send a blank one.
             var fields = request.allHTTPHeaderFields ?? [:]
             fields["Transfer-Encoding"] = " "
             fields["Content-Length"] = "\(reading.length)"
@@ -64,7 +64,7 @@ extension URLSession {
         return task
     }
 
-    /// Makes one exchange over this session's companions, which are made from a copy of its configuration at first use.
+    /// Performs one exchange over this session's companions, created from a copy of its configuration at first use.
     func respondAsTransport(to request: HTTPRequestData) async throws -> HTTPResponseData {
         guard delegate == nil else {
             throw NetworkingError(
@@ -85,18 +85,18 @@ extension URLSession: ConnectionCounting {
 }
 
 extension URLSessionUpload {
-    /// Whether a body can be read while URLSession sends it.
+    /// Returns whether a body can be read while URLSession sends it.
     static func canRead(_ body: RequestBody) -> Bool {
         true
     }
 
-    /// Whether a file that is sent needs a name.
+    /// Whether a file needs a name to be sent.
     static var opensFilesByName: Bool {
         false
     }
 }
 
-/// What is read while it is sent: how far that is, and what kept it from being read.
+/// A body that is read while it is sent, with its state and the failure that stopped the reading.
 final class UploadReading: Sendable {
     let body: RequestBody
     let length: Int64
@@ -107,14 +107,14 @@ final class UploadReading: Sendable {
         self.length = length
     }
 
-    /// Whether all of it has been handed out, so that the server may have got it.
+    /// Whether the whole body has been read, so that the server may have received it.
     var isRead: Bool {
         state.withLock { $0.isRead }
     }
 
     var failure: RequestBody.Failure? {
         if let failure = state.withLock({ $0.failure }) { return failure }
-        // Nothing of an empty file is ever read.
+        // An empty file is never read.
         return length == 0 && body.length != 0 ? .changed(body.fileURL?.path) : nil
     }
 
@@ -133,7 +133,7 @@ final class UploadReading: Sendable {
     }
 }
 
-/// A body as URLSession reads it: in chunks as large as it likes, on its queue, and never more than was announced.
+/// A body as a stream that URLSession reads on its queue, in chunks of any size, and never beyond the announced length.
 // Not Sendable, like every stream; URLSession reads it on one queue.
 final class UploadStream: InputStream {
     private let reading: UploadReading
@@ -146,8 +146,8 @@ final class UploadStream: InputStream {
     /// Creates a stream of a body.
     ///
     /// - Parameters:
-    ///   - reading: The body, and what becomes of it.
-    ///   - isRefused: Whether the exchange is to fail instead.
+    ///   - reading: The body, which also records the result of reading it.
+    ///   - isRefused: Whether the exchange must fail instead of reading the body.
     init(_ reading: UploadReading, isRefused: Bool = false) {
         self.reading = reading
         self.isRefused = isRefused
@@ -171,7 +171,7 @@ final class UploadStream: InputStream {
         status = .closed
     }
 
-    /// URLSession takes a no for the end.
+    /// Whether bytes remain to be read; URLSession takes `false` for the end.
     override var hasBytesAvailable: Bool {
         rest > 0 || !pending.isEmpty
     }
@@ -201,8 +201,8 @@ final class UploadStream: InputStream {
         let chunk = try reader?.nextNow()
         self.reader = reader
         rest -= Int64(chunk?.count ?? 0)
-        // A file may have had another length when its turn came. Asked before the last bytes are handed out, so that
-        // the server gets no complete request of something else.
+        // The length of the file may have changed by the time it is read. This is checked before the last bytes are
+        // returned, so that the server does not receive a complete request with a different body.
         let isShort = chunk == nil && rest > 0
         guard rest >= 0, !isShort, try rest > 0 || reader?.nextNow() == nil else {
             throw RequestBody.Failure.changed(reading.body.fileURL?.path)
@@ -213,10 +213,10 @@ final class UploadStream: InputStream {
 }
 
 extension URLSessionTask {
-    /// Returns how many bytes of body have arrived as they are on the wire; the count runs a buffer behind.
+    /// Returns how many bytes of the body have arrived, as counted on the wire; the count is one buffer behind.
     ///
-    /// libcurl counts them before it decodes. A task's progress is the only value that includes the count, added to the
-    /// bytes that the current connection has taken.
+    /// libcurl counts them before it decodes. Only the progress of a task includes this count, added to the bytes that
+    /// the current connection has sent.
     ///
     /// - Parameter sentBefore: The number of bytes of the request's body that earlier connections have taken.
     /// - Returns: The number of bytes.
@@ -226,37 +226,37 @@ extension URLSessionTask {
 }
 
 extension Error {
-    /// The first failure of a transfer, in the words of libcurl.
+    /// The text of libcurl for the first failure of a transfer.
     private var textOfLibcurl: String? {
         (self as? URLError)?.userInfo[NSLocalizedDescriptionKey] as? String
     }
 
-    /// What libcurl says beyond its code.
+    /// The fault that libcurl's text describes beyond its code.
     ///
-    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and calls some answers a bad URL; only the
-    /// text tells what it was. A text that nobody knows leaves it at the code.
+    /// swift-corelibs-foundation has six codes for a hundred of libcurl's, and reports some responses as a bad URL.
+    /// Only the text identifies the fault. If the text is not recognized, the code alone is used.
     var transferFault: TransferFault? {
         guard let code = (self as? URLError)?.code else { return nil }
         switch code {
         case .badServerResponse:
             return .emptyReply
         case .cannotConnectToHost:
-            // Also a failure on a connection, if an address refused before or after: the code is that of the last
-            // refusal, and the text is that of the first failure.
+            // This is also a failure on a connection, if another address refused before or after: the code is that of
+            // the last refusal, and the text is that of the first failure.
             guard let text = textOfLibcurl, !text.contains("connect to ") else { return nil }
             return text.contains("transfer closed") ? .truncated : .emptyReply
         case .cannotFindHost:
             guard let text = textOfLibcurl, !text.contains("resolve") else { return nil }
             return .emptyReply
         case .unsupportedURL:
-            // The URL was checked before. This is the code for a response without a status line.
+            // The URL was checked before, so here the code means a response without a status line.
             guard let text = textOfLibcurl, !text.contains("rotocol") else { return nil }
             return .invalidHead(text.contains("HTTP") ? text : "no status line")
         case .unknown:
             let text = localizedDescription
             func mentions(_ words: String...) -> Bool { words.contains { text.contains($0) } }
-            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after
-            // the handshake.
+            // The connection was secure. An alert means that the server rejects this client; TLS 1.3 sends it after the
+            // handshake.
             if mentions("SSL_read", "SSL_write"), !mentions("alert") { return nil }
             if mentions("SSL", "TLS", "certificate") { return .untrusted(text) }
             if mentions("transfer closed") { return .truncated }
@@ -272,9 +272,10 @@ extension Error {
     }
 }
 
-/// The companions of the sessions that serve as components.
+/// The companions of the sessions that are used as components.
 ///
-/// Process-wide, since a URLSession has no place to keep one: without this, every send would make a session.
+/// They are stored for the whole process, because a URLSession has no property for its companion. Without this, every
+/// send would create a session.
 private final class Companions: Sendable {
     static let shared = Companions()
 
@@ -286,7 +287,7 @@ private final class Companions: Sendable {
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
     func pool(of session: URLSession) -> URLSessionPool {
-        // The pools of sessions that are gone end with the last reference, outside of the lock.
+        // The pools of released sessions end with their last reference, outside the lock.
         let (pool, _) = entries.withLock { entries -> (URLSessionPool, [Entry]) in
             if let entry = entries[ObjectIdentifier(session)], entry.session === session {
                 return (entry.pool, [])
@@ -301,17 +302,17 @@ private final class Companions: Sendable {
     }
 }
 
-/// Runs what URLSession has to say on the queue where it happens, instead of on a thread of its own a while later.
+/// A queue that runs URLSession's callbacks at once on the calling thread, instead of later on another thread.
 ///
-/// swift-corelibs-foundation hands each call of a delegate to this queue with `addOperation`, from the serial queue of
-/// the session, so the calls come one at a time and in order without a queue of ours; the trip would cost a tenth of a
-/// small exchange. What is called here must not call back into a session or a task: `dataTask(with:)`, `resume()`,
-/// `cancel()` and the answer to a challenge wait for that same queue.
-// @unchecked because OperationQueue is; it adds no state.
+/// swift-corelibs-foundation passes each delegate call to this queue with `addOperation`, from the serial queue of the
+/// session. The calls therefore arrive one at a time and in order without a queue of ours, and switching threads would
+/// take a tenth of a small exchange. A callback must not call back into a session or a task: `dataTask(with:)`,
+/// `resume()`, `cancel()` and the reply to a challenge wait for that same queue.
+// @unchecked because OperationQueue is; this class adds no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override init() {
         super.init()
-        // Should a later version add operations by other means.
+        // A precaution in case a later version adds operations by other means.
         maxConcurrentOperationCount = 1
     }
 
@@ -320,9 +321,10 @@ private final class InlineQueue: OperationQueue, @unchecked Sendable {
     }
 }
 
-/// The delegate of a session for exchanges: passes each call on to the exchange, which is the task's own delegate.
+/// The delegate of a session for exchanges, which forwards each call to the exchange, the task's own delegate.
 ///
-/// Without it a task's delegate hears of redirects and challenges, but never of the response, the body or the end.
+/// Without it, the delegate of a task is notified of redirects and challenges, but never of the response, the body or
+/// the end.
 private final class URLSessionRelay: NSObject, URLSessionDataDelegate {
     let cookies: URLSessionCookies?
     let asksForCodings: Bool

@@ -13,38 +13,38 @@ public import Foundation
 /// let network = URLSession.shared.logged()
 /// ```
 ///
-/// On Apple's platforms its tasks run on the session itself. On Linux, where a session without a delegate hangs on
-/// some answers and crashes on some cancellations, they run on a companion that is made from a copy of its
-/// configuration and lives as long as the session does. Requests with different credentials use different connections
-/// there (``URLSessionTransport/ConnectionReuse/sameCredentials``).
+/// On Apple's platforms its tasks run on the session itself. On Linux, a session without a delegate hangs on some
+/// responses and crashes on some cancellations. There the tasks run on a companion session, which is created from a
+/// copy of the configuration and exists as long as the session does. Requests with different credentials use different
+/// connections there (``URLSessionTransport/ConnectionReuse/sameCredentials``).
 ///
-/// The session's own cache is neither read nor written, and its stored credentials answer no 401: both are decided by
-/// the stack. Its cookies are used as its configuration says.
+/// The session's own cache is neither read nor written, and its stored credentials are not used for a 401, because the
+/// stack decides both. Its cookies are used as its configuration says.
 ///
-/// A session that has a delegate of its own is refused with ``NetworkingError/Kind/invalidRequest`` on Linux, since the
-/// companion could not honour it: use ``URLSessionTransport`` there.
+/// On Linux, a session with a delegate is rejected with ``NetworkingError/Kind/invalidRequest``, because the companion
+/// could not call that delegate. Use ``URLSessionTransport`` there.
 ///
 /// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in
 ///   `Documentation/Transports.md`). Use `AsyncHTTPClientTransport` there for servers that are not trusted.
 extension URLSession: NetworkingTransport {
-    /// Makes one exchange over this session.
+    /// Performs one exchange over this session.
     ///
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
-    /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
+    /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await respondAsTransport(to: request)
     }
 }
 
 extension URLSession {
-    /// Runs a request as a task of this session, which must be one that can host it.
+    /// Performs a request as a task of this session, which must be able to run exchanges.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - calls: The queue for calls into URLSession.
     /// - Returns: The response.
-    /// - Throws: What ``URLSessionTransport/exchange(_:)`` throws.
+    /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     func respond(to request: HTTPRequestData, calls: URLSessionCalls = .shared) async throws -> HTTPResponseData {
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")

@@ -25,7 +25,7 @@ final class URLSessionCalls: Sendable {
     ///
     /// - Parameters:
     ///   - queue: A serial queue.
-    ///   - maximumLoad: How many exchanges may be in progress for a call to be made on its caller's thread. A long
+    ///   - maximumLoad: The number of exchanges in progress up to which a call is made on its caller's thread. A long
     ///     exchange counts as more than that.
     init(queue: DispatchQueue, maximumLoad: Int = 16) {
         self.queue = queue
@@ -63,9 +63,9 @@ final class URLSessionCalls: Sendable {
         queue.async(execute: call)
     }
 
-    /// What one exchange adds to the load of URLSession's queue, from its start to its end.
+    /// The load that one exchange adds to URLSession's queue, from its start to its end.
     struct Load: ~Copyable, Sendable {
-        /// From how many bytes on an exchange is long.
+        /// The number of bytes above which an exchange is long.
         private static let long: Int64 = 64 << 10
 
         private let calls: URLSessionCalls
@@ -80,7 +80,7 @@ final class URLSessionCalls: Sendable {
             add(1, to: 0)
         }
 
-        /// Notes how many bytes have been transferred in one direction.
+        /// Records how many bytes have been transferred in one direction.
         func transferred(_ count: Int64) {
             guard count > Self.long, weight.load(ordering: .relaxed) == 1 else { return }
             add(calls.maximumLoad, to: 1)

@@ -6,7 +6,7 @@ import FoundationNetworking
 #endif
 
 extension URLProtectionSpace {
-    /// Whether a challenge comes from the server as a 401 and asks for a user's credentials, which the stack has.
+    /// Whether a challenge comes from the server as a 401 and asks for the user's credentials, which the stack handles.
     ///
     /// Challenges for certificates, and those of a proxy, belong to the session.
     var isOfServer: Bool {
@@ -19,8 +19,8 @@ extension URLProtectionSpace {
         }
     }
 
-    /// Whether Apple documents a challenge as session-wide, so that the session's delegate method comes before the
-    /// task's: that of a certificate, NTLM or Negotiate.
+    /// Whether Apple documents a challenge as session-wide, so that the session's delegate method is called before the
+    /// task's; this applies to certificates, NTLM and Negotiate.
     var isForSession: Bool {
         switch authenticationMethod {
         case NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,

@@ -11,10 +11,10 @@ import HTTPTypes
 ///
 /// swift-corelibs-foundation only compares hosts: it sends cookies with `Secure` over plain http, to other paths and
 /// after they have expired, and lets any host set them for `com`. It also decodes every line of every head and searches
-/// it for cookies, on the queue that all sessions share, which costs a tenth of a small exchange. So a session for
-/// exchanges has cookies switched off there, and uses its storage through this type.
+/// it for cookies, on the queue that all sessions share, which takes a tenth of a small exchange. Sessions for
+/// exchanges therefore have cookies disabled there, and use their storage through this type.
 final class URLSessionCookies: Sendable {
-    /// The most cookies that are stored for a host and the domains above it.
+    /// The maximum number of cookies stored for a host and the domains above it.
     static let maximumPerHost = 180
 
     private let storage: HTTPCookieStorage
@@ -24,9 +24,9 @@ final class URLSessionCookies: Sendable {
 
     /// The queue on which cookies are stored, one response at a time, for the whole process.
     ///
-    /// swift-corelibs-foundation writes its file at each change, so no task may wait there on its own thread. Several
-    /// sessions share a storage. Their responses come one after another here, so that none adds a cookie with `Secure`
-    /// between the check for one and the change, and the last response wins.
+    /// swift-corelibs-foundation writes its file at each change, so no task may wait for that on its own thread.
+    /// Several sessions share a storage. This queue handles their responses one after another, so that no other
+    /// response adds a cookie with `Secure` between the check for one and the change. The last response wins.
     private static let storing = DispatchQueue(label: "URLSessionCookies")
 
     /// Reads the cookie settings of a configuration; `nil` if it has no cookie storage.
@@ -89,7 +89,7 @@ final class URLSessionCookies: Sendable {
         evict(for: url, at: now)
     }
 
-    /// The stored cookies that one of a URL could shadow; none for https, which may replace them all.
+    /// Returns the stored cookies that a cookie of this URL could shadow; none for https, which may replace them all.
     private func storedCookies(from origin: CookieURL) -> [Cookie] {
         origin.isSecure ? [] : (storage.cookies ?? []).map { Cookie($0) }
     }
@@ -139,7 +139,7 @@ extension HTTPCookie {
     /// cookie that is valid only by the date of the environment, which a test may have set to the past.
     private static let markOfExpiry = "Expires="
 
-    /// What the comment says of a cookie.
+    /// The attributes stored in the comment of a cookie.
     fileprivate var marks: (isSecure: Bool, expires: Date?) {
         let marks = comment?.split(separator: ";") ?? []
         let expiry = marks.last.flatMap { mark in
@@ -148,7 +148,7 @@ extension HTTPCookie {
         return (marks.first == Self.markOfSecure[...], expiry.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes the cookie that URLSession's storage takes.
+    /// Creates a cookie for URLSession's storage.
     ///
     /// - Parameters:
     ///   - cookie: The cookie.

@@ -7,7 +7,7 @@ import FoundationNetworking
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// The error for a reader that cannot keep up.
+    /// The error for a reader that is too slow.
     var tooFarAhead: NetworkingError {
         NetworkingError(
             .tooLarge,
@@ -18,12 +18,13 @@ extension HTTPRequestData {
         )
     }
 
-    /// The error for bytes that could not wait for their reader.
+    /// Returns the error for bytes that could not be stored for their reader.
     func unbuffered(_ fault: FileFault) -> NetworkingError {
         NetworkingError(.storage, request: self, reason: "The body came faster than it was read. \(fault.reason)")
     }
 
-    /// The error for a body in a coding that nothing has asked for, where URLSession does not check the body's end.
+    /// Returns the error for a body in a coding that was not requested, on platforms where URLSession does not check
+    /// the body's end.
     func unverifiableCoding(_ coding: String, of head: HTTPResponse) -> NetworkingError {
         NetworkingError(
             .invalidResponse,
@@ -36,7 +37,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// The error for a body that is longer than its head says, which is two lengths in one head.
+    /// Returns the error for a body that is longer than its head states, which means that one head had two lengths.
     func longerThanAnnounced(_ head: HTTPResponse, _ received: Int64, _ expected: Int64) -> NetworkingError {
         NetworkingError(
             .invalidResponse,
@@ -46,13 +47,13 @@ extension HTTPRequestData {
         )
     }
 
-    /// The library's error for one of URLSession's, which it keeps.
+    /// Returns the library's error for an error of URLSession, which it contains.
     ///
     /// - Parameters:
     ///   - error: URLSession's error.
-    ///   - head: The head, if it had come.
-    ///   - received: How many bytes of body had come, as they are on the wire.
-    ///   - wasSent: Whether any of the request has left, on this connection or an earlier one.
+    ///   - head: The head, if it has arrived.
+    ///   - received: The number of bytes of the body that have arrived, as counted on the wire.
+    ///   - wasSent: Whether any part of the request was sent, on this connection or an earlier one.
     /// - Returns: The error.
     package func error(
         for error: any Error,
@@ -75,9 +76,9 @@ extension HTTPRequestData {
         )
     }
 
-    /// The kind of an error.
+    /// Returns the kind of an error.
     ///
-    /// Only a request of which nothing has left fails with a kind that says so.
+    /// The kinds that mean that nothing was sent are used only if that is certain.
     private func kind(of code: URLError.Code, _ fault: TransferFault?, wasSent: Bool) -> NetworkingError.Kind {
         let kind = fault?.kind ?? NetworkingError.Kind(code)
         return switch kind {
@@ -105,19 +106,19 @@ extension HTTPRequestData {
     }
 }
 
-/// What went wrong with a transfer, where URLSession's codes do not tell.
+/// A fault of a transfer that URLSession's codes do not express.
 enum TransferFault: Equatable {
-    /// The connection ended where an answer was due.
+    /// The connection ended when a response was expected.
     case emptyReply
-    /// The head breaks a rule; which one, in libcurl's words, which hold nothing of the head.
+    /// The head violates a rule, described in libcurl's words, which contain nothing of the head.
     case invalidHead(String)
-    /// The framing of the body breaks a rule; likewise.
+    /// The framing of the body violates a rule, described in the same way.
     case invalidBody(String)
     /// The body ended early.
     case truncated
     /// The body cannot be decoded.
     case undecodable
-    /// There could be no secure connection; why, in libcurl's words.
+    /// No secure connection was possible, for the reason in libcurl's words.
     case untrusted(String)
 
     fileprivate var kind: NetworkingError.Kind {
@@ -158,7 +159,7 @@ extension NetworkingError.Kind {
         case .networkConnectionLost:
             self = .connectionLost
         default:
-            // The server may have seen the request, for all that is known; `connection` would say that it has not.
+            // The server may have received the request. `connection` would state that it has not.
             self = .connectionLost
         }
     }

@@ -31,7 +31,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
     }
 
     #if canImport(FoundationNetworking)
-    /// Has the body read anew: libcurl begins again when a connection that was kept turns out to be closed.
+    /// Provides the body again: libcurl restarts a request if a kept connection turns out to be closed.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -41,9 +41,9 @@ extension URLSessionExchange: URLSessionDataDelegate {
     }
     #endif
 
-    /// Refuses the redirect, which makes it the response: the library follows by its own rules.
+    /// Refuses the redirect, which makes it the response, because the library follows redirects by its own rules.
     ///
-    /// On Linux an answer to a task whose cancellation has begun crashes the process, so such a task gets none.
+    /// On Linux, a reply to a task whose cancellation has begun crashes the process, so such a task gets no reply.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -57,7 +57,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
         completionHandler(nil)
     }
 
-    /// Keeps the response out of the session's cache: what is stored is the stack's decision.
+    /// Keeps the response out of the session's cache, because the stack decides which responses are stored.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -69,9 +69,9 @@ extension URLSessionExchange: URLSessionDataDelegate {
 
     /// Makes a 401 the response, without an attempt with credentials that the session has stored.
     ///
-    /// On Apple's platforms every other challenge is answered as if the task had no delegate. On Linux there is no
-    /// other, and any other answer leaves the task waiting for ever: the exchange ends with the head and the body that
-    /// came before the challenge.
+    /// On Apple's platforms, every other challenge is handled as if the task had no delegate. On Linux there are no
+    /// other challenges, and any other reply leaves the task waiting forever. The exchange therefore ends with the head
+    /// and the body that arrived before the challenge.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -83,7 +83,7 @@ extension URLSessionExchange: URLSessionDataDelegate {
         reply { completionHandler(.cancelAuthenticationChallenge, nil) }
         #else
         if challenge.protectionSpace.isOfServer {
-            // Each scheme of the response is a challenge of its own; after the last, the 401 is the response.
+            // Each scheme of the response is a separate challenge. After the last, the 401 is the response.
             completionHandler(.rejectProtectionSpace, nil)
         } else {
             session.answer(challenge, of: task, with: completionHandler)

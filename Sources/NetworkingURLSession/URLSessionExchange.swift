@@ -7,16 +7,16 @@ import FoundationNetworking
 import HTTPTypes
 import Synchronization
 
-/// One request on its way through URLSession: what has arrived, who waits for it, and how it ended.
+/// One request in progress over URLSession, with the data that has arrived, the waiter, and the outcome.
 ///
-/// It is the delegate of its task. URLSession tells it what happens, on a queue of URLSession's; the sending task waits
-/// for the head, for bytes or for the end. The first thing that ends it counts: the server, an error, a limit, or the
-/// caller's cancellation, which resumes the caller at once and does not wait for URLSession.
+/// The exchange is the delegate of its task. URLSession calls it on a queue of URLSession's; the sending task waits for
+/// the head, for bytes or for the end. The first outcome counts: the server's response, an error, a limit, or the
+/// cancellation of the caller. A cancelled caller is resumed at once, without waiting for URLSession.
 ///
-/// URLSession's queue is one for the whole process on Linux, so what can be done by the sending task is done there:
-/// reading header fields, finding the right error.
+/// On Linux, the whole process shares one queue of URLSession. Work that the sending task can do is therefore done
+/// there, such as reading header fields and choosing the error.
 final class URLSessionExchange: NSObject, Sendable {
-    /// The most bytes that wait for a sink in memory.
+    /// The maximum number of bytes that are kept in memory for a sink.
     private static let maximumInMemory = 1 << 20
 
     private let request: HTTPRequestData
@@ -25,15 +25,15 @@ final class URLSessionExchange: NSObject, Sendable {
     private let sessionAcceptsCodings: Bool
     private let calls: URLSessionCalls
     private let load: URLSessionCalls.Load
-    /// The bytes of the body that wait for the sending task.
+    /// The bytes of the body that the sending task has not taken yet.
     private let body: SpillBuffer
     private let state: Mutex<State>
 
-    /// Where progress handlers and observers are called, when there are any.
+    /// The queue for calls to progress handlers and observers; `nil` if there are none.
     ///
-    /// Not where URLSession calls: on Linux every call into any session waits for that queue, so somebody else's code
-    /// could lock up the process from there. The sending task is resumed through it too, so that it never overtakes
-    /// the last report.
+    /// URLSession's queue is not suitable: on Linux every call into any session waits for it, so code of the app could
+    /// block the whole process from there. The sending task is also resumed through this queue, so that it never
+    /// overtakes the last report.
     private let reports: DispatchQueue?
 
     init(
@@ -51,7 +51,7 @@ final class URLSessionExchange: NSObject, Sendable {
         load = URLSessionCalls.Load(on: calls)
         let body = SpillBuffer(inMemoryUpTo: request.sink == nil ? .max : Self.maximumInMemory)
         self.body = body
-        // Without a sink nobody is asked what becomes of the body, so its limit holds from the first byte.
+        // Without a sink, the whole body is collected, so its limit applies from the first byte.
         state = Mutex(
             State(
                 limit: request.sink == nil ? request.maximumResponseBytes : .max,
@@ -64,14 +64,14 @@ final class URLSessionExchange: NSObject, Sendable {
         reports = isObserved ? DispatchQueue(label: "URLSessionExchange.reports") : nil
     }
 
-    /// Creates and starts the task, unless the exchange is over by then.
+    /// Creates and starts the task, unless the exchange has ended by then.
     ///
-    /// Does not wait for URLSession: ``respond()`` waits for what the task brings.
+    /// Does not wait for URLSession; ``respond()`` waits for the response.
     ///
-    /// - Parameter makeTask: Creates the task. Called once at most, where such a call may block.
+    /// - Parameter makeTask: Creates the task. Called at most once, on a thread where that call may block.
     func start(_ makeTask: @escaping @Sendable () -> URLSessionTask) {
         if upload?.length ?? 0 > 0 {
-            // Bytes of a body that leave are the one thing by which URLSession tells that it has connected.
+            // The first bytes of the body that are sent are the only sign from URLSession that it has connected.
             request.emit(ExchangeEvent.connecting)
         }
         reportProgress()
@@ -88,7 +88,7 @@ final class URLSessionExchange: NSObject, Sendable {
                 return false
             }
             if isOver {
-                // A task that is never resumed stays with its session unless it is cancelled.
+                // A task that is never resumed remains in its session unless it is cancelled.
                 task.cancel()
                 load.end()
                 return
@@ -100,12 +100,12 @@ final class URLSessionExchange: NSObject, Sendable {
         }
     }
 
-    /// Brings the response, and its body to where the request wants it.
+    /// Returns the response, after delivering its body to memory or to the request's sink.
     func respond() async throws -> HTTPResponseData {
         guard request.sink != nil else {
             await wait(for: .end)
             let head = try await head()
-            // The limit held from the first byte, so there is nothing to deliver.
+            // The limit was enforced from the first byte, so nothing has to be delivered here.
             let whole = try await collectedBody(after: head)
             return HTTPResponseData(request: request, http: head.http, body: .collected(whole))
         }
@@ -118,7 +118,7 @@ final class URLSessionExchange: NSObject, Sendable {
         return try await request.deliver(head.http) { try await deliverBody(after: head, to: &$0) }
     }
 
-    /// Passes the body on chunk by chunk to a sink, and at once into memory.
+    /// Delivers the body to a sink chunk by chunk, or into memory at once.
     private func deliverBody(after head: ReceivedHead, to delivery: inout BodyDelivery) async throws {
         if let limit = delivery.limit {
             if state.withLock({ $0.setLimit(limit) }) {
@@ -134,11 +134,11 @@ final class URLSessionExchange: NSObject, Sendable {
         try checkEnd(after: head)
     }
 
-    /// Waits for the next bytes of the body; empty after the last.
+    /// Waits for the next bytes of the body, and returns empty data after the last.
     private func nextBytes() async throws -> Data {
         while true {
             await wait(for: .bytes)
-            // A caller that gave up gets nothing of what had arrived.
+            // A cancelled caller does not receive bytes that have already arrived.
             if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
             do throws(FileFault) {
                 let bytes = try body.take { [weak self] in self?.update { _ in } }
@@ -149,7 +149,7 @@ final class URLSessionExchange: NSObject, Sendable {
         }
     }
 
-    /// The whole body, after the end.
+    /// Returns the whole body after the exchange has ended.
     private func collectedBody(after head: ReceivedHead) async throws -> Data {
         try checkEnd(after: head)
         var whole = try await nextBytes()
@@ -159,7 +159,7 @@ final class URLSessionExchange: NSObject, Sendable {
         return whole
     }
 
-    /// The head, or what ended the exchange before it came.
+    /// Returns the head, or throws the error that ended the exchange before it arrived.
     private func head() async throws -> ReceivedHead {
         guard let response = state.withLock({ $0.response }) else {
             try checkEnd(after: nil)
@@ -174,18 +174,18 @@ final class URLSessionExchange: NSObject, Sendable {
         if let cookies, let response = response as? HTTPURLResponse {
             try await cookies.store(from: response, head.http)
         }
-        // A cancelled caller gets no answer, even where the head had come.
+        // A cancelled caller receives no response, even if the head has arrived.
         if case .cancelled = state.withLock({ $0.outcome }) { throw CancellationError() }
         return head
     }
 
-    /// Whether the session or the request has asked for content codings.
+    /// Whether the session or the request has requested content codings.
     private var acceptsCodings: Bool {
         sessionAcceptsCodings
             || request.headerFields[.acceptEncoding].map { $0.lowercased() != "identity" } ?? false
     }
 
-    /// Throws what ended the exchange, unless that was its regular end.
+    /// Throws the error that ended the exchange, unless it ended normally.
     private func checkEnd(after head: ReceivedHead?) throws {
         let (outcome, received, encoded, limit, wasSent) = state.withLock {
             ($0.outcome, $0.received, $0.encodedReceived, $0.limit, $0.wasSent)
@@ -219,11 +219,11 @@ final class URLSessionExchange: NSObject, Sendable {
     }
 }
 
-// MARK: - What URLSession tells
+// MARK: - Delegate calls
 
 extension URLSessionExchange {
     func receive(_ response: URLResponse) {
-        // An interim response; the final one follows.
+        // This is an interim response; the final one follows.
         if let status = (response as? HTTPURLResponse)?.statusCode, status < 200 { return }
         if reports != nil || request.hasListeners, let head = ReceivedHead(response, to: request.method) {
             state.withLock { $0.progress.received.expected = head.length }
@@ -241,7 +241,7 @@ extension URLSessionExchange {
         load.transferred(count)
         checkDecompression()
         reportProgress()
-        // Nothing else holds the server back. Other exchanges wait too, so each wait is short.
+        // Nothing else slows the server down. Other exchanges are waiting too, so each wait is short.
         body.waitForDisk()
     }
 
@@ -257,7 +257,7 @@ extension URLSessionExchange {
         reportProgress()
     }
 
-    /// Ends with the head and the body that have arrived, when URLSession would not.
+    /// Ends the exchange with the head and the body that have arrived, in cases where URLSession would not end it.
     func endWithWhatArrived() {
         reportEnd()
         end(with: .refusedChallenge)
@@ -265,7 +265,7 @@ extension URLSessionExchange {
 
     func complete(with error: (any Error)?) {
         if error != nil {
-            // Tells a body that ended early from one that could not be decoded.
+            // Distinguishes a body that ended early from a body that cannot be decoded.
             state.withLock { state in
                 guard state.isDecoded else { return }
                 state.encodedReceived = state.task?.countOfEncodedBytesReceived(sentBefore: state.sentBefore)
@@ -277,10 +277,10 @@ extension URLSessionExchange {
     }
 
     #if canImport(FoundationNetworking)
-    /// The body from its start, for a connection that takes the place of one that was lost without an answer.
+    /// Returns the body from its start, for a connection that replaces one that was lost without a response.
     ///
-    /// When the server may have got all of a request that must not be sent twice, the exchange fails instead
-    /// (RFC 9110 section 9.2.2).
+    /// The exchange fails instead (RFC 9110 section 9.2.2) if the server may have received all of a request that must
+    /// not be sent twice.
     func newBodyStream() -> InputStream? {
         state.withLock { $0.sendAnew() }
         let stream = upload?.reading.map { UploadStream($0, isRefused: $0.isRead && !request.mayBeSentTwice) }
@@ -299,7 +299,7 @@ extension URLSessionExchange {
         state.withLock { $0.response != nil }
     }
 
-    /// Changes the state, resumes whoever waited for that, and ends the exchange when its body is too long.
+    /// Changes the state, resumes the waiter if its milestone is reached, and ends the exchange if a limit is exceeded.
     private func update<Result: Sendable>(_ change: (inout sending State) -> Result) -> Result {
         let maximum = request.maximumBufferedBytes
         let (result, waiter, outcome) = state.withLock { state in
@@ -313,7 +313,7 @@ extension URLSessionExchange {
         return result
     }
 
-    /// Ends the exchange when its body unfolds too far.
+    /// Ends the exchange if its body exceeds the decompression limit.
     private func checkDecompression() {
         guard let (task, received, sentBefore) = state.withLock({ $0.suspectedOfUnfolding }) else { return }
         let limit = request.decompressionLimit
@@ -327,13 +327,13 @@ extension URLSessionExchange {
         let progress = state.withLock { $0.takeProgress() }
         guard let progress else { return }
         report { [self] _ in
-            // Not after the caller has left, who may have begun another attempt.
+            // Does not report after the caller was cancelled, because the caller may have started another attempt.
             if case .cancelled = state.withLock({ $0.outcome }) { return }
             handler(progress)
         }
     }
 
-    /// Reports that all of the body has arrived, also where nobody knew how long it would be.
+    /// Reports that the whole body has arrived, even if its length was not known.
     private func reportEnd() {
         guard reports != nil else { return }
         state.withLock { $0.progress.received.expected = $0.progress.received.count }
@@ -349,9 +349,9 @@ extension URLSessionExchange {
     }
 
     private func tell(_ event: ExchangeEvent) {
-        // Its caller has left, and may have begun another exchange, whose event it would seem to be.
+        // The caller was cancelled and may have started another exchange, to which this event would seem to belong.
         if case .cancelled = state.withLock({ $0.outcome }) { return }
-        // It is the library's own and never blocks, and the time should be right.
+        // The recorder is part of the library and never blocks, and its time should be exact.
         request.recorder?.record(event)
         report { $0.notifyObservers(of: event) }
     }
@@ -364,7 +364,7 @@ extension URLSessionExchange {
 // MARK: - Waiting and ending
 
 extension URLSessionExchange {
-    /// What the sending task can wait for.
+    /// A milestone that the sending task can wait for.
     private enum Milestone {
         case head
         case bytes
@@ -372,22 +372,22 @@ extension URLSessionExchange {
     }
 
     private enum Outcome {
-        /// The caller has no more use for it.
+        /// The caller was cancelled.
         case cancelled
-        /// The body is longer than its limit.
+        /// The body exceeds its limit.
         case tooLong
-        /// The body is longer than its compressed form may become.
+        /// The body exceeds the decompression limit.
         case unfoldedTooFar
-        /// More waits for the sink than may.
+        /// The sink is too far behind: more bytes are waiting for it than the limit allows.
         case tooFarAhead
-        /// What waits for the sink could not be put anywhere.
+        /// Bytes that are waiting for the sink could not be stored.
         case unbuffered(FileFault)
-        /// A challenge was refused, so that what had arrived is the answer.
+        /// A challenge was refused, so the data that has arrived is the response.
         case refusedChallenge
-        /// URLSession is done.
+        /// URLSession has completed the task.
         case completed((any Error)?)
 
-        /// Whether URLSession still works on the task.
+        /// Whether URLSession is still working on the task.
         var leavesTaskRunning: Bool {
             switch self {
             case .cancelled, .tooLong, .unfoldedTooFar, .tooFarAhead, .unbuffered: true
@@ -396,7 +396,7 @@ extension URLSessionExchange {
         }
     }
 
-    /// Waits until something has happened, or the exchange is over.
+    /// Waits until a milestone is reached or the exchange has ended.
     private func wait(for milestone: Milestone) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -414,7 +414,7 @@ extension URLSessionExchange {
         }
     }
 
-    /// Ends it, if nothing else has.
+    /// Ends the exchange, unless it has already ended.
     private func end(with outcome: Outcome) {
         guard let (waiter, task) = state.withLock({ $0.end(with: outcome) }) else { return }
         if case .cancelled = outcome {
@@ -445,7 +445,7 @@ extension URLSessionExchange {
         }
     }
 
-    /// Replies to a challenge that URLSession waits for.
+    /// Replies to a challenge for which URLSession is waiting.
     func reply(_ call: @escaping @Sendable () -> Void) {
         calls.interrupt(call)
     }
@@ -455,22 +455,22 @@ extension URLSessionExchange {
         var waiter: (milestone: Milestone, continuation: CheckedContinuation<Void, Never>)?
         private(set) var response: URLResponse?
         private let body: SpillBuffer
-        /// How many bytes have arrived, also when they have been taken since.
+        /// The number of bytes that have arrived, including those that have been taken since.
         private(set) var received: Int64 = 0
-        /// How many of them there were on the wire, for a body that was decoded and did not end well.
+        /// The number of those bytes on the wire, for a decoded body that ended with an error.
         var encodedReceived: Int64?
         private(set) var limit: Int64
-        /// The length from which on a decoded body is looked at.
+        /// The length above which a decoded body is checked against the decompression limit.
         private let suspiciousLength: Int64
         var progress: TransferProgress
         private var reported: TransferProgress?
-        /// How many bytes of the body have left, those of earlier sendings included.
+        /// The number of bytes of the body that have been sent, including those of earlier attempts to send it.
         private var sentTotal: Int64 = 0
         private(set) var sentBefore: Int64 = 0
         private(set) var outcome: Outcome?
         /// Whether the task was resumed.
         private var isStarted = false
-        /// Whether any of the request is known to have left.
+        /// Whether any part of the request is known to have been sent.
         var wasSent = false
 
         init(limit: Int64, decompressionLimit: DecompressionLimit, bytesToSend: Int64, body: SpillBuffer) {
@@ -487,8 +487,8 @@ extension URLSessionExchange {
             return coding.map { ReceivedHead.isDecoded($0) } ?? false
         }
 
-        /// The task, how much it has decoded and how much earlier connections have taken, once the body is long enough
-        /// to check.
+        /// The task, the number of bytes it has decoded and the number of bytes earlier connections have taken; `nil`
+        /// until the body is long enough to check.
         var suspectedOfUnfolding: (task: URLSessionTask, received: Int64, sentBefore: Int64)? {
             guard received > suspiciousLength, outcome == nil, let task, isDecoded else { return nil }
             return (task, received, sentBefore)
@@ -501,11 +501,11 @@ extension URLSessionExchange {
         func brokenLimit(maximumBufferedBytes: Int64) -> Outcome? {
             if isTooLong { return .tooLong }
             if let fault = body.fault { return .unbuffered(fault) }
-            // Without a sink, all of it waits for the end.
+            // Without a sink, the whole body stays in memory until the end.
             return body.spills && body.count > maximumBufferedBytes ? .tooFarAhead : nil
         }
 
-        /// Limits the body, and answers whether it is over that already.
+        /// Sets the limit of the body, and returns whether the body already exceeds it.
         mutating func setLimit(_ limit: Int64) -> Bool {
             self.limit = limit
             return isTooLong
@@ -516,30 +516,30 @@ extension URLSessionExchange {
             case .head: return outcome != nil || response != nil
             case .bytes:
                 if case .cancelled = outcome { return true }
-                // The last bytes may come from a file after the end.
+                // The last bytes may be read from a file after the end.
                 return body.isReady || body.isEmpty && outcome != nil
             case .end: return outcome != nil
             }
         }
 
-        /// Whoever waits, if it waits for something that has happened.
+        /// Returns the waiter if its milestone is reached.
         mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
             guard let waiter, hasReached(waiter.milestone) else { return nil }
             self.waiter = nil
             return waiter.continuation
         }
 
-        /// Notes that the task was resumed, and returns whether it has to be cancelled now.
+        /// Records that the task was resumed, and returns whether it has to be cancelled now.
         ///
-        /// It is not cancelled before, since a task that is resumed after that would run.
+        /// The task is not cancelled earlier, because a task that is resumed after its cancellation would run.
         mutating func start() -> Bool {
             isStarted = true
             return outcome?.leavesTaskRunning ?? false
         }
 
-        /// Ends the exchange, and returns whoever waits and the task if it has to be cancelled now.
+        /// Ends the exchange, and returns the waiter, and the task if it has to be cancelled now.
         ///
-        /// - Returns: `nil` if it had ended.
+        /// - Returns: `nil` if the exchange had already ended.
         mutating func end(with outcome: Outcome) -> (CheckedContinuation<Void, Never>?, URLSessionTask?)? {
             guard self.outcome == nil else { return nil }
             self.outcome = outcome
@@ -547,7 +547,7 @@ extension URLSessionExchange {
             return (takeWaiter(), isStarted && outcome.leavesTaskRunning ? task : nil)
         }
 
-        /// Counts the bytes of the body that have left, which URLSession counts on when a body is sent again.
+        /// Counts the bytes of the body that have been sent; URLSession continues its count when a body is sent again.
         mutating func send(_ count: Int64) {
             guard outcome == nil else { return }
             wasSent = true
@@ -555,13 +555,13 @@ extension URLSessionExchange {
             progress.sent.count = max(progress.sent.count, count - sentBefore)
         }
 
-        /// Begins to count anew; the progress stands still until it is where it was.
+        /// Restarts the count; the progress does not change until the count reaches its previous value.
         mutating func sendAnew() {
             wasSent = true
             sentBefore = sentTotal
         }
 
-        /// How far it has come, unless that was told.
+        /// Returns the progress; `nil` if it has already been reported.
         mutating func takeProgress() -> TransferProgress? {
             guard progress != reported else { return nil }
             reported = progress
@@ -570,7 +570,7 @@ extension URLSessionExchange {
 
         mutating func receive(_ response: URLResponse) {
             self.response = response
-            // What a server claims is believed up to a bound.
+            // The length that a server announces is used only up to a limit.
             let expected = min(response.expectedContentLength, limit, Int64(min(body.maximumInMemory, 64 << 20)))
             if expected > 16_384 {
                 body.reserveCapacity(Int(expected))

@@ -1,6 +1,5 @@
 #if URLSession
-// `import Networking` is all that `URLSession.shared.logged()` needs, on Linux too, where URLSession has a module of
-// its own.
+// `URLSession.shared.logged()` must need only `import Networking`, on Linux too, where URLSession has its own module.
 #if canImport(FoundationNetworking)
 @_exported public import FoundationNetworking
 #else

@@ -9,10 +9,10 @@ import Synchronization
 extension URLSessionTransport {
     /// Which requests may use a connection that an earlier request has used.
     ///
-    /// libcurl, which runs URLSession on Linux, sends a request on a kept connection even if the server has sent
-    /// something there that no request asked for. That becomes the response of the new request (L37 in
-    /// `Documentation/Transports.md`). So a faulty server can give one user the response of another, unless their
-    /// connections are apart.
+    /// libcurl, which implements URLSession on Linux, sends a request on a kept connection even if the server has sent
+    /// unrequested data there. That data becomes the response of the new request (L37 in
+    /// `Documentation/Transports.md`). A faulty server can therefore give one user the response of another, unless they
+    /// use separate connections.
     ///
     /// ```swift
     /// let transport = URLSessionTransport(connectionReuse: .never)   // for a server that is not trusted
@@ -23,7 +23,7 @@ extension URLSessionTransport {
 
         /// A request may use the connections of requests with the same credentials: the default on Linux.
         ///
-        /// Requests without credentials have connections of their own. Credentials are the header fields that
+        /// Requests without credentials have separate connections. Credentials are the header fields that
         /// ``RedirectPolicy`` keeps at their origin, the query items that hold an API key, and the key of a signature.
         /// The cookies of the session's own storage do not count, because one storage belongs to one user.
         ///
@@ -31,9 +31,9 @@ extension URLSessionTransport {
         /// other than a signature of `signed`, gets a new connection each time.
         case sameCredentials
 
-        /// Every request gets a connection of its own, which is closed after the response.
+        /// Every request uses a new connection, which is closed after the response.
         ///
-        /// Costs a handshake for each request.
+        /// This costs a handshake for each request.
         case never
 
         /// The default of this platform.
@@ -47,11 +47,11 @@ extension URLSessionTransport {
     }
 }
 
-/// The sessions of a transport, which keep the connections of its users apart.
+/// The sessions of a transport, which separate the connections of its users.
 ///
-/// Every URLSession has a pool of connections of its own, and there is no other way to choose a connection.
+/// Every URLSession has its own connection pool, and there is no other way to choose a connection.
 final class URLSessionPool: Sendable {
-    /// The maximum number of sessions kept for users who send nothing at the moment.
+    /// The maximum number of sessions kept for users without a request in progress.
     private static let maximumIdle = 64
 
     private let configuration: URLSessionConfiguration
@@ -86,8 +86,8 @@ final class URLSessionPool: Sendable {
 
     /// Invalidates sessions, which keep their delegate and their connections until then.
     ///
-    /// The task of a cancelled exchange may still be about to be created. On Linux that ends the process after its
-    /// session was invalidated, so both happen in order on one queue.
+    /// The task of a cancelled exchange may not have been created yet. On Linux, creating it after its session was
+    /// invalidated ends the process, so both happen in order on one queue.
     private func invalidate(_ sessions: [URLSession]) {
         calls.end {
             for session in sessions {
@@ -96,7 +96,7 @@ final class URLSessionPool: Sendable {
         }
     }
 
-    /// Makes one exchange over the session whose connections the request may use.
+    /// Performs one exchange over the session whose connections the request may use.
     func respond(to request: HTTPRequestData) async throws -> HTTPResponseData {
         switch request.needsOwnConnection ? .never : reuse {
         case .always:
@@ -119,14 +119,15 @@ final class URLSessionPool: Sendable {
         }
     }
 
-    /// Makes one exchange over a session whose connections other requests use too.
+    /// Performs one exchange over a session whose connections other requests use too.
     private func respond(
         to request: HTTPRequestData,
         of owner: ConnectionOwner?,
         over session: URLSession
     ) async throws -> HTTPResponseData {
         #if canImport(FoundationNetworking)
-        // Over TLS the server may speak HTTP/2, where many exchanges share a connection, and URLSession does not say.
+        // Over TLS the server may use HTTP/2, where many exchanges share a connection, and URLSession does not report
+        // it.
         guard request.scheme == "http", let part = streams.begin(request, owner: owner) else {
             return try await session.respond(to: request, calls: calls)
         }
@@ -145,7 +146,7 @@ final class URLSessionPool: Sendable {
         private var idleCount = 0
         private var useCount: UInt64 = 0
 
-        /// Returns the session of an owner, which stays until it is given back.
+        /// Returns the session of an owner, which is kept until it is given back.
         mutating func borrow(_ owner: ConnectionOwner, make: () -> URLSession) -> URLSession {
             var entry = entries[owner] ?? Entry(session: make())
             if entry.users == 0, entry.lastUse > 0 {
@@ -158,7 +159,7 @@ final class URLSessionPool: Sendable {
             return entry.session
         }
 
-        /// Gives a session back, and returns the one that has been idle longest if there are too many.
+        /// Returns a session to the pool; the result is the session that has been idle longest if there are too many.
         mutating func giveBack(_ owner: ConnectionOwner) -> URLSession? {
             entries[owner]?.users -= 1
             guard entries[owner]?.users == 0 else { return nil }
@@ -181,7 +182,7 @@ final class URLSessionPool: Sendable {
         let session: URLSession
         /// The number of exchanges that use it.
         var users = 0
-        /// The number of the use that was the last; 0 before the first.
+        /// The sequence number of the last use; 0 before the first.
         var lastUse: UInt64 = 0
     }
 }
@@ -189,10 +190,11 @@ final class URLSessionPool: Sendable {
 extension HTTPRequestData {
     /// Whether the request needs a connection that no other request has used.
     ///
-    /// When a kept connection ends before the response, libcurl sends the request again on a new one. It does so
-    /// whatever the method, and cannot be told not to. It does not do so for the first request of a connection.
+    /// If a kept connection ends before the response, libcurl sends the request again on a new connection. It does so
+    /// for every method, and has no option to prevent it. It does not do so for the first request of a connection.
     ///
-    /// A body is the exception: the exchange can refuse to provide it again. That needs no new connection.
+    /// A request with a body is the exception: the exchange can refuse to provide the body again, so no new connection
+    /// is needed.
     fileprivate var needsOwnConnection: Bool {
         #if canImport(FoundationNetworking)
         box?.value.isResentByTransport == false || !mayBeSentTwice && (body == nil || body?.length == 0)

@@ -7,14 +7,14 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// The transport over URLSession, with sessions of its own.
+/// A transport over URLSession that creates its own sessions.
 ///
 /// ```swift
 /// let network = URLSessionTransport(configuration: .ephemeral, maximumConnectionsPerHost: 32).logged()
 /// ```
 ///
-/// Redirects, caching and credentials are the stack's business. So the sessions follow no redirect, store nothing and
-/// answer no challenge except the one for the server's certificate. Their connections close when the transport is
+/// The stack handles redirects, caching and credentials. The sessions therefore follow no redirect, store nothing and
+/// reply to no challenge except the one for the server's certificate. Their connections close when the transport is
 /// released.
 ///
 /// - Warning: On Linux, a server can end the process over URLSession (L10, L35 and L36 in
@@ -22,17 +22,17 @@ public import Foundation
 public final class URLSessionTransport: NetworkingTransport {
     private let pool: URLSessionPool
 
-    /// Creates a transport with sessions of its own.
+    /// Creates a transport with its own sessions.
     ///
     /// - Parameters:
     ///   - configuration: The configuration, which is copied. Its cache and its credential storage are not used. Its
-    ///     limits, such as the number of connections to a host, count for each user if `connectionReuse` keeps users
-    ///     apart.
-    ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An
-    ///     open stream holds one, and other requests wait if streams hold them all. By default that of the
-    ///     configuration, which is 6 unless it was set.
+    ///     limits, such as the number of connections to a host, apply to each user if `connectionReuse` separates
+    ///     users.
+    ///   - maximumConnectionsPerHost: The maximum number of HTTP/1.1 connections to a host, greater than zero. An open
+    ///     stream uses one, and other requests wait if streams use them all. The default is the configuration's value,
+    ///     which is 6 unless it was set.
     ///   - connectionReuse: Which requests may use a connection that an earlier request has used. By default, only
-    ///     those with the same credentials on Linux, and every request on Apple's platforms.
+    ///     requests with the same credentials on Linux, and all requests on Apple's platforms.
     public init(
         configuration: URLSessionConfiguration = .default,
         maximumConnectionsPerHost: Int? = nil,
@@ -51,7 +51,7 @@ public final class URLSessionTransport: NetworkingTransport {
         )
     }
 
-    /// Makes one exchange over URLSession.
+    /// Performs one exchange over URLSession.
     ///
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
@@ -69,7 +69,7 @@ extension URLSessionTransport: ConnectionCounting {
 }
 
 extension URLSessionTransport: CustomStringConvertible {
-    /// The line of an outline.
+    /// The transport's line in an outline of the stack.
     public var description: String {
         "URLSessionTransport"
     }

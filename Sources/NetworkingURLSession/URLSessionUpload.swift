@@ -3,18 +3,18 @@ import Foundation
 import HTTPTypes
 import NetworkingCore
 
-/// The body of one exchange, where URLSession can send it from.
+/// The body of one exchange in a form that URLSession can send.
 ///
-/// What cannot be read without waiting, such as a stream, is spooled: brought here in full, in memory as long as it is
-/// short and else in a private file, which goes with this value. URLSession on Linux takes a stream's pause for its
-/// end, and blocks all sessions while it waits for one.
+/// A body that cannot be read without waiting, such as a stream, is first read completely. A short one is kept in
+/// memory, a longer one in a private file that is removed with this value. This is necessary because URLSession on
+/// Linux takes a pause of a stream for its end, and blocks all sessions while it waits for the stream.
 struct URLSessionUpload: Sendable {
-    /// The longest body that is spooled in memory.
+    /// The maximum size of a body that is kept in memory, in bytes.
     private static let maximumInMemory = 512 << 10
 
-    /// The bytes, when URLSession gets them all at once.
+    /// The bytes, if URLSession receives them all at once.
     let data: Data?
-    /// What it reads while it sends, otherwise.
+    /// The body, if URLSession reads it while it sends.
     let reading: UploadReading?
     let length: Int64
     private let spool: TemporaryFile?
@@ -26,18 +26,18 @@ struct URLSessionUpload: Sendable {
         self.spool = spool
     }
 
-    /// Sends what a body brings; nil when that cannot be read without waiting.
+    /// Creates an upload of a body; `nil` if the body cannot be read without waiting.
     init?(_ body: RequestBody) throws {
         if let data = body.data, data.isEmpty || !Self.canRead(body) {
             self.init(data: data, reading: nil, length: Int64(data.count))
             return
         }
-        // What cannot be opened is known before a connection is made.
+        // Opens the file now, so that an error is found before a connection is made.
         guard Self.canRead(body), try body.openNow() != nil, let length = body.length else { return nil }
         self.init(data: nil, reading: UploadReading(body, length: length), length: length)
     }
 
-    /// Sends what a body brings, once all of it is here.
+    /// Creates an upload of a body after reading it completely.
     init(spooling body: RequestBody) async throws {
         var head = Data()
         var count: Int64 = 0
@@ -78,21 +78,21 @@ struct URLSessionUpload: Sendable {
         )
     }
 
-    /// Removes the file of a spooled body if it has a name: the exchange is over, however it ended.
+    /// Removes the file of the body, if it has a name, after the exchange has ended.
     ///
-    /// URLSession may hold on to it longer.
+    /// URLSession may keep the file open for longer.
     func discard() {
         spool?.remove()
     }
 
-    /// Why the body could not be read to its end, if so.
+    /// The reason why the body could not be read to its end; `nil` if there was no failure.
     var failure: RequestBody.Failure? {
         reading?.failure
     }
 }
 
 extension RequestBody {
-    /// The body as URLSession can send it.
+    /// Returns the body in a form that URLSession can send.
     func upload(for request: HTTPRequestData) async throws -> URLSessionUpload {
         if let upload = try URLSessionUpload(self) { return upload }
         request.emit(ExchangeEvent.readingBody)
@@ -101,7 +101,7 @@ extension RequestBody {
         return upload
     }
 
-    /// Waiting for a stream and writing a file is not for the executor of a caller.
+    /// Reads the body off the caller's executor, because waiting for a stream and writing a file could block it.
     @concurrent
     private func spooled() async throws -> URLSessionUpload {
         try await URLSessionUpload(spooling: self)

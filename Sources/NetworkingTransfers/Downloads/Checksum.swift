@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What the bytes of a file must come to, by some function.
+/// The checksum that a complete file must have, and the function that computes it.
 ///
 /// With the trait `Crypto` there are `sha256`, `sha384` and `sha512`. Any other function takes a few lines:
 ///
@@ -16,22 +16,23 @@ public import Foundation
 /// ```
 public struct Checksum: Sendable {
     let expected: Data
-    /// What is wrong with what was given, where it cannot be what the function comes to.
+    /// Why the given digits cannot be a checksum of this function; `nil` if they can.
     private(set) var flaw: String?
     let makeFunction: @Sendable () -> any ChecksumFunction
 
     /// Creates a checksum.
     ///
     /// - Parameters:
-    ///   - expected: What the function must come to.
-    ///   - makeFunction: Makes one that has seen nothing.
+    ///   - expected: The checksum that the file must have.
+    ///   - makeFunction: Returns a new function that has not received any bytes.
     public init(expected: Data, _ makeFunction: @escaping @Sendable () -> any ChecksumFunction) {
         self.expected = expected
         self.makeFunction = makeFunction
     }
 
-    /// Creates a checksum from hexadecimal digits, which may come from anywhere: wrong ones fail the download before it
-    /// begins.
+    /// Creates a checksum from hexadecimal digits.
+    ///
+    /// The digits may come from an untrusted source: invalid ones make the download fail before it starts.
     init(hex: String, byteCount: Int, of name: String, _ makeFunction: @escaping @Sendable () -> any ChecksumFunction) {
         let bytes = Hexadecimal.bytes(hex).flatMap { $0.count == byteCount ? $0 : nil }
         expected = Data(bytes ?? [])
@@ -43,13 +44,13 @@ public struct Checksum: Sendable {
     }
 }
 
-/// A function that is fed with bytes and comes to a few.
+/// A checksum function that receives bytes in chunks.
 public protocol ChecksumFunction {
     /// Takes the next bytes.
     ///
     /// - Parameter bytes: The bytes.
     mutating func update(_ bytes: Data)
 
-    /// What all bytes so far come to.
+    /// Returns the checksum of all bytes received so far.
     func finish() -> Data
 }

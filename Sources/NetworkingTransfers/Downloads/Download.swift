@@ -8,11 +8,11 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Downloads a file, and goes on where an earlier download to the same place ended.
+    /// Downloads a file, and resumes an earlier download to the same place if there is one.
     ///
-    /// It goes through the whole stack. The body is written as it comes, into `film.mp4.download` beside the
-    /// destination, and that file gets its name in one step when all of it is there and on the disk: nobody ever sees a
-    /// half one under that name.
+    /// The request passes through the whole stack. The body is written to `film.mp4.download` next to the destination
+    /// as it arrives. When the file is complete and on disk, it is renamed in one step, so no incomplete file ever
+    /// appears at the destination.
     ///
     /// ```swift
     /// let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
@@ -20,32 +20,32 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// What has arrived is kept when it ends early, be it by a cancellation, an error or the end of the process: the
-    /// next download of the same URL to the same place asks for the rest (`Range`), on the condition that the server
-    /// still has the same (`If-Range`). A `retry` in the stack does that too, under its budget and deadline. If the
-    /// server has another file by then, or cannot send parts, it begins anew. For that it takes a GET, a strong
-    /// validator (`ETag`, or a `Last-Modified` that is older than the response) and a known length; a part without is
-    /// removed.
+    /// If the download ends early, through cancellation, an error or the end of the process, the received bytes are
+    /// kept. The next download of the same URL to the same place requests the rest (`Range`), on the condition that the
+    /// server still has the same file (`If-Range`). A `retry` in the stack does that too, within its budget and
+    /// deadline. If the server has a different file by then, or cannot send parts, the download restarts. Resuming
+    /// requires a GET, a strong validator (`ETag`, or a `Last-Modified` that is older than the response) and a known
+    /// length; otherwise the partial file is removed.
     ///
-    /// The download runs off the caller's actor, and so does everything that it calls: the stack and the progress
-    /// handler.
+    /// The download runs off the caller's actor, and so do the stack and the progress handler.
     ///
-    /// Put `timeout(head:idle:)` into the stack: a `timeout` for the whole counts the whole download. So that parts can
-    /// be gone on with, the body is asked for as it is (`Accept-Encoding: identity`), unless the request says
-    /// otherwise.
+    /// Use `timeout(head:idle:)` in the stack, because the time limit of a plain `timeout` covers the whole download.
+    /// So that a download can be resumed, the body is requested without compression (`Accept-Encoding: identity`),
+    /// unless the request says otherwise.
     ///
     /// - Parameters:
-    ///   - request: The request; a sink of its own is not used.
-    ///   - destination: Where the file will be. Nothing may be there; see ``DownloadDestination`` for other wishes.
-    ///   - options: How it goes on with what is there, and what is expected of it.
-    ///   - tracker: Adds up the progress of several; nil when nobody does.
-    ///   - progress: Hears how much is written, from what was kept to all, in order. Keep it short: the download waits
-    ///     for it.
+    ///   - request: The request. Its own sink, if any, is not used.
+    ///   - destination: The URL of the file. Nothing may exist there; see ``DownloadDestination`` for other policies.
+    ///   - options: How to treat a partial file, and the expected checksum.
+    ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
+    ///   - progress: Called in order with the number of bytes written, from the kept bytes up to the complete file.
+    ///     Keep it short, because the download waits for it.
     /// - Returns: The file, which only this user may read, and the response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
-    ///   when the status is not among the request's accepted ones, of kind ``NetworkingError/Kind/storage`` when the
-    ///   file cannot be written or another download writes it, of kind ``NetworkingError/Kind/representationChanged``
-    ///   if that was wished, of kind ``NetworkingError/Kind/checksumMismatch``, and what ``data(_:progress:)`` throws.
+    ///   if the request does not accept the status, of kind ``NetworkingError/Kind/storage`` if the file cannot be
+    ///   written or another download is writing it, of kind ``NetworkingError/Kind/representationChanged`` if the file
+    ///   has changed and the options say to fail, of kind ``NetworkingError/Kind/checksumMismatch``, and the errors of
+    ///   ``data(_:progress:)``.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -63,7 +63,7 @@ extension NetworkingComponent {
         )
     }
 
-    /// Downloads a file to a place, under conditions for what is there.
+    /// Downloads a file into a file or directory, with a policy for a file that already exists.
     ///
     /// ```swift
     /// let report = try await network.download(request, to: .directory(downloads))
@@ -71,13 +71,13 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameters:
-    ///   - request: The request; a sink of its own is not used.
-    ///   - destination: A file or a directory, and what becomes of a file that is there.
-    ///   - options: How it goes on with what is there, and what is expected of it.
-    ///   - tracker: Adds up the progress of several; nil when nobody does.
-    ///   - progress: Hears how much is written.
+    ///   - request: The request. Its own sink, if any, is not used.
+    ///   - destination: A file or a directory, and the policy for a file that already exists.
+    ///   - options: How to treat a partial file, and the expected checksum.
+    ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
+    ///   - progress: Called with the number of bytes written.
     /// - Returns: The file and the response.
-    /// - Throws: What the form with a URL throws.
+    /// - Throws: The same errors as the method that takes a URL.
     @discardableResult
     public func download(
         _ request: HTTPRequestData,
@@ -95,11 +95,11 @@ extension NetworkingComponent {
     }
 }
 
-/// One download on its way.
+/// A download in progress.
 struct Download<Network: NetworkingComponent>: Sendable {
     private let network: Network
     private let original: HTTPRequestData
-    /// The request as the chain rewrites it.
+    /// The request after the components of the stack have rewritten it.
     private let request: HTTPRequestData
     private let destination: DownloadDestination
     private let options: DownloadOptions
@@ -121,7 +121,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         self.options = options
     }
 
-    /// Carries out the download, off the caller's actor: all of it reads or writes files.
+    /// Performs the download off the caller's actor, because it reads and writes files throughout.
     @concurrent
     func run(_ progress: (@Sendable (BytesReceived) -> Void)?) async throws -> DownloadedFile {
         try Task.checkCancellation()
@@ -139,12 +139,12 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
         var request = request
         request.sink = sink
-        // It says that what is kept is not of the file, and then the file is asked for as a whole: nobody in the stack
-        // may throw for it.
+        // A 416 means that the kept bytes do not belong to the server's file. The download then requests the whole
+        // file, so no component of the stack may throw for this status.
         request.acceptedStatuses = request.acceptedStatuses.union([416])
         if request.body != nil, let handler {
             request.progressHandler = { transfer in
-                // What is received counts when it is written.
+                // Received bytes count only when they are written.
                 _ = sent.replace(with: transfer.sent)
                 handler(TransferProgress(sent: transfer.sent, received: sink.received))
             }
@@ -162,21 +162,21 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
     }
 
-    /// What is kept of this download; nil when nothing is that could be gone on with.
+    /// Returns the state of the partial file; `nil` if there is nothing to resume from.
     func keptState() -> DownloadState? {
         try? DownloadState(path: partPath)
     }
 
     // MARK: Fetching
 
-    /// Makes exchanges until all of it is there: one, unless the server has changed its mind about parts.
+    /// Sends requests until the file is complete: one, unless the server changes or refuses the requested range.
     private func fetch(_ request: HTTPRequestData, into sink: DownloadSink) async throws -> HTTPResponseData {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         while true {
             let count = sink.received.count
             var request = request
-            // It is for all exchanges together.
+            // The deadline covers all exchanges together.
             request.deadline = request.deadline.map { $0 - (clock.now - start) }
             var response = try await network.begin(request)
             response.request = original
@@ -232,17 +232,17 @@ struct Download<Network: NetworkingComponent>: Sendable {
         )
     }
 
-    // MARK: Where
+    // MARK: Paths
 
     private var partPath: String {
         switch destination.place {
         case .file: PartialFile.path(for: destination.url.path)
-        // Nobody knows yet what it will be called.
+        // The file name is not known yet.
         case .directory: PartialFile.path(for: destination.url.appending(path: resource).path)
         }
     }
 
-    /// What is downloaded, by a digest.
+    /// A digest that identifies the downloaded resource.
     private var resource: String {
         if let key = options.resumptionKey { return StableDigest.hex(of: ["key", key]) }
         return StableDigest.hex(
@@ -250,7 +250,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         )
     }
 
-    /// Fails where the file could not be put in its place, before anything is sent.
+    /// Throws, before anything is sent, if the file could not be moved to its destination.
     private func checkDestination() throws {
         let url = destination.url
         guard url.isFileURL else {

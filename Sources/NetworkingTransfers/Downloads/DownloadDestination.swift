@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where a download goes.
+/// The file or directory that a download is saved to.
 ///
 /// ```swift
 /// try await network.download(request, to: .file(url, ifExists: .replace))
@@ -25,8 +25,8 @@ public struct DownloadDestination: Sendable, Hashable {
     /// A file.
     ///
     /// - Parameters:
-    ///   - url: The file; its directory must be there.
-    ///   - existingFile: What becomes of a file that is there already.
+    ///   - url: The file. Its directory must exist.
+    ///   - existingFile: The policy for a file that already exists.
     /// - Returns: The destination.
     public static func file(_ url: URL, ifExists existingFile: ExistingFilePolicy = .fail) -> DownloadDestination {
         DownloadDestination(place: .file, url: url, existingFile: existingFile)
@@ -35,8 +35,8 @@ public struct DownloadDestination: Sendable, Hashable {
     /// A file in a directory, with the name that the server suggests: ``HTTPResponseData/suggestedFileName``.
     ///
     /// - Parameters:
-    ///   - url: The directory, which must be there.
-    ///   - existingFile: What becomes of a file of that name.
+    ///   - url: The directory, which must exist.
+    ///   - existingFile: The policy for an existing file of that name.
     /// - Returns: The destination.
     public static func directory(
         _ url: URL,
@@ -46,12 +46,12 @@ public struct DownloadDestination: Sendable, Hashable {
     }
 }
 
-/// What becomes of a file that is where a new one is to be.
+/// What happens to a file that already exists at the destination.
 public enum ExistingFilePolicy: Sendable, Hashable {
-    /// It stays, and the new one is an error.
+    /// The existing file is kept and the download fails.
     case fail
-    /// It goes, at the moment in which the new one is complete.
+    /// The existing file is replaced at the moment the new one is complete.
     case replace
-    /// It stays, and the new one gets a number: `report 2.pdf`.
+    /// The existing file is kept and the new one gets a number: `report 2.pdf`.
     case number
 }

@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// How a download goes on with what is there, and what is expected of it.
+/// How a download treats a partial file or a changed file, and which checksum it expects.
 ///
 /// ```swift
 /// var options = DownloadOptions()
@@ -8,44 +8,44 @@ import NetworkingCore
 /// try await network.download(request, to: url, options: options)
 /// ```
 public struct DownloadOptions: Sendable {
-    /// What becomes of the part that an earlier download to the same place has left.
+    /// What happens to the partial file of an earlier download to the same place.
     public enum PartialFile: Sendable, Hashable {
-        /// It is gone on with, if the server still has the same file.
+        /// The download resumes from the partial file, if the server still has the same file.
         case resume
-        /// It goes, when the new one begins to arrive.
+        /// The partial file is discarded when the new file starts to arrive.
         case discard
     }
 
-    /// What is done when the server has another file than the one of which a part is kept.
+    /// What happens if the server's file differs from the one that the partial file belongs to.
     public enum ChangedFile: Sendable, Hashable {
-        /// The part goes, and the download begins anew.
+        /// The partial file is discarded and the download restarts.
         case startAnew
-        /// The part stays, and the download fails with ``NetworkingError/Kind/representationChanged``.
+        /// The partial file is kept and the download fails with ``NetworkingError/Kind/representationChanged``.
         case fail
     }
 
-    /// What becomes of the part that an earlier download to the same place has left; it is gone on with by default.
+    /// What happens to the partial file of an earlier download to the same place; the default is to resume from it.
     public var keptPart = PartialFile.resume
 
-    /// What is done when the server's file has changed; by default it is downloaded anew.
+    /// What happens if the server's file has changed; the default is to restart the download.
     public var changedFile = ChangedFile.startAnew
 
-    /// What the whole file must come to; nil when nobody knows.
+    /// The expected checksum of the complete file; `nil` if it is not known.
     public var checksum: Checksum?
 
-    /// A name for what is downloaded, where its URL is another each time, as one that is signed for an hour.
+    /// A stable name for the resource, for URLs that change each time, such as signed URLs that expire after an hour.
     ///
-    /// A part that is kept is gone on with when URL and user are the same. With this name, when it is. Two files must
-    /// not have one.
+    /// Without a key, a partial file is resumed if the URL and the user are the same. With a key, it is resumed if the
+    /// key is the same. Do not use the same key for two files.
     public var resumptionKey: String?
 
     /// Creates options.
     ///
     /// - Parameters:
-    ///   - keptPart: What becomes of the part that an earlier download has left.
-    ///   - changedFile: What is done when the server's file has changed.
-    ///   - checksum: What the whole file must come to.
-    ///   - resumptionKey: A name for what is downloaded, where its URL is another each time.
+    ///   - keptPart: What happens to the partial file of an earlier download.
+    ///   - changedFile: What happens if the server's file has changed.
+    ///   - checksum: The expected checksum of the complete file.
+    ///   - resumptionKey: A stable name for the resource, for URLs that change each time.
     public init(
         keptPart: PartialFile = .resume,
         changedFile: ChangedFile = .startAnew,

@@ -8,37 +8,37 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The sink that writes a body into the part that is kept, behind what is there if it is of the same file.
+/// A sink that writes the body to the partial file, after the kept bytes if they belong to the same file.
 final class DownloadSink: ResponseSink {
     private let request: HTTPRequestData
     private let part: PartialFile
     private let resource: String
     private let changedFile: DownloadOptions.ChangedFile
-    /// Whether the request may be answered with the rest alone.
+    /// Whether a response with only the rest of the file is acceptable.
     private let mayResume: Bool
     private let report: @Sendable (BytesReceived) -> Void
     private let state: Mutex<State>
 
     private struct State {
-        /// What is known of the bytes that are there; nil when nothing has come and nothing was kept.
+        /// The metadata of the bytes in the file; `nil` if nothing has arrived and nothing was kept.
         var record: DownloadRecord?
-        /// How many bytes are there, from the first.
+        /// The number of valid bytes, counted from the start of the file.
         var count: Int64
-        /// From where the exchange under way was asked to send; nil for the whole.
+        /// The first byte that the current exchange requested; `nil` if it requested the whole file.
         var asked: Int64?
-        /// Where the next bytes of the body go.
+        /// The position of the next bytes of the body.
         var position: Int64 = 0
-        /// Where the body begins, and where it ends if that is known.
+        /// The position where the body starts, and where it ends if that is known.
         var start: Int64 = 0
         var end: Int64?
         var isComplete = false
-        /// Whether a body has been taken from its first byte on: then nothing is there but what came since.
+        /// Whether a body was received from its first byte, so that the file holds only bytes received since then.
         var hasBegun = false
-        /// Whether the server has shown that what is kept is not of what it has.
+        /// Whether the server has shown that the kept bytes belong to a different file.
         var hasChanged = false
         var isAskedForAnew = false
         var isClosed = false
-        /// How much of what was kept when the download began has been used.
+        /// The number of bytes that were kept before this download and have been used.
         var resumedCount: Int64 = 0
 
         var isResumable: Bool {
@@ -49,11 +49,11 @@ final class DownloadSink: ResponseSink {
     /// Creates a sink.
     ///
     /// - Parameters:
-    ///   - part: Where the body goes.
-    ///   - request: The request as it is sent, for errors and for what it says of parts.
-    ///   - resource: What is downloaded, by a digest.
-    ///   - changedFile: What is done when what is kept is of another file than the server has.
-    ///   - report: Hears how many bytes are there.
+    ///   - part: The partial file that the body is written to.
+    ///   - request: The request as it is sent, for errors and for its range fields.
+    ///   - resource: A digest that identifies the downloaded resource.
+    ///   - changedFile: What happens if the kept bytes belong to a different file than the server has.
+    ///   - report: Called with the number of bytes in the file.
     init(
         into part: PartialFile,
         for request: HTTPRequestData,
@@ -66,31 +66,33 @@ final class DownloadSink: ResponseSink {
         self.resource = resource
         self.changedFile = changedFile
         self.report = report
-        // Who asks for a part wants that one.
+        // A caller that requests a range itself wants that range and nothing else.
         mayResume =
             request.method == .get && request.body == nil && !request.headerFields.contains(.range)
             && !request.headerFields.contains(.ifRange)
         state = Mutex(State(record: part.record, count: part.count, resumedCount: part.count))
     }
 
-    /// How many bytes are there, and how many there will be.
+    /// The number of bytes received, and the expected total.
     var received: BytesReceived {
         state.withLock { BytesReceived(count: $0.count, expected: $0.record?.length) }
     }
 
-    /// How many of the bytes were there before.
+    /// The number of bytes that were kept from an earlier download.
     var resumedCount: Int64 {
         state.withLock { $0.resumedCount }
     }
 
-    /// Whether what is there stays when the download ends early: what can be gone on with, and what it has not touched.
+    /// Whether the partial file is kept if the download ends early.
+    ///
+    /// It is kept if it can be resumed, or if this download has not changed it.
     var isKept: Bool {
         state.withLock { $0.hasBegun ? mayResume && $0.isResumable : part.wasThere }
     }
 
-    /// Whether a response says that what was asked for is not there, though it was kept; then it is not gone on with.
+    /// Returns whether the server refuses the requested range, in which case the kept bytes are no longer used.
     func refusesRest(_ response: HTTPResponseData) throws -> Bool {
-        // Once: what is asked for as a whole, and breaks, may be refused again.
+        // Only once: a request for the whole file that breaks off could be refused again.
         let isRefused = state.withLock { state in
             guard response.status == .rangeNotSatisfiable, state.asked != nil, !state.isAskedForAnew else {
                 return false
@@ -103,18 +105,18 @@ final class DownloadSink: ResponseSink {
         return true
     }
 
-    /// Whether the download has to go on with another exchange: nil once it is complete.
+    /// Returns whether another exchange is useful; `nil` if the download is complete.
     func progressed(from count: Int64) -> Bool? {
         state.withLock { state in
             if state.isComplete { return nil }
-            // It is asked for as a whole once; an answer that begins nothing brings it no further.
+            // The whole file is requested only once. If that response starts no body, another request would not help.
             guard state.hasChanged else { return state.count > count }
             defer { state.isAskedForAnew = true }
             return !state.isAskedForAnew
         }
     }
 
-    /// Takes nothing more.
+    /// Stops accepting chunks.
     func close() {
         state.withLock { $0.isClosed = true }
     }
@@ -130,7 +132,8 @@ final class DownloadSink: ResponseSink {
         let (start, validator, received) = state.withLock { state in
             state.asked = nil
             if !state.hasChanged, state.isResumable, let length = state.record?.length {
-                // At least one byte, so that a file which is there already is confirmed by a response like any other.
+                // Requests at least one byte, so that an ordinary response also confirms a file that is already
+                // complete.
                 state.asked = min(state.count, length - 1)
             }
             return (
@@ -157,7 +160,7 @@ final class DownloadSink: ResponseSink {
         let (position, start, end, isClosed) = state.withLock { ($0.position, $0.start, $0.end, $0.isClosed) }
         guard !isClosed else { throw CancellationError() }
         if let end, Int64(chunk.count) > end - position {
-            // Who miscounts may have sent anything: what was there before is all that is trusted.
+            // A server that miscounts may have sent anything, so only the bytes from before this body are trusted.
             let known = state.withLock { $0.record }
             let record = try await storing { () throws(FileFault) in try await part.giveUp(behind: start, known) }
             state.withLock { state in
@@ -199,7 +202,7 @@ final class DownloadSink: ResponseSink {
 // MARK: - The rules
 
 extension DownloadSink {
-    /// Takes a body from its first byte on.
+    /// Starts to receive a body from its first byte.
     private func begin(with head: HTTPResponse) async throws {
         let (old, count, asked) = state.withLock { ($0.hasChanged ? nil : $0.record, $0.count, $0.asked) }
         guard asked == nil || head.hasBody(inAnswerTo: request.method) else {
@@ -214,15 +217,14 @@ extension DownloadSink {
             validator: mayResume ? DownloadRecord.Validator(head) : nil,
             length: head.bodyLength
         )
-        // A server that cannot send parts sends the same bytes again, and those that are there stay until they are
-        // written over.
+        // A server that cannot send parts sends the same bytes again. The kept bytes stay until they are overwritten.
         let isSame = old?.validator != nil && old?.validator == record.validator && old?.length == record.length
         if isSame, let old {
             record = old
         } else if count > 0, old?.validator != nil {
             try checkChange(head)
         }
-        // What was kept makes room.
+        // The space of the kept bytes is reused.
         try checkSpace(for: (record.length ?? 0) - count)
         let begun = record
         if isSame {
@@ -241,7 +243,7 @@ extension DownloadSink {
         report(BytesReceived(count: 0, expected: record.length))
     }
 
-    /// Takes the rest of what is there, and answers whether it is that.
+    /// Starts to receive the rest of the file, and returns whether the response belongs to the kept bytes.
     private func goOn(with head: HTTPResponse) async throws -> Bool {
         let (known, count, asked) = state.withLock { ($0.record, $0.count, $0.asked) }
         guard let content = head.contentRange, asked != nil, let record = known, let length = record.length else {
@@ -267,7 +269,7 @@ extension DownloadSink {
             )
         }
         try checkSpace(for: length - count)
-        // What is behind was not received, or is not known to be what was.
+        // Bytes after the count were not received, or are not known to be valid.
         let resumed = try await storing { () throws(FileFault) in try await part.goOn(with: record, after: count) }
         state.withLock { state in
             state.record = resumed
@@ -280,13 +282,13 @@ extension DownloadSink {
 
     private static let wayOut = "What was kept is still there. Download with keptPart .discard to start anew."
 
-    /// Notes that what is kept is of another file, or fails where that is what was wished.
+    /// Records that the kept bytes belong to a different file, or throws if the options say to fail.
     private func giveUpWhatIsKept(after head: HTTPResponse) throws {
         try checkChange(head)
         state.withLock { $0.hasChanged = true }
     }
 
-    /// Fails where a file that has changed is not to be downloaded anew.
+    /// Throws if the file has changed and the options say to fail.
     private func checkChange(_ head: HTTPResponse) throws {
         guard changedFile == .fail else { return }
         throw failure(
@@ -297,7 +299,7 @@ extension DownloadSink {
         )
     }
 
-    /// Fails before anything is written where the rest would not fit.
+    /// Throws before anything is written if there is not enough space for the rest.
     private func checkSpace(for missing: Int64) throws {
         guard missing > 0, let free = part.freeBytes, free < missing else { return }
         throw failure(
@@ -322,7 +324,7 @@ extension DownloadSink {
 }
 
 extension HTTPResponse {
-    /// How many bytes its body has, if it says so and they are sent as they are.
+    /// The length of the body, in bytes, if the response states it and the body is not encoded.
     fileprivate var bodyLength: Int64? {
         guard hasBody(inAnswerTo: .get) else { return 0 }
         guard !headerFields.contains(.contentEncoding),

@@ -6,11 +6,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The part of a download that has arrived and is kept, beside where the file will be.
+/// The state of a partial file that an earlier download has left next to its destination.
 ///
-/// It lies in two files, which outlive the process: `film.mp4.download` with the bytes, and `film.mp4.download-state`
-/// with the few facts by which the server can be asked for the rest. Downloading to the same place again goes on with
-/// it.
+/// It consists of two files that outlive the process: `film.mp4.download` with the bytes, and `film.mp4.download-state`
+/// with the metadata for requesting the rest from the server. The next download to the same place resumes from them.
 ///
 /// ```swift
 /// if let kept = try DownloadState(at: film) {
@@ -18,18 +17,18 @@ public import Foundation
 /// }
 /// ```
 public struct DownloadState: Sendable, Hashable {
-    /// How many bytes are kept.
+    /// The number of bytes that are kept.
     public let byteCount: Int64
 
-    /// How many the whole file has.
+    /// The size of the complete file, in bytes.
     public let expectedByteCount: Int64
 
     private let path: String
 
-    /// Looks at what is kept of a download to a file; nil when nothing is that could be gone on with.
+    /// Reads the state of a download to a file; `nil` if there is nothing to resume from.
     ///
-    /// - Parameter destination: Where the file will be.
-    /// - Throws: A ``DownloadStateError`` when what is kept cannot be read.
+    /// - Parameter destination: The URL of the complete file.
+    /// - Throws: A ``DownloadStateError`` if the state cannot be read.
     public init?(at destination: URL) throws {
         try self.init(path: PartialFile.path(for: destination.path))
     }
@@ -45,29 +44,29 @@ public struct DownloadState: Sendable, Hashable {
         self.path = path
     }
 
-    /// The part that is kept, from 0 to 1.
+    /// The fraction of the file that is kept, from 0 to 1.
     public var fractionCompleted: Double {
         BytesReceived(count: byteCount, expected: expectedByteCount).fractionCompleted ?? 0
     }
 
-    /// Removes what is kept.
+    /// Removes the partial file and its metadata.
     ///
-    /// - Throws: A ``DownloadStateError`` while a download goes on with it, and when it cannot be removed.
+    /// - Throws: A ``DownloadStateError`` if a download is using the partial file, or if it cannot be removed.
     public func discard() throws {
         try Self.discard(path: path)
     }
 
-    /// Removes what is kept of a download to a file, also where it is damaged; does nothing where nothing is kept.
+    /// Removes the partial file of a download to a file, even if it is damaged; does nothing if there is none.
     ///
-    /// - Parameter destination: Where the file would be.
-    /// - Throws: A ``DownloadStateError`` while a download goes on with it, and when it cannot be removed.
+    /// - Parameter destination: The URL of the complete file.
+    /// - Throws: A ``DownloadStateError`` if a download is using the partial file, or if it cannot be removed.
     public static func discard(at destination: URL) throws {
         try discard(path: PartialFile.path(for: destination.path))
     }
 
     private static func discard(path: String) throws {
         do {
-            // Without a state beside it, it is somebody else's.
+            // A file without a state beside it was not created by a download.
             guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { return }
             let file = try OpenFile(continuing: path)
             guard try file.lock(), file.isUnderItsName else {
@@ -80,9 +79,9 @@ public struct DownloadState: Sendable, Hashable {
     }
 }
 
-/// Why what is kept of a download could not be read or removed.
+/// The reason why a partial file could not be read or removed.
 public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible {
-    /// What is wrong and the way out.
+    /// The problem, and how to solve it.
     public let reason: String
 
     /// The ``reason``.
@@ -90,28 +89,28 @@ public struct DownloadStateError: Error, LocalizedError, CustomStringConvertible
         reason
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
+    /// The sentence for the user of the app that `localizedDescription` returns, without a file name.
     public var errorDescription: String? {
         NetworkingError.Kind.storage.userText
     }
 }
 
-/// What is known of a part that is kept, as it is written beside it.
+/// The metadata of a partial file, stored next to it.
 struct DownloadRecord: Codable, Equatable {
     private static let currentVersion = 1
-    /// It has some hundred bytes; what is longer is none.
+    /// A record has a few hundred bytes; a longer file is not a record.
     private static let longest = 64 << 10
 
     private var version = currentVersion
-    /// What is downloaded, by a digest: its URL may hold a secret.
+    /// A digest that identifies the downloaded resource, because its URL may contain a secret.
     var resource: String
-    /// By what the server can tell whether it still has the same; nil when it has given nothing for that.
+    /// The validator of the server's file; `nil` if the server sent no strong one.
     var validator: Validator?
-    /// How many bytes there are altogether; nil when nobody knows.
+    /// The size of the complete file, in bytes; `nil` if it is not known.
     var length: Int64?
-    /// How many are on the disk for certain.
+    /// The number of bytes that are certain to be on disk.
     var synchronizedCount: Int64 = 0
-    /// Since when the machine has been running that wrote the others.
+    /// The boot session of the machine in which the other bytes were written.
     var bootSession: String?
 
     init(resource: String, validator: Validator?, length: Int64?) {
@@ -121,16 +120,16 @@ struct DownloadRecord: Codable, Equatable {
         bootSession = BootSession.current
     }
 
-    /// By what a server can tell whether it still has the same, for certain (RFC 9110 section 8.8.1).
+    /// A strong validator, with which the server can check that it still has the same file (RFC 9110 section 8.8.1).
     enum Validator: Codable, Equatable {
         case eTag(String)
         case lastModified(String)
     }
 
-    /// How many of the bytes in the file are what was received.
+    /// Returns how many bytes of the file are valid.
     ///
-    /// All that a process has written are there after its end. After that of the machine, only those that were waited
-    /// for: a file may be as long as it was, and have zeros at its end.
+    /// All bytes that a process has written survive the end of the process. If the machine stops, only synchronized
+    /// bytes are certain: the file may keep its length and have zeros at its end.
     func keptBytes(of size: Int64) -> Int64 {
         guard validator != nil, let length else { return 0 }
         let isSameSession = bootSession != nil && bootSession == BootSession.current
@@ -141,7 +140,7 @@ struct DownloadRecord: Codable, Equatable {
         "\(path)-state"
     }
 
-    /// Reads what is known of a part; nil when nothing is.
+    /// Reads the metadata of a partial file; `nil` if there is none.
     static func read(beside path: String) throws -> DownloadRecord? {
         let statePath = Self.path(beside: path)
         let data: Data
@@ -152,7 +151,7 @@ struct DownloadRecord: Codable, Equatable {
         } catch {
             throw DownloadStateError(reason: error.reason)
         }
-        // Written shortly before the machine went down.
+        // An empty record was written shortly before the machine stopped.
         guard !data.isEmpty else { return nil }
         let format = try? JSONDecoder().decode(Format.self, from: data)
         if let version = format?.version, version != currentVersion {
@@ -174,7 +173,7 @@ struct DownloadRecord: Codable, Equatable {
         "What has arrived was left as it is. Download with keptPart .discard to start anew, or remove the file."
 
     func write(beside path: String, isDurable: Bool) throws(FileFault) {
-        // Strings and numbers alone, so that it cannot fail.
+        // The record contains only strings and numbers, so encoding cannot fail.
         guard let data = try? JSONEncoder().encode(self) else { return }
         let path = Self.path(beside: path)
         try PrivateFile.replace(path, with: data, isDurable: isDurable, via: "\(path).new")

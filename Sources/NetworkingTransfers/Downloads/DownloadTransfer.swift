@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Starts to download a file, and returns a handle on that.
+    /// Starts to download a file and returns a handle to the transfer.
     ///
     /// ```swift
     /// let transfer = network.transfer(downloading: request, to: url)
@@ -18,9 +18,10 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - destination: Where the file will be. Nothing may be there.
-    ///   - options: How it goes on with what is there, and what is expected of it.
-    /// - Returns: The handle, which ends the transfer when it goes. Its value is the file, or what `download` throws.
+    ///   - destination: The URL of the file. Nothing may exist there.
+    ///   - options: How to treat a partial file, and the expected checksum.
+    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the file, or the error that `download`
+    ///   throws.
     public func transfer(
         downloading request: HTTPRequestData,
         to destination: URL,
@@ -29,13 +30,13 @@ extension NetworkingComponent {
         transfer(downloading: request, to: .file(destination), options: options)
     }
 
-    /// Starts to download a file as one of a group.
+    /// Starts to download a file as a member of a group.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - destination: Where the file will be. Nothing may be there.
-    ///   - options: How it goes on with what is there, and what is expected of it.
-    ///   - group: Holds on to the transfer until it is over, counts it, and can end it.
+    ///   - destination: The URL of the file. Nothing may exist there.
+    ///   - options: How to treat a partial file, and the expected checksum.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
     /// - Returns: The handle.
     @discardableResult
     public func transfer(
@@ -47,12 +48,12 @@ extension NetworkingComponent {
         transfer(downloading: request, to: .file(destination), options: options, in: group)
     }
 
-    /// Starts to download a file to a place, under conditions for what is there.
+    /// Starts to download a file into a file or directory, with a policy for a file that already exists.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - destination: A file or a directory, and what becomes of a file that is there.
-    ///   - options: How it goes on with what is there, and what is expected of it.
+    ///   - destination: A file or a directory, and the policy for a file that already exists.
+    ///   - options: How to treat a partial file, and the expected checksum.
     /// - Returns: The handle.
     public func transfer(
         downloading request: HTTPRequestData,
@@ -62,13 +63,13 @@ extension NetworkingComponent {
         startDownload(of: request, to: destination, options, in: nil)
     }
 
-    /// Starts to download a file to a place, as one of a group.
+    /// Starts to download a file into a file or directory, as a member of a group.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - destination: A file or a directory, and what becomes of a file that is there.
-    ///   - options: How it goes on with what is there, and what is expected of it.
-    ///   - group: Holds on to the transfer until it is over, counts it, and can end it.
+    ///   - destination: A file or a directory, and the policy for a file that already exists.
+    ///   - options: How to treat a partial file, and the expected checksum.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
     /// - Returns: The handle.
     @discardableResult
     public func transfer(
@@ -94,26 +95,27 @@ extension NetworkingComponent {
 }
 
 extension Transfer where Value == DownloadedFile {
-    /// Whether it stands still until ``resume()``.
+    /// Whether the transfer is paused until ``resume()`` is called.
     public var isPaused: Bool {
         pauses?.isPaused ?? false
     }
 
-    /// Ends the exchange and keeps what has arrived; ``value`` goes on waiting, until ``resume()``.
+    /// Ends the exchange and keeps the received bytes; ``value`` continues to wait until ``resume()`` is called.
     ///
-    /// What is kept survives the process: after a restart, download the same URL to the same place. Where the server
-    /// gives nothing by which the rest could be asked for, nothing is kept, and the download begins anew.
+    /// The partial file survives the process: after a restart, download the same URL to the same place. If the server
+    /// sends no validator for requesting the rest, nothing is kept and the download restarts.
     ///
-    /// - Returns: What is kept, when the exchange has ended; nil when that is nothing, as when it was over already.
+    /// - Returns: The state of the partial file after the exchange has ended; `nil` if nothing is kept, for example
+    ///   because the transfer had already ended.
     @discardableResult
     public func pause() async -> DownloadState? {
         guard let pauses else { return nil }
         await pauses.pause()
-        // Reading what is kept is not for the caller's actor.
+        // The partial file must not be read on the caller's actor.
         return (try? await DiskQueue.run { () throws(FileFault) in pauses.keptState() }) ?? nil
     }
 
-    /// Goes on after a pause; does nothing else.
+    /// Resumes the transfer after a pause; otherwise does nothing.
     public func resume() {
         pauses?.resume()
     }

@@ -6,25 +6,25 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A file that was downloaded, whole and in its place.
+/// A file that was downloaded completely and moved to its destination.
 public struct DownloadedFile: Sendable, Hashable {
-    /// Where it is.
+    /// The URL of the file.
     public let url: URL
 
-    /// How many bytes it has.
+    /// The size of the file, in bytes.
     public let byteCount: Int64
 
-    /// How many of them an earlier download had left, and were not fetched again.
+    /// The number of bytes that were kept from an earlier download and not fetched again.
     public let resumedByteCount: Int64
 
-    /// The response that brought the last of it, without the body.
+    /// The response that delivered the last bytes, without its body.
     ///
-    /// It is a 206 where a part was gone on with.
+    /// Its status is 206 if the download was resumed.
     public let response: HTTPResponseData
 }
 
 extension DownloadedFile: CustomStringConvertible {
-    /// Its name and how many bytes it has.
+    /// The name and size of the file.
     public var description: String {
         "\(PrintableText.singleLine(url.lastPathComponent)), \(byteCount) bytes"
     }

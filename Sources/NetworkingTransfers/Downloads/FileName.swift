@@ -2,13 +2,13 @@ import NetworkingCore
 
 /// The name of a file, without a directory.
 enum FileName {
-    /// The most bytes that file systems let a name have.
+    /// The maximum length of a name in common file systems, in bytes.
     static let longest = 255
 
-    /// What is before the extension, and the extension with its dot.
+    /// Splits a name into the part before the extension, and the extension with its dot.
     static func parts(of name: Substring) -> (stem: Substring, suffix: Substring) {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return (name, "") }
-        // An extension is short; what is behind a dot in a sentence is none.
+        // An extension is short. The text after a dot in a sentence is not an extension.
         guard name[dot...].utf8.count <= 16 else { return (name, "") }
         var stem = name[..<dot]
         // Not "archive.tar 2.gz".
@@ -18,17 +18,19 @@ enum FileName {
         return (stem, name[stem.endIndex...])
     }
 
-    /// Cuts a text to so many bytes, between scalars: one character may be as long as a name.
+    /// Shortens a text to a number of bytes.
+    ///
+    /// It cuts between scalars, because a single character can be as long as a whole name.
     static func shorten(_ text: inout Substring, toFit count: Int) {
         while text.utf8.count > max(count, 0) {
             text.unicodeScalars.removeLast()
         }
     }
 
-    /// A name that somebody else has thought up, as one that can do no harm: nil when nothing is left of it.
+    /// Returns a harmless form of a name from an untrusted source; `nil` if nothing is left of it.
     ///
-    /// It has no directory, no character that cannot be seen or that turns the direction of text, and no dot at its
-    /// start; neither a dot nor a blank at its end, and it is not too long.
+    /// The result has no directory, no invisible characters, no characters that change the text direction, and no dot
+    /// at its start. It does not end with a dot or a blank, and it is not too long.
     static func safe(_ name: some StringProtocol) -> String? {
         var safe = String.UnicodeScalarView()
         for scalar in String(name).unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last
@@ -38,7 +40,7 @@ enum FileName {
             case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: continue
             default: break
             }
-            // What some file systems or shells take for more than a character.
+            // Characters with a special meaning in some file systems or shells.
             safe.append(["<", ">", ":", "\"", "|", "?", "*"].contains(scalar) ? "_" : scalar)
         }
         var rest = Substring(String(safe))
@@ -46,7 +48,7 @@ enum FileName {
         while let last = rest.unicodeScalars.last, last == "." || last.properties.isWhitespace {
             rest.unicodeScalars.removeLast()
         }
-        // Else a server could leave what looks like the partial file of another download.
+        // Otherwise a server could create a file that looks like the partial file of another download.
         let isReserved = [".download", ".download-state", ".download-state.new"]
             .contains { rest.lowercased().hasSuffix($0) }
         if isReserved {
@@ -60,7 +62,7 @@ enum FileName {
         return stem.isEmpty ? nil : String(stem + suffix)
     }
 
-    /// Whether it names a device on Windows, whatever its extension; a disk may be shared.
+    /// Whether the name refers to a device on Windows, whatever its extension; the disk may be shared with Windows.
     private static func isDevice(_ name: Substring) -> Bool {
         let device = name.prefix { $0 != "." }.uppercased()
         if ["CON", "PRN", "AUX", "NUL"].contains(device) { return true }
@@ -69,7 +71,8 @@ enum FileName {
 }
 
 extension Unicode.Scalar {
-    /// Whether a name that begins with it is hidden, is taken for a home, or begins with half a character.
+    /// Whether a name that starts with this scalar is hidden, is taken for a home directory, or starts with an
+    /// incomplete character.
     fileprivate var mayNotBegin: Bool {
         switch properties.generalCategory {
         case .nonspacingMark, .spacingMark, .enclosingMark: true

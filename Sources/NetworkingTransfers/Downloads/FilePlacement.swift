@@ -6,19 +6,19 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a file that is complete gets its name: in one step, so that nobody ever sees a half one under it.
+/// Moves a complete file to its destination in one step, so that no incomplete file ever appears there.
 package enum FilePlacement {
-    /// The most names that are tried before it is given up.
+    /// The maximum number of names to try.
     private static let maximumNumbers = 10_000
 
     /// Moves a file to a path of the same volume.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - destination: Where it is to be.
-    ///   - existingFile: What becomes of a file that is there.
-    /// - Returns: Where it is.
-    /// - Throws: What the system says of it; the file is where it was then.
+    ///   - destination: The path to move it to.
+    ///   - existingFile: The policy for a file that already exists.
+    /// - Returns: The final path.
+    /// - Throws: The error of the system. The file has not moved then.
     static func place(
         _ path: String,
         at destination: String,
@@ -38,22 +38,23 @@ package enum FilePlacement {
                 place = numbered(destination, number)
             }
         }
-        // It has its name now; that the machine may forget that is no reason to say that it has none.
+        // The file has its name now. That a crash of the machine could undo the renaming is no reason to report a
+        // failure.
         try? PrivateFile.synchronizeDirectory(of: place)
         return place
     }
 
     /// Moves a file to a path of any volume.
     ///
-    /// Over the border of a volume it is copied first, next to where it is to be, so that it gets its name in one step
-    /// there, too.
+    /// A file on another volume is first copied to the directory of the destination, so that renaming takes one step
+    /// there too.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - destination: Where it is to be.
-    ///   - existingFile: What becomes of a file that is there.
-    /// - Returns: Where it is.
-    /// - Throws: What kept it from its place; it is still where it was.
+    ///   - destination: The path to move it to.
+    ///   - existingFile: The policy for a file that already exists.
+    /// - Returns: The final path.
+    /// - Throws: The reason why the file could not be moved. The file is still at its old path.
     package static func bring(
         _ path: String,
         to destination: String,
@@ -86,7 +87,7 @@ package enum FilePlacement {
         try copy.synchronize()
     }
 
-    /// `report 2.pdf` for `report.pdf`.
+    /// Returns `report 2.pdf` for `report.pdf`.
     private static func numbered(_ path: String, _ number: Int) -> String {
         let start = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) } ?? path.startIndex
         var (stem, suffix) = FileName.parts(of: path[start...])

@@ -6,31 +6,32 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file into which a download arrives, beside where it will be: this download's alone for as long as it goes on.
+/// The file that a download writes to, next to its destination; only one download at a time uses it.
 final class PartialFile: Sendable {
-    /// So many bytes are written between two waits for the disk: what a crash of the machine may cost at most.
+    /// The number of bytes written between two waits for the disk, and so the maximum that a crash of the machine can
+    /// lose.
     private static let synchronizedEvery: Int64 = 64 << 20
-    /// So many bytes are given to the disk at a time.
+    /// The number of bytes after which the disk is asked to start writing.
     private static let begunEvery: Int64 = 4 << 20
-    /// A file that is no longer does not wait for its record to be on the disk.
+    /// The maximum size of a file whose record need not be on disk before the download continues.
     private static let longestUndurable: Int64 = 1 << 20
 
     let path: String
-    /// What was known of the part that was there; nil when it cannot be gone on with.
+    /// The metadata of the kept bytes; `nil` if they cannot be used to resume.
     let record: DownloadRecord?
-    /// How many bytes of it are kept.
+    /// The number of kept bytes that are valid.
     let count: Int64
-    /// Whether anything was there, be it of another download.
+    /// Whether the file held bytes before, even if they belong to another download.
     let wasThere: Bool
     private let file: OpenFile
 
-    /// Takes the file for a download, or creates it.
+    /// Opens and locks the partial file for a download, or creates it.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - resource: What is downloaded. A part of anything else is not gone on with.
-    ///   - policy: Whether what is there is gone on with.
-    /// - Throws: A `FileFault`, and a ``DownloadStateError`` for what is kept and cannot be read or is in use.
+    ///   - resource: The resource to download. Bytes of any other resource are not used.
+    ///   - policy: Whether to resume from kept bytes.
+    /// - Throws: A `FileFault`, or a ``DownloadStateError`` if the kept bytes cannot be read or are in use.
     init(at path: String, for resource: String, _ policy: DownloadOptions.PartialFile) throws {
         self.path = path
         file = try Self.open(path)
@@ -51,14 +52,14 @@ final class PartialFile: Sendable {
         count = record?.keptBytes(of: size) ?? 0
     }
 
-    /// Where the part of a file is kept.
+    /// Returns the path of the partial file for a destination.
     static func path(for destination: String) -> String {
         let suffix = ".download"
         let name = destination[
             (destination.utf8.lastIndex(of: UInt8(ascii: "/")).map { destination.utf8.index(after: $0) }
                 ?? destination.startIndex)...
         ]
-        // Room for the longest name that is made from it, that of the state while it is written.
+        // Leaves room for the longest name derived from this one: that of the state file while it is written.
         let longest = FileName.longest - suffix.utf8.count - "-state.new".utf8.count
         guard name.utf8.count > longest else { return destination + suffix }
         var start = name
@@ -79,16 +80,17 @@ final class PartialFile: Sendable {
         )
     }
 
-    /// Opens the file and locks it: the one that is at the path then, and no other name's.
+    /// Opens and locks the file that has this path at that moment and no other name.
     private static func open(_ path: String) throws -> OpenFile {
-        // Each round that fails is one in which somebody else got done.
+        // Each failed round means that another process has made progress.
         for _ in 0..<100 {
             let file = try openFile(path)
             guard try file.lock() else { throw DownloadStateError(reason: inUse(path)) }
             guard file.isUnderItsName else { continue }
             if file.hasOneName { return file }
             guard PrivateFile.isTaken(DownloadRecord.path(beside: path)) else { throw foreign(path) }
-            // A process that was killed while it gave the file its name has left both: this one goes, that one stays.
+            // A process that was killed while it renamed the file has left both names. Removing this name keeps the
+            // complete file.
             try PrivateFile.remove(path)
         }
         throw DownloadStateError(reason: inUse(path))
@@ -109,25 +111,25 @@ final class PartialFile: Sendable {
 
     // MARK: Writing
 
-    /// Begins anew: nothing that was kept counts any more.
+    /// Starts a new file; all kept bytes are discarded.
     ///
-    /// - Parameter record: What is known of what comes.
-    /// - Throws: What the system says of the file, or of the one beside it.
+    /// - Parameter record: The metadata of the new file.
+    /// - Throws: The error of the system for the partial file or for its record.
     func begin(_ record: DownloadRecord) async throws(FileFault) {
         try await DiskQueue.run { [self] () throws(FileFault) in try beginNow(record) }
     }
 
     private func beginNow(_ record: DownloadRecord) throws(FileFault) {
-        // In this order: what is known must never be of other bytes than those that are there.
+        // The order matters: the metadata must never describe other bytes than those in the file.
         try file.truncate(to: 0)
-        // A short one is over before the machine goes down, as good as always, and does not wait for the disk; unless
-        // an older record would come back then.
+        // A short download almost always ends before the machine stops, so it does not wait for the disk. The exception
+        // is an older record, which would come back after a crash.
         let isShort = record.length.map { $0 < Self.longestUndurable } ?? false
         let isFirst = !PrivateFile.isTaken(DownloadRecord.path(beside: path))
         try record.write(beside: path, isDurable: !isShort || !isFirst)
     }
 
-    /// Prepares for the bytes that follow the kept ones, and returns what is known of them from now on.
+    /// Prepares for the bytes after the kept ones, and returns the updated metadata.
     func goOn(with record: DownloadRecord, after count: Int64) async throws(FileFault) -> DownloadRecord {
         try await DiskQueue.run { [self] () throws(FileFault) in
             try file.truncate(to: count)
@@ -141,7 +143,7 @@ final class PartialFile: Sendable {
 
     func write(_ data: Data, at position: Int64) throws(FileFault) {
         try file.write(data, at: position)
-        // The disk works while the network does, so that little is left to wait for.
+        // The disk writes while the network receives, so that the final synchronization has little left to do.
         let end = position + Int64(data.count)
         if end / Self.begunEvery > position / Self.begunEvery {
             let begun = end / Self.begunEvery * Self.begunEvery
@@ -149,7 +151,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Cuts off the bytes behind a length, which are not to be trusted, and returns what is known of the rest.
+    /// Cuts off the untrusted bytes after a length, and returns the metadata of the rest.
     func giveUp(behind length: Int64, _ record: DownloadRecord?) async throws(FileFault) -> DownloadRecord? {
         try await DiskQueue.run { [self] () throws(FileFault) in
             var record = record
@@ -163,14 +165,14 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// How many bytes there is still room for; nil where nobody knows.
+    /// The free space on the volume, in bytes; `nil` if it is not known.
     var freeBytes: Int64? {
         file.freeBytes
     }
 
     /// Waits for the disk, if enough was written since the last wait.
     ///
-    /// - Returns: What is known of the bytes after the wait; `nil` if there was none.
+    /// - Returns: The metadata after the wait; `nil` if there was no wait.
     func synchronize(_ record: DownloadRecord, at count: Int64) async throws(FileFault) -> DownloadRecord? {
         guard count - record.synchronizedCount >= Self.synchronizedEvery else { return nil }
         return try await DiskQueue.run { [self] () throws(FileFault) in
@@ -184,7 +186,7 @@ final class PartialFile: Sendable {
 
     // MARK: Ending
 
-    /// What the bytes come to.
+    /// Returns the checksum of the file.
     func checksum(_ checksum: Checksum) async throws -> Data {
         var function = checksum.makeFunction()
         var position: Int64 = 0
@@ -194,12 +196,12 @@ final class PartialFile: Sendable {
             guard !bytes.isEmpty else { return function.finish() }
             function.update(bytes)
             position += Int64(bytes.count)
-            // It takes a while, and others want to go on too.
+            // The checksum of a large file takes long to compute, and other tasks need to run too.
             await Task.yield()
         }
     }
 
-    /// Gives the file, which is complete, its name; returns where it is.
+    /// Moves the complete file to its destination, and returns the path.
     func place(at destination: String, ifExists existingFile: ExistingFilePolicy) async throws(FileFault) -> String {
         try await DiskQueue.run { [self] () throws(FileFault) in
             try placeNow(at: destination, ifExists: existingFile)
@@ -210,7 +212,7 @@ final class PartialFile: Sendable {
         at destination: String,
         ifExists existingFile: ExistingFilePolicy
     ) throws(FileFault) -> String {
-        // Whoever has removed it, and began another, has that one's bytes there.
+        // If the file was removed and another download was started, the path now holds that download's bytes.
         guard file.isUnderItsName else { throw FileFault.absent(path) }
         try file.synchronize()
         let place = try FilePlacement.place(path, at: destination, ifExists: existingFile)
@@ -219,9 +221,9 @@ final class PartialFile: Sendable {
         return place
     }
 
-    /// Removes what was known of a file that has gone to its place.
+    /// Removes the metadata of a file that was moved to its destination.
     ///
-    /// Another download may have begun since, and then it is that one's to change.
+    /// Another download may have started since then. In that case the metadata belongs to that download and stays.
     private func removeRecord() {
         guard let file = try? OpenFile(continuing: path), (try? file.lock()) == true, file.isUnderItsName else {
             return
@@ -229,7 +231,7 @@ final class PartialFile: Sendable {
         try? Self.remove(file, at: path)
     }
 
-    /// Lets go of it, and removes it unless it can be gone on with.
+    /// Releases the lock, and removes the file unless it is kept.
     func close(isKept: Bool) {
         if !isKept {
             try? Self.remove(file, at: path)
@@ -237,10 +239,10 @@ final class PartialFile: Sendable {
         file.unlock()
     }
 
-    /// Removes a part that one has locked, unless it is one no more: under its last name a file is whole.
+    /// Removes a partial file that the caller has locked, and leaves the file itself if it already has its final name.
     ///
-    /// Empty it is anybody's, so that it does not matter where this ends early. Its name goes last: with it goes the
-    /// lock.
+    /// The file is emptied first, because an empty one may be used by any download. It therefore does not matter where
+    /// this function is interrupted. The name is removed last, because the lock is lost with it.
     static func remove(_ file: OpenFile, at path: String) throws(FileFault) {
         guard file.isUnderItsName else { return }
         if file.hasOneName {
@@ -248,7 +250,7 @@ final class PartialFile: Sendable {
             try DownloadRecord.remove(beside: path)
             try PrivateFile.remove(path)
         } else {
-            // It was about to get its place when the process was killed.
+            // The process was killed while it moved the file to its destination.
             try PrivateFile.remove(path)
             try DownloadRecord.remove(beside: path)
         }

@@ -30,7 +30,7 @@ extension HTTPResponseData {
 }
 
 extension FileName {
-    /// The name that a Content-Disposition suggests.
+    /// Returns the name that a `Content-Disposition` field suggests.
     static func suggested(by disposition: String) -> String? {
         if let value = BodyType.parameter("filename*", in: disposition[...]),
             let name = extended(value).flatMap({ safe($0) })
@@ -40,7 +40,7 @@ extension FileName {
         return BodyType.parameter("filename", in: disposition[...]).flatMap { safe($0) }
     }
 
-    /// A value with its charset and language before it: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
+    /// Decodes a value preceded by its charset and language: `UTF-8'en'%e2%82%ac%20rates` (RFC 8187 section 3.2).
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = PercentEncoding.bytes(strictlyDecoding: parts[2]) else { return nil }

@@ -6,26 +6,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes elements of the bytes of a stream, one at a time.
+/// Decodes the elements of a stream from its bytes, one at a time.
 protocol StreamDecoder {
     associatedtype Element: Sendable
 
-    /// Reads from a position of a chunk on until an element is complete; nil when the chunk is used up.
+    /// Reads a chunk from a position until an element is complete; returns `nil` at the end of the chunk.
     ///
-    /// An element that is longer than it may be is an error when it is its turn, wherever the chunks end.
+    /// An element that exceeds the limit throws when its turn comes, independent of how the stream is divided into
+    /// chunks.
     mutating func next(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int
     ) throws(StreamTooLong) -> Element?
 
-    /// What the end completes, if anything.
+    /// Returns the element that the end of the stream completes, if any.
     mutating func end() -> Element?
 }
 
 /// Reads a stream element by element.
 ///
-/// A chunk is kept and read as far as the next element needs: all of its elements at once would take many times its
-/// memory.
+/// It keeps one chunk and reads only as far as the next element needs. Decoding all elements of a chunk at once would
+/// take many times its memory.
 struct ElementReader<Decoder: StreamDecoder> {
     private var decoder: Decoder
     private let request: HTTPRequestData
@@ -63,14 +64,14 @@ struct ElementReader<Decoder: StreamDecoder> {
         try chunk.withBytes { (bytes) throws(StreamTooLong) in try decoder.next(in: bytes, from: &position) }
     }
 
-    /// Ends the transfer, too.
+    /// Stops reading, which also ends the transfer.
     private mutating func close() {
         bytes = nil
         (chunk, position) = (Data(), 0)
     }
 }
 
-/// What happens with an element of a stream that does not decode.
+/// What happens when an element of a stream cannot be decoded.
 public enum DecodingFailures: Sendable {
     /// The element is skipped.
     case skip
@@ -80,19 +81,19 @@ public enum DecodingFailures: Sendable {
     case fail
 }
 
-/// How the elements of a stream become values.
+/// Decodes the elements of a stream into values.
 struct ElementDecoding: Sendable {
     let decoder: any BodyDecoder
     let failures: DecodingFailures
 
-    /// Decodes a value; nil when it is to be left out.
+    /// Decodes a value; returns `nil` if the element is to be skipped.
     func decode<Value: Decodable & Sendable>(
         _ type: Value.Type,
         from data: Data,
         of request: HTTPRequestData
     ) async throws -> Value? {
         do {
-            // As for whole bodies: the trip pays for more than some kilobytes.
+            // As for whole bodies, switching to another thread is only worthwhile for more than some kilobytes.
             return data.count > 16_384
                 ? try await decodeElsewhere(type, from: data) : try decoder.decode(type, from: data)
         } catch {
@@ -109,7 +110,7 @@ struct ElementDecoding: Sendable {
         try decoder.decode(type, from: data)
     }
 
-    /// Does with an element that does not decode what is to be done.
+    /// Applies the failure policy to an element that cannot be decoded.
     func refuse<Value>(_ type: Value.Type, because error: any Error, of request: HTTPRequestData) throws {
         switch failures {
         case .skip:

@@ -8,8 +8,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns the server-sent events of its response as they come, over as many connections as it
-    /// takes.
+    /// Sends a request and returns the server-sent events of its response as they arrive, reconnecting when necessary.
     ///
     /// ```swift
     /// for try await event in try await network.events(HTTPRequestData(path: "news")) {
@@ -17,25 +16,27 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// The stream is read as WHATWG's HTML standard says. When a connection ends or is lost, and the request may be
-    /// sent twice (a GET, or one that says so), the stream waits on the environment's clock and connects again through
-    /// the whole stack, with `Last-Event-ID`. It waits as long as the server has asked, but at least 500 ms and at most
-    /// an hour, and 3 s if the server has not asked; after several connections without an event, up to 30 s. A request
-    /// that may not be sent twice, such as the POST that asks a model for an answer, has one connection.
+    /// The stream is parsed as specified by WHATWG's HTML standard. If a connection ends or is lost, and the request
+    /// may be sent twice (a GET, or a request that says so), the stream waits on the environment's clock and connects
+    /// again through the whole stack, with `Last-Event-ID`. It waits for the time that the server has requested, but at
+    /// least 500 ms and at most an hour, and 3 s if the server has not requested a time. After several connections
+    /// without an event, it waits up to 30 s. A request that may not be sent twice, such as the POST that sends a
+    /// prompt to a model, has one connection.
     ///
-    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error: of any other status
-    /// than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, of another media type, and of a
-    /// connection that the stack's own `retry` could not make.
+    /// The stream ends with a 204, with the event whose data is `terminator`, or with an error. It fails for any other
+    /// status than 200, whatever the request's ``HTTPRequestData/acceptedStatuses``, for another media type, and if the
+    /// stack's own `retry` could not establish a connection.
     ///
     /// - Parameters:
-    ///   - request: The request. It accepts `text/event-stream`, unless it says what it accepts.
-    ///   - terminator: What the last event says, such as `[DONE]`; it is not delivered. Nil for none.
-    ///   - lastEventID: The last id of an earlier stream, to go on after it.
-    ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default. A longer one ends the iteration with
-    ///     ``NetworkingError/Kind/tooLarge``.
-    /// - Returns: The events, and the first response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws, ``NetworkingError/Kind/status`` for any other status than 200 and 204, and
-    ///   ``NetworkingError/Kind/invalidResponse`` for another media type.
+    ///   - request: The request. It accepts `text/event-stream`, unless its `Accept` field says otherwise.
+    ///   - terminator: The data of the last event, such as `[DONE]`, which is not delivered; `nil` if there is none.
+    ///   - lastEventID: The last id of an earlier stream, to continue after that event.
+    ///   - maximumEventBytes: The maximum size of an event, in bytes; 16 MiB by default. A longer event ends the
+    ///     iteration with ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The events, and the head of the first response. They can be read once. Ending the iteration ends the
+    ///   transfer.
+    /// - Throws: The errors of ``stream(_:)``, ``NetworkingError/Kind/status`` for any status other than 200 and 204,
+    ///   and ``NetworkingError/Kind/invalidResponse`` for another media type.
     /// - Precondition: `maximumEventBytes` is greater than zero.
     public func events(
         _ request: HTTPRequestData,
@@ -49,7 +50,7 @@ extension NetworkingComponent {
         return EventStream(first: first, source: source, parser: parser, terminator: terminator)
     }
 
-    /// Sends a request and returns what the data of its server-sent events decodes to.
+    /// Sends a request and decodes the data of its server-sent events.
     ///
     /// ```swift
     /// let answer = try await network.events(.completion(of: prompt), as: Token.self)
@@ -59,14 +60,14 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type that the data of an event decodes to.
-    ///   - terminator: What the last event says; `[DONE]` by default.
+    ///   - terminator: The data of the last event; `[DONE]` by default.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    ///   - failures: What happens with an event that does not decode; by default it ends the iteration with
+    ///   - failures: The policy for an event that cannot be decoded; by default it ends the iteration with
     ///     ``NetworkingError/Kind/decoding``.
-    ///   - lastEventID: The last id of an earlier stream, to go on after it.
-    ///   - maximumEventBytes: The most bytes of an event; 16 MiB by default.
-    /// - Returns: The values, and the first response's head.
-    /// - Throws: What the form without a type throws.
+    ///   - lastEventID: The last id of an earlier stream, to continue after that event.
+    ///   - maximumEventBytes: The maximum size of an event, in bytes; 16 MiB by default.
+    /// - Returns: The values, and the head of the first response.
+    /// - Throws: The same errors as the method without a type.
     /// - Precondition: `maximumEventBytes` is greater than zero.
     public func events<Value: Decodable & Sendable>(
         _ request: HTTPRequestData,
@@ -87,12 +88,12 @@ extension NetworkingComponent {
     }
 }
 
-/// The server-sent events of a response, and of those that follow when its connection ends.
+/// The server-sent events of a response, and of the responses of later connections.
 public struct EventStream: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    /// The first response as it was when its head had come.
+    /// The first response, as it was when its head arrived.
     public let response: HTTPResponseData
 
     private let first: ResponseStream?
@@ -108,14 +109,14 @@ public struct EventStream: AsyncSequence, Sendable {
         self.terminator = terminator
     }
 
-    /// Begins to read.
+    /// Starts to read.
     ///
-    /// Only one iterator gets the events; any other fails.
+    /// Only one iterator receives the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
         Iterator(bytes: first?.makeAsyncIterator(), source: source, parser: parser, terminator: terminator)
     }
 
-    /// Reads the events once, and ends the transfer when it goes.
+    /// Reads the events once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private var bytes: ResponseStream.Iterator?
         private let source: EventSource
@@ -123,7 +124,7 @@ public struct EventStream: AsyncSequence, Sendable {
         private let terminator: String?
         private var chunk = Data()
         private var position = 0
-        /// The connections in a row that brought no event.
+        /// The number of consecutive connections without an event.
         private var fruitless = 0
 
         fileprivate init(
@@ -138,14 +139,14 @@ public struct EventStream: AsyncSequence, Sendable {
             self.terminator = terminator
         }
 
-        /// The last id up to the event that was brought last, to go on after it in another stream.
+        /// The last id up to the most recent event, for continuing after it in another stream.
         public var lastEventID: String {
             parser.lastEventID
         }
 
-        /// Brings the next event; nil after the last.
+        /// Returns the next event; `nil` after the last.
         ///
-        /// - Throws: A ``NetworkingError`` for what ended the stream, `CancellationError` when the caller is cancelled.
+        /// - Throws: A ``NetworkingError`` if the stream fails, or `CancellationError` if the caller is cancelled.
         public mutating func next() async throws -> ServerSentEvent? {
             do {
                 while true {
@@ -164,7 +165,7 @@ public struct EventStream: AsyncSequence, Sendable {
             }
         }
 
-        /// The next event of the chunk that is there.
+        /// Returns the next event of the current chunk.
         private mutating func readEvent() throws -> ServerSentEvent? {
             do throws(StreamTooLong) {
                 return try chunk.withBytes { (bytes) throws(StreamTooLong) in
@@ -175,7 +176,7 @@ public struct EventStream: AsyncSequence, Sendable {
             }
         }
 
-        /// Reads what comes next, over another connection where one has ended; false at the end.
+        /// Reads the next chunk, over a new connection if the previous one has ended; returns `false` at the end.
         private mutating func read() async throws -> Bool {
             guard bytes != nil else { return false }
             do {
@@ -184,14 +185,15 @@ public struct EventStream: AsyncSequence, Sendable {
                     return true
                 }
             } catch let error as NetworkingError where source.mayReconnect(after: error) {
-                // Lost: the same as if it had ended.
+                // A lost connection is treated like one that has ended.
             }
             close()
             guard source.mayReconnect else { return false }
             fruitless += 1
             try await source.wait(parser.reconnectionTime, afterFruitless: fruitless)
             bytes = try await source.connect(after: parser.lastEventID).stream?.makeAsyncIterator()
-            // What had not ended is none, and a stream begins anew; its id and its time stay.
+            // An incomplete event is dropped, because a new stream starts at its first byte. The last id and the
+            // reconnection time are kept.
             parser.reconnect()
             return bytes != nil
         }
@@ -203,9 +205,9 @@ public struct EventStream: AsyncSequence, Sendable {
     }
 }
 
-/// What the data of server-sent events decodes to.
+/// The values decoded from the data of server-sent events.
 public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendable {
-    /// An event's value.
+    /// A value decoded from an event.
     public typealias Element = Value
 
     private let events: EventStream
@@ -216,19 +218,19 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
         self.decoding = decoding
     }
 
-    /// The first response as it was when its head had come.
+    /// The first response, as it was when its head arrived.
     public var response: HTTPResponseData {
         events.response
     }
 
-    /// Begins to read.
+    /// Starts to read.
     ///
-    /// Only one iterator gets the events; any other fails.
+    /// Only one iterator receives the events; any other fails.
     public func makeAsyncIterator() -> Iterator {
         Iterator(events: events.makeAsyncIterator(), decoding: decoding, request: events.response.request)
     }
 
-    /// Reads the events once, and ends the transfer when it goes.
+    /// Reads the events once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private var events: EventStream.Iterator?
         private let decoding: ElementDecoding
@@ -240,10 +242,10 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
             self.request = request
         }
 
-        /// Brings the next value; nil after the last.
+        /// Returns the next value; `nil` after the last.
         ///
-        /// - Throws: What the iterator of an ``EventStream`` throws, and ``NetworkingError/Kind/decoding`` if an event
-        ///   does not decode and is not to be skipped.
+        /// - Throws: The errors of the iterator of an ``EventStream``, and ``NetworkingError/Kind/decoding`` if an
+        ///   event cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
             do {
                 while let event = try await events?.next() {
@@ -252,7 +254,7 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
                 }
                 return nil
             } catch {
-                // Ends the transfer, too.
+                // Releasing the iterator also ends the transfer.
                 events = nil
                 throw error
             }
@@ -260,23 +262,23 @@ public struct DecodedEvents<Value: Decodable & Sendable>: AsyncSequence, Sendabl
     }
 }
 
-/// Makes the connections of an event stream.
+/// Opens the connections of an event stream.
 struct EventSource: Sendable {
     struct Connection {
         let response: HTTPResponseData
-        /// Nil where the server has nothing more to say (204).
+        /// The body; `nil` if the server has no more events (204).
         let stream: ResponseStream?
     }
 
     private static let standardReconnectionTime = Duration.seconds(3)
-    /// The shortest wait, as Firefox has it.
+    /// The minimum wait, which is the same as in Firefox.
     ///
-    /// Without one, a server that says `retry: 0` and ends each connection after one event would be asked without a
-    /// pause.
+    /// Without a minimum, a server that sends `retry: 0` and ends each connection after one event would receive
+    /// requests without a pause.
     private static let minimumReconnectionTime = Duration.milliseconds(500)
     private static let leastBackoff = Duration.seconds(1)
     private static let maximumBackoff = Duration.seconds(30)
-    /// The longest that a server may have a client wait.
+    /// The maximum wait that a server can request.
     private static let maximumReconnectionTime = Duration.seconds(3_600)
 
     let request: HTTPRequestData
@@ -295,12 +297,12 @@ struct EventSource: Sendable {
         self.send = send
     }
 
-    /// Whether another connection may be made after one has ended.
+    /// Whether the stream may connect again after a connection has ended.
     var mayReconnect: Bool {
         request.mayBeSentTwice && request.body?.isReplayable ?? true
     }
 
-    /// Whether another connection may be made after one was lost.
+    /// Returns whether the stream may connect again after a connection was lost.
     func mayReconnect(after error: NetworkingError) -> Bool {
         switch error.kind {
         case .connectionLost, .truncated, .timeout: mayReconnect
@@ -308,13 +310,14 @@ struct EventSource: Sendable {
         }
     }
 
-    /// Waits before the next connection: as long as the server wants, within limits, and longer after several that
-    /// brought nothing.
+    /// Waits before the next connection: for the time that the server requests, within limits, and longer after several
+    /// connections without an event.
     func wait(_ time: Duration?, afterFruitless count: Int) async throws {
         var time = time ?? Self.standardReconnectionTime
         time = min(max(time, Self.minimumReconnectionTime), Self.maximumReconnectionTime)
         if count > 1 {
-            // A server that ends each at once would be asked without a pause, and by all clients at the same moment.
+            // Without the backoff, a server that ends each connection at once would receive requests without a pause,
+            // and from all clients at the same moment.
             let longest = max(time, Self.maximumBackoff)
             let growing = min(longest, max(time, Self.leastBackoff) * (1 << min(count - 1, 10)))
             time = max(time, growing * NetworkEnvironment.current.random.halfToOne())
@@ -330,11 +333,11 @@ struct EventSource: Sendable {
         let stream = try await send(request)
         let response = stream.response
         if response.status == .noContent {
-            // Reads to the end, so that the exchange is not cancelled where it is complete.
+            // Reads to the end, so that a complete exchange is not cancelled.
             for try await _ in stream {}
             return Connection(response: response, stream: nil)
         }
-        // A stack may accept more than this request does.
+        // A stack may accept more statuses than this request does.
         guard response.status == .ok else { throw NetworkingError.refusedStatus(of: response) }
         let type = BodyType(response.headerFields[.contentType]).essence
         guard type == "text/event-stream" else {
@@ -352,11 +355,13 @@ struct EventSource: Sendable {
 }
 
 extension HTTPField.Name {
-    // A valid name, so there is a value.
+    // The name is valid, so the initializer returns a value.
     fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")!
 }
 
 extension Wait {
-    /// `events` waits before it connects again: between two calls, so that only the request's own observers receive it.
+    /// The wait of `events` before it connects again.
+    ///
+    /// It is between two calls, so only the request's own observers are notified.
     public static let reconnection = Wait("reconnection", isTimed: true)
 }

@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns the JSON documents of its body, decoded one by one as they come.
+    /// Sends a request and returns the JSON documents of its body, decoded one by one as they arrive.
     ///
     /// ```swift
     /// for try await reading in try await network.values(HTTPRequestData(path: "readings"), as: Reading.self) {
@@ -18,14 +18,15 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type of a document.
-    ///   - format: How documents are told apart; nil has the response's Content-Type say so.
+    ///   - format: How the documents are separated; `nil` to use the response's Content-Type.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    ///   - failures: What happens with a document that does not decode; by default it ends the iteration with
+    ///   - failures: The policy for a document that cannot be decoded; by default it ends the iteration with
     ///     ``NetworkingError/Kind/decoding``.
-    ///   - maximumDocumentBytes: The most bytes of a document; 16 MiB by default. A longer one ends the iteration with
-    ///     ``NetworkingError/Kind/tooLarge``.
-    /// - Returns: The values, and the response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless
+    ///   - maximumDocumentBytes: The maximum size of a document, in bytes; 16 MiB by default. A longer document ends
+    ///     the iteration with ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The values, and the head of the response. They can be read once. Ending the iteration ends the
+    ///   transfer.
+    /// - Throws: The errors of ``stream(_:)``, and ``NetworkingError/Kind/invalidResponse`` for a web page, unless
     ///   `format` is given.
     /// - Precondition: `maximumDocumentBytes` is greater than zero.
     public func values<Value: Decodable & Sendable>(
@@ -50,18 +51,19 @@ extension NetworkingComponent {
     }
 }
 
-/// How the documents of a JSON stream are told apart.
+/// How the documents of a JSON stream are separated.
 public enum JSONStreamFormat: Sendable, Hashable {
-    /// A document on each line: NDJSON, JSON Lines.
+    /// One document per line: NDJSON, JSON Lines.
     case lines
     /// A record separator before each document: JSON text sequences (RFC 7464).
     case sequence
-    /// One document after the other, with or without white space between them.
+    /// One document after another, with or without white space between them.
     case concatenated
 
-    /// Reads the format in a response's media type; any but those of the other two means concatenated documents.
+    /// Reads the format from a response's media type; all other media types mean concatenated documents.
     ///
-    /// A page is none of them: the sign of a login page or of a portal, which would be a stream without values.
+    /// A web page is rejected: it is usually the login page of a service or of a network portal, and would be a stream
+    /// without values.
     init(of response: HTTPResponseData, to request: HTTPRequestData) throws {
         let type = BodyType(response.headerFields[.contentType]).essence
         switch type {
@@ -82,9 +84,9 @@ public enum JSONStreamFormat: Sendable, Hashable {
     }
 }
 
-/// The JSON documents of a body, decoded one by one as they come.
+/// The JSON documents of a body, decoded one by one as they arrive.
 public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
-    /// A document's value.
+    /// A value decoded from a document.
     public typealias Element = Value
 
     private let stream: ResponseStream
@@ -99,14 +101,14 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// The response as it was when its head had come.
+    /// The response, as it was when its head arrived.
     public var response: HTTPResponseData {
         stream.response
     }
 
-    /// Begins to read.
+    /// Starts to read.
     ///
-    /// Only one iterator gets the body; any other fails.
+    /// Only one iterator receives the body; any other fails.
     public func makeAsyncIterator() -> Iterator {
         let splitter = JSONSplitter(format: format, limit: limit)
         return Iterator(
@@ -116,7 +118,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         )
     }
 
-    /// Reads the documents once, and ends the transfer when it goes.
+    /// Reads the documents once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: ElementReader<JSONSplitter>?
         private let decoding: ElementDecoding
@@ -128,10 +130,10 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
             self.request = request
         }
 
-        /// Brings the next value; nil after the last.
+        /// Returns the next value; `nil` after the last.
         ///
-        /// - Throws: What the iterator of a ``ResponseStream`` throws, ``NetworkingError/Kind/tooLarge``, and
-        ///   ``NetworkingError/Kind/decoding`` if a document does not decode and is not to be skipped.
+        /// - Throws: The errors of the iterator of a ``ResponseStream``, ``NetworkingError/Kind/tooLarge``, and
+        ///   ``NetworkingError/Kind/decoding`` if a document cannot be decoded and the policy does not skip it.
         public mutating func next() async throws -> Value? {
             do {
                 while let document = try await reader?.next() {
@@ -143,7 +145,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
                 }
                 return nil
             } catch {
-                // Ends the transfer, too.
+                // Releasing the iterator also ends the transfer.
                 reader = nil
                 throw error
             }
@@ -151,18 +153,18 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// A number or a word at the end of a record may be the beginning of a longer one (RFC 7464 section 2.4).
+/// A number or a word at the end of a record, which may be the start of a longer one (RFC 7464 section 2.4).
 struct DocumentCutOff: Error, CustomStringConvertible {
     var description: String {
         "A JSON text sequence holds a number or a word without white space behind it, so it may have been cut off."
     }
 }
 
-/// Tells the documents of a stream apart, without a look at what is in them.
+/// Splits a stream into documents, without parsing their contents.
 struct JSONSplitter: StreamDecoder {
     struct Document: Sendable, Equatable {
         let data: Data
-        /// Whether it may be the beginning of a longer one.
+        /// Whether it may be the start of a longer document.
         let isCutOff: Bool
     }
 
@@ -203,7 +205,7 @@ struct JSONSplitter: StreamDecoder {
         takeDocument()
     }
 
-    /// Reads up to a separator; false when the bytes end before it.
+    /// Reads up to a separator; returns `false` if the bytes end before it.
     private mutating func read(
         upTo separator: UInt8,
         in bytes: UnsafeRawBufferPointer,
@@ -216,7 +218,7 @@ struct JSONSplitter: StreamDecoder {
         return end != nil
     }
 
-    /// Reads up to the end of a document; false when the bytes end before it.
+    /// Reads up to the end of a document; returns `false` if the bytes end before it.
     private mutating func readDocument(in bytes: UnsafeRawBufferPointer, from position: inout Int) -> Bool {
         while position < bytes.count {
             let byte = bytes[position]
@@ -226,7 +228,7 @@ struct JSONSplitter: StreamDecoder {
                 continue
             }
             let isOpening = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
-            // A number or a word ends where something new begins.
+            // A number or a word ends where the next document starts.
             if isOpening, depth == 0, !document.isEmpty { return true }
             position += 1
             switch byte {
@@ -250,7 +252,7 @@ struct JSONSplitter: StreamDecoder {
         return false
     }
 
-    /// Reads a byte of a string; answers whether it was the last.
+    /// Reads a byte of a string and returns whether it was the last.
     private mutating func endsString(_ byte: UInt8) -> Bool {
         document.append(byte)
         if isEscaped {
@@ -263,7 +265,7 @@ struct JSONSplitter: StreamDecoder {
         return !isInString
     }
 
-    /// Ends a document; nil when there is nothing in it but white space.
+    /// Ends a document; returns `nil` if it contains only white space.
     private mutating func takeDocument() -> Document? {
         defer { document.removeAll(keepingCapacity: document.capacity < 1 << 16) }
         if isAtStart, !document.isEmpty {

@@ -6,27 +6,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Splits bytes that come in chunks into lines, which end with CR LF, LF or CR.
+/// Splits bytes that arrive in chunks into lines, which end with CR LF, LF or CR.
 ///
-/// It holds the bytes of the line that has not ended, and knows whether a CR was the last byte, so that an LF in the
-/// next chunk belongs to it.
+/// It keeps the bytes of the incomplete line, and remembers whether a CR was the last byte, so that an LF at the start
+/// of the next chunk belongs to it.
 struct LineSplitter: Sendable {
     private(set) var rest: [UInt8] = []
     private var endsWithReturn = false
 
-    /// Creates a splitter, before whose bytes some others have come.
+    /// Creates a splitter that starts with the given bytes of an incomplete line.
     init(after start: [UInt8] = []) {
         rest = start
     }
 
-    /// Reads up to the end of a line, and gives the line without its end to a closure.
+    /// Reads up to the end of a line, and passes the line without its line break to a closure.
     ///
     /// - Parameters:
     ///   - bytes: A chunk.
-    ///   - position: Where to read from, and afterwards where the next line begins.
-    ///   - read: What to make of the line.
-    /// - Returns: What the closure returns; nil when the chunk ends before the line does.
-    /// - Throws: What the closure throws.
+    ///   - position: The position to read from; afterwards the position of the next line.
+    ///   - read: The closure that receives the line.
+    /// - Returns: The result of the closure; `nil` if the chunk ends before the line does.
+    /// - Throws: The error of the closure.
     mutating func next<Result, Failure>(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int,
@@ -59,7 +59,7 @@ struct LineSplitter: Sendable {
         return try whole.withBytes(read)
     }
 
-    /// Takes the line that has not ended; nil when there is none.
+    /// Takes the incomplete line; returns `nil` if there is none.
     mutating func takeRest() -> [UInt8]? {
         guard !rest.isEmpty else { return nil }
         defer { rest = [] }
@@ -68,7 +68,7 @@ struct LineSplitter: Sendable {
 }
 
 extension ContiguousBytes {
-    /// The bytes for a closure, with the type of what it throws.
+    /// Passes the bytes to a closure, and rethrows its errors with their type.
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -89,9 +89,9 @@ extension UInt8 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Where the next CR or LF is.
+    /// Returns the position of the next CR or LF.
     ///
-    /// Looks at eight bytes at a time: most are neither.
+    /// Reads eight bytes at a time, because most bytes are neither.
     fileprivate func endOfLine(from start: Int) -> Int? {
         var index = start
         while index + 8 <= count {
@@ -102,7 +102,7 @@ extension UnsafeRawBufferPointer {
         while index < count {
             let byte = self[index]
             if byte == .lineFeed || byte == .carriageReturn { return index }
-            // A word may only have looked as if it had one.
+            // The test of a word may have been a false positive, so the search continues with whole words.
             index += 1
             if index & 7 == 0, index + 8 <= count { return endOfLine(from: index) }
         }
@@ -111,7 +111,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UInt64 {
-    /// Whether one of its bytes has a value (the exact form of the well-known test for a zero byte).
+    /// Returns whether one of its bytes has a value (the exact form of the well-known test for a zero byte).
     fileprivate func hasByte(_ value: UInt8) -> Bool {
         let difference = self ^ (UInt64(value) &* 0x0101_0101_0101_0101)
         return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080 != 0

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns the lines of its body as they come.
+    /// Sends a request and returns the lines of its body as they arrive.
     ///
     /// ```swift
     /// for try await line in try await network.lines(HTTPRequestData(path: "log")) {
@@ -15,15 +15,16 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// A line ends with LF, CR LF or CR, wherever the chunks of the network end. The last may end with the body. Bytes
-    /// that are not UTF-8 become U+FFFD.
+    /// A line ends with LF, CR LF or CR, independent of how the body is divided into chunks. The last line needs no
+    /// line break. Bytes that are not valid UTF-8 become U+FFFD.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - maximumLineBytes: The most bytes of a line; 1 MiB by default. A longer one ends the iteration with
-    ///     ``NetworkingError/Kind/tooLarge``.
-    /// - Returns: The lines, and the response's head. They are read once, and giving them up ends the transfer.
-    /// - Throws: What ``stream(_:)`` throws.
+    ///   - maximumLineBytes: The maximum size of a line, in bytes; 1 MiB by default. A longer line ends the iteration
+    ///     with ``NetworkingError/Kind/tooLarge``.
+    /// - Returns: The lines, and the head of the response. They can be read once. Ending the iteration ends the
+    ///   transfer.
+    /// - Throws: The errors of ``stream(_:)``.
     /// - Precondition: `maximumLineBytes` is greater than zero.
     public func lines(_ request: HTTPRequestData, maximumLineBytes: Int = 1 << 20) async throws -> ResponseLines {
         precondition(maximumLineBytes > 0, "maximumLineBytes must be greater than zero (is \(maximumLineBytes))")
@@ -31,9 +32,9 @@ extension NetworkingComponent {
     }
 }
 
-/// The lines of a body as they come.
+/// The lines of a body as they arrive.
 public struct ResponseLines: AsyncSequence, Sendable {
-    /// A line without its end.
+    /// A line without its line break.
     public typealias Element = String
 
     private let stream: ResponseStream
@@ -44,19 +45,19 @@ public struct ResponseLines: AsyncSequence, Sendable {
         self.maximumLineBytes = maximumLineBytes
     }
 
-    /// The response as it was when its head had come.
+    /// The response, as it was when its head arrived.
     public var response: HTTPResponseData {
         stream.response
     }
 
-    /// Begins to read.
+    /// Starts to read.
     ///
-    /// Only one iterator gets the body; any other fails.
+    /// Only one iterator receives the body; any other fails.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reader: ElementReader(stream, decoder: LineDecoder(limit: maximumLineBytes)))
     }
 
-    /// Reads the lines once, and ends the transfer when it goes.
+    /// Reads the lines once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: ElementReader<LineDecoder>
 
@@ -64,9 +65,9 @@ public struct ResponseLines: AsyncSequence, Sendable {
             self.reader = reader
         }
 
-        /// Brings the next line; nil after the last.
+        /// Returns the next line; `nil` after the last.
         ///
-        /// - Throws: What the iterator of a ``ResponseStream`` throws, and ``NetworkingError/Kind/tooLarge``.
+        /// - Throws: The errors of the iterator of a ``ResponseStream``, and ``NetworkingError/Kind/tooLarge``.
         public mutating func next() async throws -> String? {
             try await reader.next()
         }

@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns its response as soon as the head is there, with the body as a sequence of chunks.
+    /// Sends a request and returns its response as soon as the head arrives, with the body as a sequence of chunks.
     ///
     /// ```swift
     /// let stream = try await network.stream(HTTPRequestData(path: "film"))
@@ -18,29 +18,29 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// It goes through the whole stack. The body is never in memory as a whole: a server that is faster than the reader
-    /// is held back where the transport can do that, and URLSession keeps what is ahead in a private file from 1 MiB
-    /// on, up to ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` gives the slot back at the head, and
-    /// its `timeout` counts the time to the head and then the times in which nothing comes, not those in which a chunk
-    /// waits for the reader; a `deadline` is for all of it.
+    /// The request passes through the whole stack. The body is never in memory as a whole: a server that is faster than
+    /// the reader is slowed down if the transport supports that. URLSession stores unread data beyond 1 MiB in a
+    /// private file, up to ``HTTPRequestData/maximumBufferedBytes``. The stack's `throttled` releases its permit at the
+    /// head. Its `timeout` counts the time to the head and then the times without data, but not the times in which a
+    /// chunk waits for the reader. A `deadline` covers the whole stream.
     ///
-    /// The stream is read once. Giving up the iteration, or letting go of a stream that nobody iterates, ends the
-    /// transfer at once, and so does the cancellation of the reading task. A `retry` in the stack tries again until the
-    /// head has come.
+    /// The stream can be read once. Ending the iteration, or releasing a stream that is not being iterated, ends the
+    /// transfer at once, and so does cancelling the reading task. A `retry` in the stack tries again until the head has
+    /// arrived.
     ///
-    /// - Parameter request: The request; a sink of its own is not used.
-    /// - Returns: The response's head and body.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or
-    ///   ``NetworkingError/Kind/unauthorized`` when the status is not among the request's accepted ones, with up to 1
-    ///   MiB of the body, and what ``data(_:progress:)`` throws. What ends the body early is thrown by the iteration.
+    /// - Parameter request: The request. Its own sink, if any, is not used.
+    /// - Returns: The head and body of the response.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
+    ///   if the request does not accept the status, with up to 1 MiB of the body, and the errors of
+    ///   ``data(_:progress:)``. The iteration throws the errors that end the body early.
     public func stream(_ request: HTTPRequestData) async throws -> ResponseStream {
         let transfer = StreamTransfer(of: request, over: self)
         return ResponseStream(response: try await transfer.response(), transfer: transfer)
     }
 
-    /// Sends a request and gives its body to a closure as it comes.
+    /// Sends a request and passes its body to a closure as it arrives.
     ///
-    /// When this returns or throws, the transfer has ended, whether the closure has read all of it or not.
+    /// When this method returns or throws, the transfer has ended, whether the closure has read the whole body or not.
     ///
     /// ```swift
     /// let count = try await network.stream(HTTPRequestData(path: "log")) { response, bytes in
@@ -53,8 +53,8 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - body: Reads the stream. It may send requests over the same stack.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws, and what ``stream(_:)`` throws.
+    /// - Returns: The result of the closure.
+    /// - Throws: The errors of the closure, and of ``stream(_:)``.
     public func stream<Result>(
         _ request: HTTPRequestData,
         _ body: nonisolated(nonsending) (HTTPResponseData, ResponseStream) async throws -> Result
@@ -72,12 +72,12 @@ extension NetworkingComponent {
     }
 }
 
-/// The body of a response in chunks as they come, and its head.
+/// A response body as a sequence of chunks, and the response's head.
 public struct ResponseStream: AsyncSequence, Sendable {
     /// A chunk of bytes; never empty.
     public typealias Element = Data
 
-    /// The response as it was when its head had come: status and header fields, without a body.
+    /// The response as it was when its head arrived: status and header fields, without a body.
     public let response: HTTPResponseData
 
     private let transfer: StreamTransfer
@@ -87,14 +87,14 @@ public struct ResponseStream: AsyncSequence, Sendable {
         self.transfer = transfer
     }
 
-    /// Begins to read.
+    /// Starts to read.
     ///
-    /// Only one iterator gets the body; any other fails.
+    /// Only one iterator receives the body; any other fails.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reader: StreamReader(of: transfer))
     }
 
-    /// Reads the body once, and ends the transfer when it goes.
+    /// Reads the body once; releasing the iterator ends the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: StreamReader
 
@@ -102,17 +102,16 @@ public struct ResponseStream: AsyncSequence, Sendable {
             self.reader = reader
         }
 
-        /// Brings the next chunk; nil after the last.
+        /// Returns the next chunk; `nil` after the last.
         ///
-        /// - Throws: A ``NetworkingError`` for what ended the body early, `CancellationError` when the caller is
-        ///   cancelled.
+        /// - Throws: A ``NetworkingError`` if the body ends early, or `CancellationError` if the caller is cancelled.
         public mutating func next() async throws -> Data? {
             try await reader.next()
         }
     }
 }
 
-/// A transfer whose body somebody reads: it is cancelled when nobody can any more.
+/// A transfer with one reader of its body; it is cancelled when no reader is left.
 final class StreamTransfer: Sendable {
     private let request: HTTPRequestData
     private let channel: StreamChannel
@@ -121,13 +120,13 @@ final class StreamTransfer: Sendable {
 
     /// Starts the transfer, in the caller's environment and priority.
     init(of request: HTTPRequestData, over network: some NetworkingComponent) {
-        // As the chain rewrites it: a stack may accept more than its caller knows of.
+        // The request as the stack rewrites it, because a stack may accept more statuses than its caller knows of.
         var streamed = network.resolved(request)
         let channel = StreamChannel(accepting: streamed.acceptedStatuses)
         streamed.sink = channel
         self.request = request
         self.channel = channel
-        // It holds on to the channel alone: who reads decides how long it goes on.
+        // The task retains only the channel, so that the reader decides how long the transfer runs.
         task = .immediate { [streamed] in
             do {
                 channel.end(with: .success(try await network.begin(streamed)))
@@ -141,7 +140,7 @@ final class StreamTransfer: Sendable {
         cancel()
     }
 
-    /// The response, once its head is there.
+    /// Returns the response as soon as its head has arrived.
     func response() async throws -> HTTPResponseData {
         do {
             switch try await channel.beginning() {
@@ -157,7 +156,7 @@ final class StreamTransfer: Sendable {
         }
     }
 
-    /// Lets one reader in.
+    /// Claims the body for one reader, and throws if it already has one.
     func claim() throws {
         guard !isRead.exchange(true, ordering: .relaxed) else {
             throw NetworkingError(
@@ -190,7 +189,7 @@ final class StreamTransfer: Sendable {
     }
 }
 
-/// The one who reads a transfer; when it goes, the transfer ends.
+/// The only reader of a transfer; releasing it ends the transfer.
 private final class StreamReader: Sendable {
     private let transfer: StreamTransfer
     private let claim: Result<Void, any Error>

@@ -9,18 +9,18 @@ public import Foundation
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
-    /// Its type: `message` unless the server names one.
+    /// The type of the event; `message` if the server sends none.
     public var type: String
-    /// What it says; several lines are joined by line feeds.
+    /// The data of the event, with several lines joined by line feeds.
     public var data: String
-    /// The last id that the server has sent, with this event or before; empty when there was none.
+    /// The last id that the server has sent, with this event or before; empty if there was none.
     public var id: String
 
     /// Creates an event.
     ///
     /// - Parameters:
-    ///   - type: Its type.
-    ///   - data: What it says.
+    ///   - type: The type of the event.
+    ///   - data: The data of the event.
     ///   - id: The last id.
     public init(type: String = "message", data: String, id: String = "") {
         self.type = type
@@ -29,7 +29,8 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
-/// Reads a `text/event-stream` to the letter of WHATWG's HTML standard (section 9.2.6), from bytes in any chunks.
+/// A parser for `text/event-stream` that follows WHATWG's HTML standard (section 9.2.6) exactly, for chunks of any
+/// size.
 ///
 /// ```swift
 /// var parser = ServerSentEventParser()
@@ -38,39 +39,40 @@ public struct ServerSentEvent: Sendable, Hashable {
 /// }
 /// ```
 ///
-/// Bytes that are not UTF-8 become U+FFFD. An event that has not ended at the end of the stream is ignored.
+/// Bytes that are not valid UTF-8 become U+FFFD. An event that is incomplete at the end of the stream is ignored.
 ///
-/// An id that `Last-Event-ID` cannot carry back to the server is ignored, as the standard ignores one with a NUL, and
-/// the id before it stays: one with a control byte, with white space at its start or end, or of more than 4 KiB.
+/// An id that `Last-Event-ID` cannot send back to the server is ignored, just as the standard ignores an id with a NUL,
+/// and the previous id stays. This applies to an id with a control byte, with white space at its start or end, or of
+/// more than 4 KiB.
 public struct ServerSentEventParser: Sendable {
-    /// The last id that the server has sent; what a reconnection names in `Last-Event-ID`.
+    /// The last id that the server has sent, which a reconnection sends in `Last-Event-ID`.
     public private(set) var lastEventID: String
 
-    /// How long the server wants clients to wait before they connect again; nil when it does not say.
+    /// The time that the server wants clients to wait before they reconnect; `nil` if it has not requested one.
     public private(set) var reconnectionTime: Duration?
 
-    /// The most bytes of an id.
+    /// The maximum size of an id, in bytes.
     ///
-    /// Most servers refuse requests whose header fields have more than 8 KiB.
+    /// Most servers refuse requests whose header fields exceed 8 KiB.
     static let maximumIDBytes = 4_096
 
     private let maximumEventBytes: Int
     private var lines = LineSplitter()
-    /// How much of a byte order mark has come; nil when it cannot come any more.
+    /// The number of bytes of a byte order mark read so far; `nil` if no mark can follow any more.
     private var markLength: Int? = 0
-    /// What is wrong with the event after those that a chunk completed.
+    /// The error of the event after those that a chunk has completed.
     private var refusal: StreamTooLong?
     private var type: [UInt8] = []
     private var data: [UInt8] = []
     private var hasData = false
-    /// An id counts from the end of its event on.
+    /// The new id, which takes effect at the end of its event.
     private var nextID: String
 
     /// Creates a parser at the start of a stream.
     ///
     /// - Parameters:
-    ///   - lastEventID: The last id of the connection before.
-    ///   - maximumEventBytes: The most bytes of an event, whether it ends or not; 16 MiB by default.
+    ///   - lastEventID: The last id of the previous connection.
+    ///   - maximumEventBytes: The maximum size of an event, complete or not, in bytes; 16 MiB by default.
     /// - Precondition: `maximumEventBytes` is greater than zero.
     public init(lastEventID: String = "", maximumEventBytes: Int = 16 << 20) {
         precondition(maximumEventBytes > 0, "maximumEventBytes must be greater than zero (is \(maximumEventBytes))")
@@ -79,7 +81,7 @@ public struct ServerSentEventParser: Sendable {
         self.maximumEventBytes = maximumEventBytes
     }
 
-    /// Begins to read another connection's stream: what had not ended is dropped, the last id and the time stay.
+    /// Starts to read the stream of a new connection; drops the incomplete event and keeps the last id and the time.
     mutating func reconnect() {
         var parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventBytes: maximumEventBytes)
         parser.reconnectionTime = reconnectionTime
@@ -89,9 +91,9 @@ public struct ServerSentEventParser: Sendable {
     /// Reads the next bytes.
     ///
     /// - Parameter chunk: The bytes.
-    /// - Returns: The events that they complete. Those before one that is too long are returned, and the next call
-    ///   throws.
-    /// - Throws: ``StreamTooLong`` when an event is longer than it may be.
+    /// - Returns: The events that the bytes complete. Events before one that is too long are returned, and the next
+    ///   call throws.
+    /// - Throws: ``StreamTooLong`` if an event exceeds the limit.
     public mutating func parse(_ chunk: Data) throws(StreamTooLong) -> [ServerSentEvent] {
         if let refusal { throw refusal }
         var events: [ServerSentEvent] = []
@@ -109,14 +111,14 @@ public struct ServerSentEventParser: Sendable {
         return events
     }
 
-    /// Reads up to the end of an event; nil when the chunk ends before that.
+    /// Reads up to the end of an event; returns `nil` if the chunk ends before that.
     mutating func next(
         in bytes: UnsafeRawBufferPointer,
         from position: inout Int
     ) throws(StreamTooLong) -> ServerSentEvent? {
         skipMark(in: bytes, from: &position)
         while position < bytes.count {
-            // Out of the way, for the closure to change the rest.
+            // The splitter is moved out, so that the closure can change the other properties.
             var lines = self.lines
             self.lines = LineSplitter()
             defer { self.lines = lines }
@@ -130,7 +132,7 @@ public struct ServerSentEventParser: Sendable {
         return nil
     }
 
-    /// Passes over a byte order mark, which may come in three chunks.
+    /// Skips a byte order mark, which may be split over three chunks.
     private mutating func skipMark(in bytes: UnsafeRawBufferPointer, from position: inout Int) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         while let length = markLength, position < bytes.count {
@@ -144,14 +146,14 @@ public struct ServerSentEventParser: Sendable {
         }
     }
 
-    /// The limit counts what an event has, and the whole line that it gets: the same wherever the chunks end.
+    /// Throws if the data of the event and the whole current line exceed the limit, independent of chunk boundaries.
     private func check(_ count: Int) throws(StreamTooLong) {
         guard data.count + count <= maximumEventBytes else {
             throw StreamTooLong(what: "event", limit: maximumEventBytes)
         }
     }
 
-    /// Reads a line; answers the event that it ends, if it ends one.
+    /// Reads a line, and returns the event if the line completes one.
     private mutating func read(_ line: UnsafeRawBufferPointer) throws(StreamTooLong) -> ServerSentEvent? {
         guard !line.isEmpty else { return dispatch() }
         try check(line.count)
@@ -174,7 +176,7 @@ public struct ServerSentEventParser: Sendable {
                 nextID = id
             }
         case (5, UInt8(ascii: "r")) where line.starts(with: "retry".utf8):
-            // The limit is longer than any wait.
+            // The limit is greater than any wait.
             if let milliseconds = DecimalDigits.number(value, limit: 1 << 50) {
                 reconnectionTime = .milliseconds(milliseconds)
             }
@@ -206,19 +208,19 @@ public struct ServerSentEventParser: Sendable {
     }
 }
 
-/// A line, an event or a document of a stream that is longer than it may be.
+/// A line, an event or a document of a stream that exceeds its maximum size.
 public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
-    /// What it is: a line, an event, a document.
+    /// The kind of element: a line, an event or a document.
     public let what: String
-    /// The most bytes that it may have.
+    /// The maximum size, in bytes.
     public let limit: Int
 
-    /// What happened and what to do about it.
+    /// What happened, and how to solve it.
     public var description: String {
         "The stream holds a \(what) of more than \(limit) bytes. Raise the limit if this server is to be trusted."
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns.
+    /// The sentence for the user of the app that `localizedDescription` returns.
     public var errorDescription: String? {
         NetworkingError.Kind.tooLarge.userText
     }

@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The sink through which one transfer brings its body to one reader.
+/// A sink that passes the body of one transfer to one reader.
 ///
-/// It holds one chunk. Whoever brings the next waits until that has been taken, which is the back-pressure; whoever
-/// reads waits until there is one. Either may give up, and the other hears of it at once.
+/// It holds one chunk. The transfer waits until the reader has taken that chunk, which creates the back-pressure. The
+/// reader waits until there is a chunk. Either side may stop, and the other is notified at once.
 final class StreamChannel: ResponseSink {
     private let accepted: StatusSet
     private let chunks = Handoff<Data>()
@@ -19,7 +19,7 @@ final class StreamChannel: ResponseSink {
 
     /// Creates a channel.
     ///
-    /// - Parameter accepted: The statuses whose bodies it takes; others are collected, for an error to show.
+    /// - Parameter accepted: The statuses whose bodies are streamed. Other bodies are collected for the error.
     init(accepting accepted: StatusSet) {
         self.accepted = accepted
     }
@@ -46,7 +46,7 @@ final class StreamChannel: ResponseSink {
         try await chunks.give(chunk)
     }
 
-    /// Ends the stream with what the transfer came to.
+    /// Ends the stream with the result of the transfer.
     func end(with result: Result<HTTPResponseData, any Error>) {
         let waiter = state.withLock { state in
             state.beginning = state.beginning ?? result.map { .response($0) }
@@ -62,7 +62,7 @@ final class StreamChannel: ResponseSink {
 
     // MARK: The reader's side
 
-    /// What comes first: the head of a body that will stream, or a response that does not.
+    /// The first result of a transfer: the head of a body that will be streamed, or a complete response.
     enum Beginning: Sendable {
         case stream(HTTPResponse)
         case response(HTTPResponseData)
@@ -80,12 +80,12 @@ final class StreamChannel: ResponseSink {
         return try await wait.value { [self] in abandon() }
     }
 
-    /// Brings the next chunk; nil after the last.
+    /// Returns the next chunk; `nil` after the last.
     func next() async throws -> Data? {
         try await chunks.take()
     }
 
-    /// Nobody reads any more: what has been brought is dropped, and who brings more is told.
+    /// Stops reading: the current chunk is dropped, and the transfer is notified.
     func abandon() {
         chunks.abandon()
         let waiter = state.withLock { state in

@@ -1,10 +1,10 @@
 public import NetworkingCore
 import Synchronization
 
-/// A handle on a transfer that runs by itself: its progress, its outcome, and a way to end it.
+/// A handle to a running transfer, with its progress and result, and a way to cancel it.
 ///
-/// A call such as `upload` that is awaited needs no handle. This is for code
-/// that starts a transfer in one place, and watches or ends it in another.
+/// Awaiting a call such as `upload` needs no handle. Use a handle in code that starts a transfer in one place, and
+/// watches or cancels it in another.
 ///
 /// ```swift
 /// let transfer = network.transfer(uploading: .file(film), to: films)
@@ -17,12 +17,12 @@ import Synchronization
 /// let response = try await transfer.value
 /// ```
 ///
-/// The transfer is cancelled when the last reference to the handle goes; a ``TransferGroup`` holds on to those in it
-/// until they are over.
+/// The transfer is cancelled when the last reference to the handle is released. A ``TransferGroup`` retains its
+/// transfers until they end.
 public final class Transfer<Value: Sendable>: Sendable {
     private let work: OwnedTask<Void>
     private let outcome = TransferOutcome<Value>()
-    /// What makes it pause; nil where it cannot.
+    /// Pauses and resumes the transfer; `nil` if it cannot pause.
     let pauses: TransferPauses?
 
     /// Starts a call, in the caller's environment and priority.
@@ -33,7 +33,7 @@ public final class Transfer<Value: Sendable>: Sendable {
         _ call: @escaping @Sendable (HTTPRequestData) async throws -> Value
     ) {
         self.pauses = pauses
-        // The work holds neither the handle nor the group: who has them decides how long it may go on.
+        // The task retains neither the handle nor the group, so that their owners decide how long it runs.
         let outcome = outcome
         outcome.report(TransferProgress(sent: request.bytesToSend))
         let handler = request.progressHandler
@@ -69,31 +69,31 @@ public final class Transfer<Value: Sendable>: Sendable {
         work.cancel()
     }
 
-    /// How far it has come: where it stands, then each change, until it is over.
+    /// The progress of the transfer: the current state, then each change until the transfer ends.
     ///
-    /// A slow reader misses what is outdated by the time it reads. Any number may read. Giving up the iteration does
-    /// not end the transfer, as long as somebody has the handle; an iteration has it, too.
+    /// A slow reader misses outdated states. Several readers may iterate at the same time. Ending an iteration does not
+    /// end the transfer while another reference to the handle exists; an iteration retains the handle too.
     public var progress: AsyncStream<TransferProgress> {
         outcome.progress(of: self)
     }
 
-    /// Its outcome, when it has one.
+    /// The result of the transfer, when it has ended.
     ///
-    /// Any number may wait for it. A task that is cancelled while it waits gets `CancellationError`, and the transfer
-    /// goes on.
+    /// Several tasks may wait for it. A task that is cancelled while it waits receives `CancellationError`, and the
+    /// transfer continues.
     public var value: Value {
         get async throws { try await outcome.value() }
     }
 
-    /// Ends it: its exchange at once, and then ``value`` throws `CancellationError`.
+    /// Cancels the transfer: its exchange ends at once, and then ``value`` throws `CancellationError`.
     ///
-    /// Does nothing when it is over.
+    /// Does nothing if the transfer has ended.
     public func cancel() {
         work.cancel()
     }
 }
 
-/// Transfers that run by themselves, to be counted and ended together.
+/// A group of running transfers that are counted and cancelled together.
 ///
 /// ```swift
 /// let uploads = TransferGroup()
@@ -104,34 +104,34 @@ public final class Transfer<Value: Sendable>: Sendable {
 /// uploads.cancelAll()
 /// ```
 ///
-/// It holds on to each until it is over, so nobody else has to. When the group itself goes, its transfers are
-/// cancelled.
+/// The group retains each transfer until it ends, so no other reference is needed. Releasing the group cancels its
+/// transfers.
 public final class TransferGroup: Sendable {
     typealias Membership = UInt64
 
     let tracker = ProgressTracker()
     private let state = Mutex(State())
 
-    /// Creates a group of none.
+    /// Creates an empty group.
     public init() {}
 
     deinit {
         cancelAll()
     }
 
-    /// How many are under way.
+    /// The number of running transfers.
     public var count: Int {
         state.withLock { $0.members.count }
     }
 
-    /// How far all have come together: those that are under way, and those that succeeded.
+    /// The combined progress of the transfers that are running and of those that have succeeded.
     public var progress: TransferProgress {
         tracker.progress
     }
 
-    /// Ends all that are under way.
+    /// Cancels all running transfers.
     ///
-    /// Those that are started later are not concerned.
+    /// Transfers that are started later are not affected.
     public func cancelAll() {
         let members = state.withLock { Array($0.members.values) }
         for cancel in members {
@@ -147,7 +147,7 @@ public final class TransferGroup: Sendable {
         }
     }
 
-    /// Keeps a transfer until it leaves; one that has left is not kept.
+    /// Retains a transfer until it leaves; a transfer that has already left is not retained.
     func hold<Value>(_ membership: Membership, cancelling transfer: Transfer<Value>) {
         state.withLock { state in
             guard state.members.keys.contains(membership) else { return }
@@ -156,19 +156,19 @@ public final class TransferGroup: Sendable {
     }
 
     func leave(_ membership: Membership) {
-        // What is let go of here must not be released under the lock.
+        // The member must not be released under the lock.
         let member = state.withLock { $0.members.removeValue(forKey: membership) }
         withExtendedLifetime(member) {}
     }
 
     private struct State {
-        /// What ends each; nil for one that is just being made.
+        /// The closure that cancels each transfer; `nil` for a transfer that is being created.
         var members: [Membership: (@Sendable () -> Void)?] = [:]
         var last: Membership = 0
     }
 }
 
-/// What a transfer comes to, for those who wait for it and those who watch.
+/// The result of a transfer, for the waiters and the readers of its progress.
 private final class TransferOutcome<Value: Sendable>: Sendable {
     private let state = Mutex(State())
 
@@ -186,14 +186,14 @@ private final class TransferOutcome<Value: Sendable>: Sendable {
         }
     }
 
-    /// Tells how far it has come, and holds on to its owner as long as somebody listens.
+    /// Returns the progress, and retains the owner until the reader ends.
     func progress(of owner: Transfer<Value>) -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,
             bufferingPolicy: .bufferingNewest(1)
         )
         let isOver = state.withLock { state in
-            // Under the lock, so that what is older cannot come after what is newer.
+            // Yields under the lock, so that an older state cannot arrive after a newer one.
             if let last = state.last {
                 continuation.yield(last)
             }

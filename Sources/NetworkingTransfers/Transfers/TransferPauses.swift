@@ -1,24 +1,24 @@
 import NetworkingCore
 import Synchronization
 
-/// What lets a transfer pause: its call is ended, and made again when it goes on.
+/// Lets a transfer pause: the call is cancelled, and made again when the transfer resumes.
 final class TransferPauses: Sendable {
     private struct State {
         var isPaused = false
         var isOver = false
         var isRunning = false
-        /// Whether what is under way was ended by a pause, which may be over again by the time it has ended.
+        /// Whether a pause has cancelled the running call; the pause itself may have ended before the call does.
         var isInterrupted = false
-        /// Ends what is under way; nil while it is being started.
+        /// Cancels the running call; `nil` while the call is being started.
         var cancel: (@Sendable () -> Void)?
-        /// Who waits for it to go on: the transfer itself.
+        /// The transfer itself, if it is waiting to resume.
         var sleeper: Suspension<Void>?
-        /// Who wait for what is under way to end.
+        /// The callers that wait for the running call to end.
         var waiters: [Suspension<Void>] = []
     }
 
     private let state = Mutex(State())
-    /// What there is to go on with.
+    /// Returns the state from which the transfer can resume.
     let keptState: @Sendable () -> DownloadState?
 
     init(keptState: @escaping @Sendable () -> DownloadState?) {
@@ -29,7 +29,7 @@ final class TransferPauses: Sendable {
         state.withLock { $0.isPaused && !$0.isOver }
     }
 
-    /// Makes a call, and makes it again after each pause that ended it.
+    /// Makes a call, and makes it again after each pause that cancelled it.
     func run<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         defer { state.withLock { $0.isOver = true } }
         while true {
@@ -47,13 +47,13 @@ final class TransferPauses: Sendable {
                 _ = end()
                 return value
             } catch {
-                // Whatever it came to, it was not asked to come to more.
+                // If a pause cancelled the call, its error does not matter.
                 guard end(), !Task.isCancelled else { throw error }
             }
         }
     }
 
-    /// Ends what is under way, and returns when it has ended.
+    /// Cancels the running call, and returns when it has ended.
     func pause() async {
         let (cancel, wait) = state.withLock { state -> ((@Sendable () -> Void)?, Suspension<Void>?) in
             guard !state.isOver else { return (nil, nil) }
@@ -65,7 +65,7 @@ final class TransferPauses: Sendable {
             return (state.cancel, wait)
         }
         cancel?()
-        // Whoever is cancelled while it waits has paused it all the same.
+        // If the caller is cancelled while it waits, the transfer is still paused.
         try? await wait?.value()
     }
 
@@ -78,7 +78,7 @@ final class TransferPauses: Sendable {
         sleeper?.resume()
     }
 
-    /// Waits until it may run, and notes that it does.
+    /// Waits until the call may run, and records that it runs.
     private func start() async throws {
         while true {
             try Task.checkCancellation()
@@ -93,7 +93,7 @@ final class TransferPauses: Sendable {
         }
     }
 
-    /// Notes that what was under way has ended, and answers whether a pause has ended it.
+    /// Records that the running call has ended, and returns whether a pause cancelled it.
     private func end() -> Bool {
         let (waiters, isInterrupted) = state.withLock { state in
             defer {

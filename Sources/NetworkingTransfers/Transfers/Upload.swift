@@ -7,10 +7,10 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a body and returns the response, if its status is one that the request accepts.
+    /// Sends a body and returns the response, if the request accepts its status.
     ///
-    /// It goes through the whole stack: it is authenticated, throttled and, if the body can be sent again, retried like
-    /// any other request.
+    /// The request passes through the whole stack: it is authenticated, throttled and, if the body can be sent again,
+    /// retried like any other request.
     ///
     /// ```swift
     /// let photos = HTTPRequestData(path: "photos")
@@ -20,15 +20,15 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameters:
-    ///   - body: What is sent: bytes, a file, parts, a form, a stream.
-    ///   - request: Where to. A GET, which has no body, becomes a POST.
-    ///   - tracker: Adds up the progress of several; nil when nobody does.
-    ///   - progress: Hears how much of the body has left, from none of it to all; when it is sent again, from none
-    ///     anew.
+    ///   - body: The body to send: bytes, a file, parts, a form or a stream.
+    ///   - request: The request. A GET, which has no body, becomes a POST.
+    ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
+    ///   - progress: Called with the number of bytes sent, from zero to all of them. If the body is sent again, the
+    ///     count restarts at zero.
     /// - Returns: The response.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or
-    ///   ``NetworkingError/Kind/unauthorized`` when the status is not accepted, of kind
-    ///   ``NetworkingError/Kind/storage`` when a file cannot be read, and what ``data(_:progress:)`` throws.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
+    ///   if the status is not accepted, of kind ``NetworkingError/Kind/storage`` if a file cannot be read, and the
+    ///   errors of ``data(_:progress:)``.
     @discardableResult
     public func upload(
         _ body: RequestBody,
@@ -40,21 +40,21 @@ extension NetworkingComponent {
             .body
     }
 
-    /// Sends a body and returns what the response decodes to, with the response.
+    /// Sends a body and decodes the response.
     ///
     /// ```swift
     /// let (photo, _) = try await network.upload(.file(url), to: photos, as: Photo.self)
     /// ```
     ///
     /// - Parameters:
-    ///   - body: What is sent.
-    ///   - request: Where to. A GET becomes a POST.
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
     ///   - type: The type to decode.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    ///   - tracker: Adds up the progress of several.
-    ///   - progress: Hears how much of the body has left.
+    ///   - tracker: Combines the progress of several transfers.
+    ///   - progress: Called with the number of bytes sent.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: What the form without a type throws, and ``NetworkingError/Kind/decoding``.
+    /// - Throws: The errors of the method without a type, and ``NetworkingError/Kind/decoding``.
     public func upload<Value: Decodable & Sendable>(
         _ body: RequestBody,
         to request: HTTPRequestData,
@@ -66,15 +66,15 @@ extension NetworkingComponent {
         try await upload(body, to: Request(request, decoder: decoder), trackedBy: tracker, progress: progress)
     }
 
-    /// Sends a body and returns what the response decodes to, with the response.
+    /// Sends a body and decodes the response as the request specifies.
     ///
     /// - Parameters:
-    ///   - body: What is sent; it replaces the request's own.
-    ///   - request: Where to, and how to decode the response. A GET becomes a POST.
-    ///   - tracker: Adds up the progress of several.
-    ///   - progress: Hears how much of the body has left.
+    ///   - body: The body to send. It replaces the request's own body.
+    ///   - request: The request, and how to decode its response. A GET becomes a POST.
+    ///   - tracker: Combines the progress of several transfers.
+    ///   - progress: Called with the number of bytes sent.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: What ``value(_:)`` throws.
+    /// - Throws: The errors of ``value(_:)``.
     public func upload<Response: Sendable>(
         _ body: RequestBody,
         to request: Request<Response>,
@@ -88,7 +88,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// The request with a body, and with a method for it.
+    /// Returns the request with a body, and with a method that allows one.
     package func uploading(_ body: RequestBody) -> HTTPRequestData {
         var request = self
         request.body = body
@@ -100,13 +100,13 @@ extension HTTPRequestData {
 }
 
 extension Request {
-    /// The request with a body, and someone who hears how much of it has left.
+    /// Returns the request with a body, and with a closure that receives the number of bytes sent.
     func uploading(_ body: RequestBody, progress: (@Sendable (BytesSent) -> Void)?) -> Request {
         var request = self
         request.http = http.uploading(body)
         if let progress {
             let handler = request.http.progressHandler
-            // Only what is new: the response has progress of its own.
+            // Reports only changes, because the progress of the response also calls this handler.
             let last = LastValue<BytesSent>()
             request.http.progressHandler = { transfer in
                 handler?(transfer)
@@ -120,23 +120,23 @@ extension Request {
 }
 
 extension NetworkingComponent {
-    /// Starts to send a body, and returns a handle on that.
+    /// Starts to send a body and returns a handle to the transfer.
     ///
     /// - Parameters:
-    ///   - body: What is sent.
-    ///   - request: Where to. A GET becomes a POST.
-    /// - Returns: The handle, which ends the transfer when it goes. Its value is the response, or what
-    ///   `upload` throws.
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
+    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the response, or the error that `upload`
+    ///   throws.
     public func transfer(uploading body: RequestBody, to request: HTTPRequestData) -> Transfer<HTTPResponseData> {
         Transfer(of: request.uploading(body), in: nil) { try await upload(body, to: $0) }
     }
 
-    /// Starts to send a body as one of a group.
+    /// Starts to send a body as a member of a group.
     ///
     /// - Parameters:
-    ///   - body: What is sent.
-    ///   - request: Where to. A GET becomes a POST.
-    ///   - group: Holds on to the transfer until it is over, counts it, and can end it.
+    ///   - body: The body to send.
+    ///   - request: The request. A GET becomes a POST.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
     /// - Returns: The handle.
     @discardableResult
     public func transfer(
@@ -147,13 +147,12 @@ extension NetworkingComponent {
         Transfer(of: request.uploading(body), in: group) { try await upload(body, to: $0) }
     }
 
-    /// Starts to send a body, and returns a handle on that and on what the response decodes to.
+    /// Starts to send a body and returns a handle to the transfer, whose value is the decoded response.
     ///
     /// - Parameters:
-    ///   - body: What is sent.
-    ///   - request: Where to, and how to decode the response. A GET becomes a POST.
-    /// - Returns: The handle, which ends the transfer when it goes. Its value is what the response decodes to, with the
-    ///   response.
+    ///   - body: The body to send.
+    ///   - request: The request, and how to decode its response. A GET becomes a POST.
+    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the decoded value and the response.
     public func transfer<Response: Sendable>(
         uploading body: RequestBody,
         to request: Request<Response>
@@ -161,12 +160,12 @@ extension NetworkingComponent {
         Transfer(of: request.http.uploading(body), in: nil) { try await upload(body, to: request.sending($0)) }
     }
 
-    /// Starts to send a body as one of a group, and decodes the response.
+    /// Starts to send a body as a member of a group, and decodes the response.
     ///
     /// - Parameters:
-    ///   - body: What is sent.
-    ///   - request: Where to, and how to decode the response. A GET becomes a POST.
-    ///   - group: Holds on to the transfer until it is over, counts it, and can end it.
+    ///   - body: The body to send.
+    ///   - request: The request, and how to decode its response. A GET becomes a POST.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
     /// - Returns: The handle.
     @discardableResult
     public func transfer<Response: Sendable>(
@@ -179,7 +178,7 @@ extension NetworkingComponent {
 }
 
 extension Request {
-    /// The same decoding for another message.
+    /// Returns the same decoding for another request message.
     fileprivate func sending(_ http: HTTPRequestData) -> Request {
         var request = self
         request.http = http

@@ -6,33 +6,34 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A cookie, and the rules for where it comes from and where it goes (RFC 6265bis).
+/// A cookie, with the rules for accepting and sending it (RFC 6265bis).
 ///
-/// The rules know no site: a library sends requests for an app and not for a page, so `SameSite` holds no cookie back.
+/// The rules do not consider sites: the library sends requests for an app and not for a page, so `SameSite` does not
+/// prevent a cookie from being sent.
 struct Cookie: Sendable, Hashable {
-    /// The longest name and value that are stored, together and in bytes.
+    /// The maximum length of a stored name and value together, in bytes.
     static let maximumPairLength = 4_096
-    /// The longest value of an attribute that is read, in bytes.
+    /// The maximum length of an attribute value, in bytes; longer values are ignored.
     static let maximumAttributeLength = 1_024
-    /// The longest time for which a cookie is stored, in seconds: 400 days.
+    /// The maximum time for which a cookie is stored, in seconds: 400 days.
     static let maximumAge = 400 * 86_400
 
     let name: String
     let value: String
     /// The host or the domain that the cookie belongs to, in lower case and without a leading dot.
     let domain: String
-    /// Whether only this very host gets the cookie, and no host below it.
+    /// Whether the cookie is sent only to this host, and not to its subdomains.
     let isHostOnly: Bool
     let path: String
-    /// When the cookie expires; `nil` if it lasts as long as the session.
+    /// The date when the cookie expires; `nil` if it lasts as long as the session.
     let expires: Date?
-    /// Whether the cookie only goes over https.
+    /// Whether the cookie is sent only over https.
     let isSecure: Bool
-    /// Whether scripts in a page must not see the cookie.
+    /// Whether the cookie is inaccessible to scripts in a page.
     let isHTTPOnly: Bool
     let created: Date
 
-    /// Creates a cookie that has been stored.
+    /// Creates a cookie from stored values.
     init(
         name: String,
         value: String,
@@ -55,16 +56,16 @@ struct Cookie: Sendable, Hashable {
         self.created = created
     }
 
-    /// Reads a cookie that a response sets (RFC 6265bis sections 5.6 and 5.7); `nil` if it has to be ignored.
+    /// Parses a cookie that a response sets (RFC 6265bis sections 5.6 and 5.7); `nil` if it must be ignored.
     ///
     /// A cookie without a name is ignored as well, which the RFC allows.
     ///
     /// - Parameters:
     ///   - field: The value of one Set-Cookie field.
-    ///   - url: The URL of the request that the response answers.
+    ///   - url: The URL of the request that the response belongs to.
     ///   - now: The time at which the response arrived.
     init?(setCookie field: String, from url: CookieURL, now: Date) {
-        // Bytes, since a combining character after a delimiter would make another character of it.
+        // Compares bytes, because a combining character after a delimiter would form a different character with it.
         guard !field.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
         var parts = field.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
         guard let first = parts.popFirst(), first.contains(UInt8(ascii: "=")) else { return nil }
@@ -99,7 +100,7 @@ struct Cookie: Sendable, Hashable {
         created = now
     }
 
-    /// Splits at the first equals sign; all of it is the name if there is none.
+    /// Splits at the first equals sign; without one, the whole part is the name.
     private static func pair(_ part: Substring.UTF8View) -> (name: String, value: String) {
         let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
         return (String(Substring(part[..<equals].trimmed)), String(Substring(part[equals...].dropFirst().trimmed)))
@@ -109,7 +110,7 @@ struct Cookie: Sendable, Hashable {
 
     /// Returns whether storing the cookie would replace or shadow one that is for https only (RFC 6265bis section 5.7).
     ///
-    /// A response over plain http can be forged by the network that carries it, so it must not do that.
+    /// A response over plain http can be forged by the network that transports it, so it must not do that.
     ///
     /// - Parameters:
     ///   - stored: The cookies that are stored, of any domain.
@@ -166,12 +167,12 @@ struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie {
-    /// The attributes of a Set-Cookie field; of one that is repeated the last counts (RFC 6265bis section 5.6).
+    /// The attributes of a Set-Cookie field; if one is repeated, the last one counts (RFC 6265bis section 5.6).
     private struct Attributes {
         private(set) var domain = ""
-        /// `nil` if the field names none that is absolute.
+        /// The path; `nil` if the field has no absolute one.
         private(set) var path: String?
-        /// `Max-Age` counts more than `Expires`, in whatever order they come.
+        /// The expiry date; `Max-Age` takes precedence over `Expires`, in any order.
         let expires: Date?
         private(set) var isSecure = false
         private(set) var isHTTPOnly = false
@@ -198,7 +199,7 @@ extension Cookie {
             expires = (endOfAge ?? date).map { min($0, latest) }
         }
 
-        /// When a cookie of an age ends; the epoch if at once, `nil` if the age is no number.
+        /// Returns the end of a cookie with an age; the epoch if it ends at once, `nil` if the age is not a number.
         private static func end(ofAge text: String, from now: Date) -> Date? {
             let isNegative = text.utf8.first == UInt8(ascii: "-")
             let digits = text.utf8.dropFirst(isNegative ? 1 : 0)

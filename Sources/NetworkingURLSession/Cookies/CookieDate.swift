@@ -36,7 +36,7 @@ extension Date {
         }
     }
 
-    /// Hours, minutes and seconds; what follows them without a digit is ignored.
+    /// Parses hours, minutes and seconds, and ignores text after them that does not start with a digit.
     private static func time(_ token: Substring.UTF8View) -> [Int]? {
         let fields = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard fields.count == 3, fields[0].count <= 2, fields[1].count <= 2 else { return nil }
@@ -48,7 +48,7 @@ extension Date {
         DecimalDigits.number(field).map { Int($0) }
     }
 
-    /// Parses the digits at the start of a token; `nil` if their number is out of bounds.
+    /// Parses the digits at the start of a token; `nil` if the number of digits is out of bounds.
     private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
         let head = token.prefix(while: DecimalDigits.contains)
         return digits.contains(head.count) ? whole(head) : nil

@@ -33,7 +33,7 @@ struct CookieURL: Sendable, Hashable {
         isAddress = Self.isAddress(self.host)
     }
 
-    /// The path of a cookie that names none: the directory of the URL (RFC 6265bis section 5.1.4).
+    /// The path of a cookie without a path attribute: the directory of the URL (RFC 6265bis section 5.1.4).
     var defaultPath: String {
         let bytes = path.utf8
         guard bytes.first == UInt8(ascii: "/"), let slash = bytes.lastIndex(of: UInt8(ascii: "/")),
@@ -44,18 +44,18 @@ struct CookieURL: Sendable, Hashable {
 
     // MARK: Matching
 
-    /// Returns whether the host is a domain or lies below it (RFC 6265bis section 5.1.3).
+    /// Returns whether the host is the given domain or a subdomain of it (RFC 6265bis section 5.1.3).
     func isWithin(domain: String) -> Bool {
         Self.host(host, isWithin: domain)
     }
 
     static func host(_ host: String, isWithin domain: String) -> Bool {
-        // Bytes, since a combining character after the dot would make another character of it.
+        // Compares bytes, because a combining character after the dot would form a different character with it.
         host.utf8.elementsEqual(domain.utf8)
             || !domain.isEmpty && !isAddress(host) && Array(host.utf8).ends(with: Array(".\(domain)".utf8))
     }
 
-    /// Returns whether a request for a path sends the cookies of another (RFC 6265bis section 5.1.4).
+    /// Returns whether a request for a path sends the cookies of another path (RFC 6265bis section 5.1.4).
     static func path(_ path: String, isWithin other: String) -> Bool {
         let (bytes, prefix) = (Array((path.isEmpty ? "/" : path).utf8), Array(other.utf8))
         guard bytes.starts(with: prefix) else { return false }
@@ -66,8 +66,8 @@ struct CookieURL: Sendable, Hashable {
     /// Returns whether the domains below a name belong to different owners, so that a cookie must not reach all of
     /// them.
     ///
-    /// It knows names of one label (`com`, `localhost`) and the common second labels of countries (`co.uk`, `com.au`).
-    /// The public suffix list, which has 9,000 more, is not part of the library.
+    /// The method recognizes names of one label (`com`, `localhost`) and the common second labels of countries
+    /// (`co.uk`, `com.au`). The public suffix list, which has 9,000 more, is not part of the library.
     static func isSharedSuffix(_ domain: String) -> Bool {
         let labels = domain.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard labels.count > 1, !labels.contains(where: \.isEmpty) else { return true }
