@@ -40,18 +40,18 @@ extension NetworkingComponent {
     }
 }
 
-/// Changes requests and decides about failures: the form that other systems give to what their users add.
+/// Changes requests before each attempt and decides whether to retry failures, as interceptors of other libraries do.
 ///
-/// A ``NetworkingModifier`` can do the same and more; this one knows nothing of what lies upstream.
+/// A ``NetworkingModifier`` can do the same and more. An interceptor knows nothing about the components upstream.
 public protocol RequestInterceptor: RequestOptionReader, Sendable {
-    /// Changes a request before an attempt. By default it stays as it is.
+    /// Changes a request before an attempt; by default it returns the request unchanged.
     ///
-    /// - Parameter request: The request, as it came to the stack's interceptors.
+    /// - Parameter request: The request, as changed by the interceptors before this one.
     /// - Returns: The request to send.
-    /// - Throws: What the attempt is to fail with.
+    /// - Throws: The error that the attempt fails with.
     func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData
 
-    /// Decides about an attempt that failed. By default it leaves that to the next.
+    /// Decides whether to retry a failed attempt; by default the next interceptor decides.
     ///
     /// - Parameters:
     ///   - request: The request, before it was adapted.
@@ -66,13 +66,13 @@ extension RequestInterceptor {
         request
     }
 
-    /// Leaves it to the next.
+    /// Leaves the decision to the next interceptor.
     public func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
         .standard
     }
 }
 
-/// Asks interceptors in order, and follows the first that decides.
+/// Asks the interceptors in order and returns the first decision.
 private struct Interceptors: RetryStrategy {
     let interceptors: [any RequestInterceptor]
 
