@@ -1,12 +1,13 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Has interceptors change each attempt and decide about those that fail.
+    /// Lets interceptors change each attempt and decide whether failed attempts are retried.
     ///
-    /// Before each attempt every interceptor adapts the request in order, each what the one before made of it,
-    /// beginning with the request as it came. After an attempt that failed they are asked in order, and the first that
-    /// decides is followed; if none does, it is not tried again. For the rest it is ``retry(_:budget:)``: limits,
-    /// budget, replay checks, deadline and cancellation are the same, and it belongs in the same place.
+    /// Before each attempt, the interceptors adapt the request in order: the first receives the original request, and
+    /// each of the others receives the result of the one before. After a failed attempt, they are asked in order, and
+    /// the first decision other than ``RetryDecision/standard`` applies. If no interceptor decides, the request is not
+    /// retried. Otherwise it works like ``retry(_:budget:)``: the maximum number of retries, budget, replay checks,
+    /// deadline and cancellation are the same, and it belongs in the same position.
     ///
     /// ```swift
     /// struct Session: RequestInterceptor {
@@ -27,9 +28,9 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - interceptors: The interceptors, in order.
-    ///   - policy: How often and after what while; the rules by which a policy retries by itself are not used.
-    ///   - budget: How much of what goes to a server may be retries.
-    /// - Returns: A component that throws what an interceptor's `adapt` throws.
+    ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
+    ///   - budget: The share of the requests to a server that may be retries.
+    /// - Returns: A component that throws the errors of the interceptors' `adapt`.
     public func intercepted(
         by interceptors: any RequestInterceptor...,
         policy: RetryPolicy = .exponential(),
@@ -61,7 +62,7 @@ public protocol RequestInterceptor: RequestOptionReader, Sendable {
 }
 
 extension RequestInterceptor {
-    /// Returns the request as it is.
+    /// Returns the request unchanged.
     public func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {
         request
     }

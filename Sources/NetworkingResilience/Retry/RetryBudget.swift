@@ -251,11 +251,11 @@ public final class RetryBudget: Sendable {
             }
             switch model {
             case .ratio:
-                // One that was taken before the interval is no longer counted.
+                // A permit from before the window is no longer counted.
                 guard permit.slot > slot - 10 else { return }
                 slots[Int(permit.slot % 10)] += 1
             case .throttle, .concurrency:
-                // The one counts failures, which stay failures; the other what is under way.
+                // The throttle counts failures, which stay failures. The concurrency model counts only calls in flight.
                 break
             case .quota(let stock, _, _):
                 balance = min(Double(stock), balance + permit.cost)
@@ -283,7 +283,7 @@ public final class RetryBudget: Sendable {
 }
 
 extension RetryBudget: CustomStringConvertible {
-    /// The model, as an outline shows it.
+    /// The model, for the stack's outline.
     public var description: String {
         switch model {
         case nil: "unlimited"
