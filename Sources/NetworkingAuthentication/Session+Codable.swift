@@ -19,7 +19,7 @@ extension Session: Codable {
     /// | ``accessToken`` | `accessToken`, `access_token` |
     /// | ``refreshToken`` | `refreshToken`, `refresh_token` |
     /// | ``userID`` | `userID`, `userId`, `user_id`, `id`; a string or a whole number |
-    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now as a number or a string |
+    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now, a number or a string |
     /// | ``scope`` | `scope` |
     /// | ``idToken`` | `idToken`, `id_token` |
     ///
@@ -101,8 +101,8 @@ extension KeyedDecodingContainer<Session.CodingKeys> {
             if let number = try? decode(Int64.self, forKey: key) { return String(number) }
             if let number = try? decode(UInt64.self, forKey: key) { return String(number) }
         }
-        // The key of an encoded session must hold a user's id. `id` may belong to something else, so other types are
-        // ignored.
+        // Under the key of an encoded session, a value of any other type is an error. Under the other keys it is
+        // ignored, because `id` may belong to something else.
         return try decodeIfPresent(String.self, forKey: .userID)
     }
 
