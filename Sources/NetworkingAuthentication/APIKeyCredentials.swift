@@ -13,9 +13,9 @@ public import NetworkingCore
 public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
     /// The part of the request that carries the key.
     public enum Place: Sendable, Hashable {
-        /// A header field, such as `X-API-Key`. A query item.
+        /// A header field, such as `X-API-Key`.
         case header(HTTPField.Name)
-        /// Into a query item.
+        /// A query item.
         case query(String)
     }
 

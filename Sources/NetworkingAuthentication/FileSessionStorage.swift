@@ -192,7 +192,7 @@ private struct LockFile: Sendable {
 
 /// The reason why a session could not be read or stored.
 public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible {
-    /// The file is not a session. It was moved, and the user has no stored session now.
+    /// The file was moved because it is not a session, and the user has no stored session now.
     case damaged(movedTo: URL)
     /// The file, the directory or the keychain cannot be used.
     case unusable(reason: String)

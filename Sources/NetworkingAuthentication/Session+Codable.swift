@@ -19,7 +19,7 @@ extension Session: Codable {
     /// | ``accessToken`` | `accessToken`, `access_token` |
     /// | ``refreshToken`` | `refreshToken`, `refresh_token` |
     /// | ``userID`` | `userID`, `userId`, `user_id`, `id`; a string or a whole number |
-    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now, a number or a string |
+    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now, number or string |
     /// | ``scope`` | `scope` |
     /// | ``idToken`` | `idToken`, `id_token` |
     ///

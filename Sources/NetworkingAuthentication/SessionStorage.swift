@@ -120,7 +120,7 @@ extension TokenStore where Credentials == Session {
 /// Stores the changes of a token store, one after the other.
 struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
     let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
-    /// Receives the errors of changes that could not be stored. It is called outside the lock of the store.
+    /// Receives the errors of changes that could not be stored, outside the lock of the store.
     let onFailure: @Sendable (any Error) -> Void
     /// The part that other processes also use; `nil` if the storage is not a ``SharedSessionStorage``.
     let shared: SharedCredentials<Credentials>?

@@ -11,7 +11,7 @@ final class DeduplicationKey: Hashable, Sendable {
     private let body: RequestBody?
     let principal: Principal?
     private let options: Options?
-    /// Whether the request has listeners. Such requests are shared only with each other, so that others avoid the cost.
+    /// Whether the request has listeners; such requests are shared only with each other, so that others avoid the cost.
     let hasListeners: Bool
     private let hash: Int
 

@@ -26,7 +26,7 @@ public struct Backoff: Sendable, Hashable {
         case full
         /// A random time between half the delay and the delay.
         case equal
-        /// A random time between the base and three times the previous delay. The delay grows only by chance.
+        /// A random time between the base and three times the previous delay, which grows only by chance.
         case decorrelated
         /// An exponential curve without steps, with random spread, whose first delay is about the base.
         case smooth

@@ -117,7 +117,8 @@ public final class RetryBudget: Sendable {
     }
 
     private struct Accounts {
-        /// More servers than a client is likely to use. The accounts unused for the longest time are removed first.
+        /// The maximum number of accounts, more than a client is likely to use; the least recently used are removed
+        /// first.
         private static let limit = 1_000
 
         /// The number of accounts at which the next ones are removed.

@@ -215,7 +215,7 @@ public final class RateLimiter: Sendable {
     }
 
     private struct Cell: RateCell {
-        /// The number of the last place before this cell was created. A place with a higher number waits in this cell.
+        /// The number of the last place before this cell was created; a place with a higher number waits in this cell.
         let lastNumberBefore: UInt64
         /// The moment at which all permits that were taken are available again.
         var emptyAt = Duration.zero
