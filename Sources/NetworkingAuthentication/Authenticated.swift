@@ -19,10 +19,9 @@ extension NetworkingComponent {
     /// servers, such as absolute URLs or a second `server` further out, are sent without them, and
     /// ``CredentialsEvent/withheld(_:)`` reports it.
     ///
-    /// When the server returns 401, the request is sent again with refreshed credentials. If the credentials have been
-    /// renewed in the meantime, it is sent again without another refresh. This also applies to an error that has a 401
-    /// response. All other responses and errors are passed on unchanged, and so is a 401 that new credentials cannot
-    /// fix:
+    /// When the server returns 401, also as the response in an error, the request is sent again with refreshed
+    /// credentials. If the credentials have been renewed in the meantime, it is sent again without another refresh. All
+    /// other responses and errors are passed on unchanged. So is a 401 that new credentials cannot fix, because
     /// - its challenges are for other schemes, or say that the token is valid but its scope is too small
     ///   (`insufficient_scope`),
     /// - the body can be sent only once,
@@ -87,7 +86,7 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Otherwise it works like the form with a store, except that a 401 is returned and not answered with a refresh.
+    /// Otherwise it works like the form with a store, except that a 401 is returned without a refresh.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
@@ -179,7 +178,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return upstream.principal(for: claimed(request)).joined(by: store.principal)
     }
 
-    // MARK: Which requests
+    // MARK: Matching requests
 
     /// Whether these credentials apply to a request, wherever it is sent.
     private func wants(_ request: HTTPRequestData) -> Bool {
@@ -199,7 +198,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return request
     }
 
-    // MARK: What is done with them
+    // MARK: Sending
 
     private func authenticate(
         _ request: HTTPRequestData,
@@ -279,7 +278,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return challenges.contains { $0.isOf(scheme: scheme) && $0["error"] != "insufficient_scope" }
     }
 
-    // MARK: Credentials that wait to be asked for
+    // MARK: Challenges
 
     private func answerChallenge(
         to request: HTTPRequestData,

@@ -11,7 +11,7 @@ public import NetworkingCore
 public struct AuthenticationChallenge: Sendable, Hashable {
     /// The scheme, as the server wrote it; compare it case-insensitively.
     public let scheme: String
-    /// The token that follows the scheme; `nil` if there are parameters or nothing instead.
+    /// The token that follows the scheme in place of parameters; `nil` if there is none.
     public let token: String?
     /// The parameters, by lowercase name; if a name occurs twice, the first value is kept.
     public let parameters: [String: String]

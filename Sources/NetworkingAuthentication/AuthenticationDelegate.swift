@@ -78,7 +78,7 @@ struct SignedOut: Error {}
 ///
 /// The errors of the requests that wait for the delegate can repeat the reason.
 package protocol ReasonedError: Error {
-    /// What happened and what to do about it.
+    /// The error and what to do about it.
     var reason: String { get }
     /// Whether the failure was certain without asking a server, so that it does not count towards the refresh limit.
     var isForeseen: Bool { get }

@@ -138,7 +138,7 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    // MARK: Names of files
+    // MARK: File names
 
     // A session has a few kilobytes; a larger file is not a session.
     private static let sizeLimit = 1 << 20

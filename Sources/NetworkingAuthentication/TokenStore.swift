@@ -70,7 +70,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         state = Mutex(State(credentials: credentials, principal: .of(credentials)))
     }
 
-    // MARK: What is there
+    // MARK: Credentials
 
     /// The credentials; `nil` if no user is signed in.
     public var credentials: Credentials? {
@@ -195,7 +195,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         let failure = publishing.withLock { subscribers -> (any Error)? in
             let before = credentials
             guard apply() else { return nil }
-            // Under the lock, since that is what keeps them in order: yielding only puts the change into a buffer.
+            // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
             subscribers.tell(change)
             if isStored {
                 storage?.shared?.takeOver(change)
@@ -213,7 +213,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    // MARK: For requests
+    // MARK: Requests
 
     /// Credentials and the principal that they belong to.
     package struct Grant: Sendable {
@@ -483,7 +483,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
-                // If they have expired already, a clock is wrong, and only the server can tell when they are not valid.
+                // If they have expired already, a clock is wrong, and only the server can decide when they are no
+                // longer valid.
                 // If they are valid for less than the leeway, a refresh ahead of time would follow at each request.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
                 return true
@@ -502,7 +503,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     ///
     /// Credentials that have not expired are used until they expire.
     ///
-    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed meanwhile.
+    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed in the
+    ///   meantime.
     private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
         let isExpired = credentials?.isExpired ?? true
         return state.withLock { state in

@@ -334,7 +334,7 @@ private struct AttemptHistory {
     }
 }
 
-// MARK: - The rules
+// MARK: - Rules
 
 extension RetryPolicy {
     /// Whether a response needs a decision.

@@ -12,7 +12,7 @@ import Synchronization
 /// let writes = URLSession.shared.retry(.constant(.seconds(1)), budget: budget)
 /// ```
 public final class RetryBudget: Sendable {
-    /// The rule by which an account is kept.
+    /// The rule that decides how many retries an account allows.
     public enum Model: Sendable, Hashable {
         /// A share of the calls in a sliding window, plus a reserve for times with few calls.
         ///
@@ -37,7 +37,7 @@ public final class RetryBudget: Sendable {
 
     /// Creates a budget.
     ///
-    /// - Parameter model: The rule by which its accounts are kept.
+    /// - Parameter model: The rule that decides how many retries an account allows.
     /// - Precondition: Ratios and counts are not negative; ratios are at most 1 for the models that allow a share of
     ///   the calls; the window is greater than zero.
     public init(_ model: Model = .ratio()) {
@@ -232,7 +232,7 @@ public final class RetryBudget: Sendable {
             case .throttle(let tokens, _):
                 guard balance > Double(tokens) / 2 else { return nil }
             case .concurrency(let part, let floor):
-                // A call retries one at a time, however often.
+                // A call makes one retry at a time, so only its first retry counts.
                 guard isFirst else { return permit }
                 guard activeRetries < max(floor, Int(Double(active) * part)) else { return nil }
             case .quota:

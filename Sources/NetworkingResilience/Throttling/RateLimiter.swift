@@ -161,7 +161,7 @@ public final class RateLimiter: Sendable {
 
     private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
         guard let moment else { return }
-        // The alarm keeps the limiter alive until it rings, since requests wait for it.
+        // The alarm keeps the limiter alive until it rings, because requests wait for it.
         _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
     }
 

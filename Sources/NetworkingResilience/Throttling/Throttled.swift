@@ -187,7 +187,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     }
 }
 
-/// A slot that is given back once.
+/// A permit that is released only once.
 private final class SlotHold: Sendable {
     private let slots: ConcurrencyLimiter
     private let host: String?

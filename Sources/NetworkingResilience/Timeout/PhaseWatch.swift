@@ -199,7 +199,7 @@ final class PhaseWatch: Sendable {
             enterBody(at: now)
         }
 
-        // MARK: The alarm
+        // MARK: Alarm
 
         private var next: (name: TimeLimits.Name, deadline: Duration)? {
             guard let wholeDeadline else { return phase }
