@@ -85,7 +85,7 @@ extension TokenStore where Credentials == Session {
     ///   - session: The initial session; `nil` if no user is signed in.
     ///   - storage: The storage of the session.
     ///   - delegate: The delegate that renews the session.
-    ///   - leeway: How long before the session expires it is refreshed in the background; 30 seconds by default.
+    ///   - leeway: The time before expiry at which the session is refreshed in the background; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
     ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
     ///     seconds by default.

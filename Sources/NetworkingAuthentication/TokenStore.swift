@@ -13,8 +13,7 @@ import Synchronization
 /// tokens.remove()       // sign out
 /// ```
 ///
-/// The store refreshes the credentials once for all requests that need it. The refresh does not belong to any of them
-/// and continues when they are cancelled.
+/// A refresh does not belong to any of the requests that wait for it, and continues when they are cancelled.
 ///
 /// - **Before the credentials expire**, within the leeway, the first request starts a refresh in the background. It and
 ///   all others are sent with the credentials that are still valid, even if the refresh takes long or fails.
@@ -39,8 +38,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// - Parameters:
     ///   - credentials: The credentials; `nil` if no user is signed in.
     ///   - delegate: The delegate that fetches and renews credentials. Without one, a refusal by the server is final.
-    ///   - leeway: How long before credentials expire they are refreshed in the background; 30 seconds by default.
-    ///     Credentials that are valid for less than that when they arrive are refreshed when they have expired.
+    ///   - leeway: The time before expiry at which credentials are refreshed in the background; 30 seconds by default.
+    ///     Credentials that are valid for less than that when they arrive are refreshed after they have expired.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
     ///   - limit: The maximum number of refreshes in a row whose credentials the server does not accept; five within 30
     ///     seconds by default.
@@ -484,8 +483,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
                 // If they have expired already, a clock is wrong, and only the server can decide when they are no
-                // longer valid.
-                // If they are valid for less than the leeway, a refresh ahead of time would follow at each request.
+                // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
+                // each request.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
                 return true
             }

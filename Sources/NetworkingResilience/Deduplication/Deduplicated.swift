@@ -86,7 +86,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         guard Self.reads.contains(request.method) else {
-            // A read that started before the write must not be joined by a read that started after it.
+            // A read that started before or during the write must not be joined by a read that starts after it.
             let url = DeduplicationURL(request)
             inFlight.detachReads(of: url)
             defer { inFlight.detachReads(of: url) }

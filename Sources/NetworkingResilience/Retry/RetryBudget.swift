@@ -20,8 +20,8 @@ public final class RetryBudget: Sendable {
         case ratio(Double = 0.2, reserve: Int = 100, over: Duration = .seconds(10))
         /// Retries stop when there are too many failures (gRPC's retry throttling).
         ///
-        /// Each failure costs one token, and each success returns a part of one. A retry needs more than half of the
-        /// tokens.
+        /// Each failure costs one token, and each success returns `ratio` of a token. A retry needs more than half of
+        /// the tokens.
         case throttle(tokens: Int = 10, ratio: Double = 0.1)
         /// A share of the calls in flight, and a minimum that is always allowed (Envoy's retry budget).
         case concurrency(Double = 0.2, floor: Int = 3)

@@ -47,7 +47,7 @@ public struct RetryPolicy: Sendable {
     ///
     /// The extension is drawn for each wait from ``NetworkEnvironment/random``. The default is 0.1: 10 s become 10 to
     /// 11 s, so that clients that received the same time do not return together. A wait is never shorter than the
-    /// server asks for, and the extension never exceeds the deadline. 0 adds nothing.
+    /// server asks for, and it is extended only if it still ends before the deadline. 0 adds nothing.
     public var retryAfterJitter = 0.1 {
         didSet {
             precondition(
