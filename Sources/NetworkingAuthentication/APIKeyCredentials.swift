@@ -1,7 +1,7 @@
 public import HTTPTypes
 public import NetworkingCore
 
-/// A key that lets an app in, in a header field or in the query.
+/// An API key, in a header field or in the query.
 ///
 /// ```swift
 /// let network = URLSession.shared
@@ -9,26 +9,26 @@ public import NetworkingCore
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// A header field is the better place: URLs end up in the logs of servers and proxies.
+/// Prefer a header field: URLs end up in the logs of servers and proxies.
 public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
-    /// Where a key goes.
+    /// The part of the request that carries the key.
     public enum Place: Sendable, Hashable {
-        /// Into a header field, `X-API-Key` for one.
+        /// A header field, such as `X-API-Key`.
         case header(HTTPField.Name)
-        /// Into a query item.
+        /// A query item.
         case query(String)
     }
 
     /// The key.
     public let key: String
-    /// Where it goes.
+    /// The part of the request that carries the key.
     public let place: Place
 
     /// Creates credentials.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - place: Where it goes.
+    ///   - place: The part of the request that carries the key.
     public init(_ key: String, in place: Place) {
         self.key = key
         self.place = place
@@ -43,7 +43,7 @@ public struct APIKeyCredentials: AuthenticatingCredentials, Hashable {
     public func apply(to request: inout HTTPRequestData) throws {
         switch place {
         case .header(let name):
-            // The caller's own counts.
+            // A field that the caller has set takes precedence.
             guard !request.headerFields.contains(name) else { return }
             request.setCredential(key, for: name)
         case .query(let name):

@@ -2,7 +2,7 @@ import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Sends requests with the credentials of a store, and has them renewed when they run out or are refused.
+    /// Sends requests with the credentials of a store, which renews them when they expire or are refused.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -10,34 +10,38 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A request gets the credentials when its ``HTTPRequestData/authenticationMethod`` is theirs, or is left open.
-    /// `.anonymous` keeps them off a request, `isExempt` off routes, and a request with credentials of its own keeps
-    /// those.
+    /// A request gets the credentials if its ``HTTPRequestData/authenticationMethod`` matches their method or is not
+    /// set. `.anonymous` excludes one request, `isExempt` excludes routes, and a request that already has credentials
+    /// keeps them.
     ///
     /// The credentials go to the server that the stack names next to this modifier, and to `authorities`. That server
     /// is the nearest `server` outside of it, or the nearest one inside if there is none outside. Requests to other
     /// servers, such as absolute URLs or a second `server` further out, are sent without them, and
     /// ``CredentialsEvent/withheld(_:)`` reports it.
     ///
-    /// A response of 401, or an error with one, is answered once: with a refresh and the request again, or with the
-    /// request alone when the credentials have been renewed since. Everything else passes as it is. So does a 401 that
-    /// cannot be mended: whose challenges are for other schemes or say that the token is good but too weak
-    /// (`insufficient_scope`), whose body can be sent only once, whose sink has taken a body and cannot restart, or
-    /// whose user has gone.
+    /// When the server returns 401, also as the response in an error, the request is sent again with refreshed
+    /// credentials. If the credentials have been renewed in the meantime, it is sent again without another refresh. All
+    /// other responses and errors are passed on unchanged. So is a 401 that new credentials cannot fix, because
+    /// - its challenges are for other schemes, or say that the token is valid but its scope is too small
+    ///   (`insufficient_scope`),
+    /// - the body can be sent only once,
+    /// - the sink has received a body and cannot restart,
+    /// - the user has signed out, or another user has signed in.
     ///
-    /// Inside of `retry`, `cached` and `deduplicated`, which learn from it whose response it is; outside of `timeout`,
-    /// which then counts for each attempt. A cancelled caller gets `CancellationError` at once, also while it waits for
-    /// a refresh, which goes on for the others.
+    /// It belongs inside `retry`, `cached` and `deduplicated`, which learn from it which user a response belongs to,
+    /// and outside `timeout`, which then limits each attempt. A cancelled caller gets `CancellationError` at once, even
+    /// while it waits for a refresh. The refresh continues for the other callers.
     ///
     /// - Parameters:
-    ///   - store: Where the credentials are.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get them besides that server.
-    ///   - preemptive: Whether they are sent at once; else each request first goes without, and a 401 decides: the
-    ///     strongest scheme that it names, and that the stack has, is used.
-    ///   - isExempt: Tells requests that go without. It must not have effects.
+    ///   - store: The store of the credentials.
+    ///   - authorities: Hosts that receive the credentials in addition to that server, with their ports if those are
+    ///     not the default of the scheme.
+    ///   - preemptive: Whether the credentials are sent at once. If `false`, each request is first sent without them.
+    ///     After a 401, the strongest scheme is used that the server names and the stack has credentials for.
+    ///   - isExempt: Returns `true` for requests that are sent without credentials. It must not have side effects.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` if there
-    ///   are no credentials or the delegate cannot refresh them, and of the kind of the failure if the refresh failed
-    ///   because of the network or because a server was down. The delegate's error is the underlying one.
+    ///   are no credentials or the delegate cannot refresh them. If the refresh failed because of the network or
+    ///   because a server was down, the error has the kind of that failure. The delegate's error is the underlying one.
     public func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         at authorities: [String] = [],
@@ -55,7 +59,7 @@ extension NetworkingComponent {
         )
     }
 
-    /// The form with a store for credentials that a request names by a method of their own.
+    /// Sends requests with the credentials of a store, for credentials that a request selects by their own method.
     package func authenticated<Credentials>(
         with store: TokenStore<Credentials>,
         as method: AuthenticationMethod,
@@ -74,7 +78,7 @@ extension NetworkingComponent {
         )
     }
 
-    /// Sends requests with credentials that stay as they are.
+    /// Sends requests with credentials that never change.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -82,14 +86,14 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// For the rest it is the form with a store; a 401 is the answer.
+    /// Otherwise it works like the form with a store, except that a 401 is returned without a refresh.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
-    ///   - authorities: Hosts that get them besides that server.
-    ///   - preemptive: Whether they are sent at once.
-    ///   - isExempt: Tells requests that go without.
-    /// - Returns: A component that sends requests with them.
+    ///   - authorities: Hosts that receive the credentials in addition to the stack's server.
+    ///   - preemptive: Whether the credentials are sent at once.
+    ///   - isExempt: Returns `true` for requests that are sent without credentials.
+    /// - Returns: A component that sends requests with the credentials.
     public func authenticated(
         with credentials: some AuthenticatingCredentials,
         at authorities: [String] = [],
@@ -99,15 +103,15 @@ extension NetworkingComponent {
         authenticated(with: TokenStore(credentials), at: authorities, preemptive: preemptive, except: isExempt)
     }
 
-    /// Sends requests with credentials that a delegate gets when the first is sent, and renews.
+    /// Sends requests with credentials that a delegate fetches for the first request and renews later.
     ///
-    /// For the rest it is the form with a store, with a store of its own.
+    /// Otherwise it works like the form with a store, and creates its own store.
     ///
     /// - Parameters:
-    ///   - delegate: Gets credentials and renews them.
-    ///   - authorities: Hosts that get them besides that server.
-    ///   - isExempt: Tells requests that go without.
-    /// - Returns: A component that sends requests with them.
+    ///   - delegate: The delegate that fetches and renews credentials.
+    ///   - authorities: Hosts that receive the credentials in addition to the stack's server.
+    ///   - isExempt: Returns `true` for requests that are sent without credentials.
+    /// - Returns: A component that sends requests with the credentials.
     public func authenticated<Delegate: AuthenticationDelegate>(
         with delegate: Delegate,
         at authorities: [String] = [],
@@ -116,7 +120,7 @@ extension NetworkingComponent {
         authenticated(with: TokenStore<Delegate.Credentials>(delegate: delegate), at: authorities, except: isExempt)
     }
 
-    /// Sends requests with a bearer token that a closure knows.
+    /// Sends requests with a bearer token that a closure returns.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -124,14 +128,15 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The closure is called when the first request is sent, in the background half a minute before the token expires
-    /// if it is a JSON Web Token, and when the server refuses the token. For the rest it is the form with a store.
+    /// The closure is called when the first request is sent, and again when the server refuses the token. If the token
+    /// is a JSON Web Token, the closure is also called in the background half a minute before the token expires.
+    /// Otherwise it works like the form with a store.
     ///
     /// - Parameters:
-    ///   - token: Gives out a token that is good now.
-    ///   - authorities: Hosts that get it besides the stack's server.
-    ///   - isExempt: Tells requests that go without.
-    /// - Returns: A component that sends requests with it.
+    ///   - token: Returns a token that is currently valid.
+    ///   - authorities: Hosts that receive the token in addition to the stack's server.
+    ///   - isExempt: Returns `true` for requests that are sent without the token.
+    /// - Returns: A component that sends requests with the token.
     public func authenticated(
         withBearer token: @escaping @Sendable () async throws -> String,
         at authorities: [String] = [],
@@ -160,7 +165,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 
     func resolve(_ request: inout HTTPRequestData) {
         scope.resolve(&request)
-        // So that it is redacted by the parts outside, too, where a server repeats it in a redirect.
+        // Components further out must redact the key too, because a server may repeat it in a redirect.
         if Credentials.self == APIKeyCredentials.self, let key = store.credentials as? APIKeyCredentials,
             case .query(let name) = key.place
         {
@@ -173,18 +178,19 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return upstream.principal(for: claimed(request)).joined(by: store.principal)
     }
 
-    // MARK: Which requests
+    // MARK: Matching requests
 
-    /// Whether a request is one for these credentials, wherever it goes.
+    /// Whether these credentials apply to a request, wherever it is sent.
     private func wants(_ request: HTTPRequestData) -> Bool {
         guard request.authenticationMethod.map({ $0 == method }) ?? true else { return false }
-        // There is one Authorization field, and whoever came first has it; a key in a field of its own goes with it.
+        // A request has one Authorization field, and the outermost credentials use it. An API key in another field can
+        // be added.
         let isTaken =
             Credentials.scheme != nil && (request.isAuthorized || request.headerFields.contains(.authorization))
         return !isTaken && !store.isRenewing && isExempt?(request) != true
     }
 
-    /// The request with its Authorization field taken, for those further in.
+    /// Returns the request with its Authorization field marked as used, for components further in.
     private func claimed(_ request: HTTPRequestData) -> HTTPRequestData {
         guard Credentials.scheme != nil else { return request }
         var request = request
@@ -192,7 +198,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return request
     }
 
-    // MARK: What is done with them
+    // MARK: Sending
 
     private func authenticate(
         _ request: HTTPRequestData,
@@ -203,7 +209,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         let sinkUse = sinkUse ?? request.observeSink()
         var grant = try await belonging(request, upstream) { try await store.grant(for: request, over: upstream) }
         var result = try await attempt(request, with: grant, upstream: upstream)
-        // Others may renew the credentials between two looks at them, but that does not go on without end.
+        // Other requests may renew the credentials between two checks, so the number of attempts is limited.
         for _ in 0..<3 {
             guard let refusal = refusal(in: result), mayMend(refusal, of: request, sinkUse) else { break }
             let next = try await belonging(request, upstream) { [grant] in
@@ -211,7 +217,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
             }
             guard let next else { break }
             grant = next
-            // What the sink has need not be sent again.
+            // The sink asks only for the bytes that it does not have yet.
             request.sink?.prepare(&request)
             result = try await attempt(request, with: grant, upstream: upstream)
         }
@@ -252,7 +258,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         return result
     }
 
-    /// The response of 401, as an answer or within an error, unless it is another server's, to which a redirect led.
+    /// Returns the 401 response, also from an error, unless a redirect led to another server that sent it.
     private func refusal(in result: Result<HTTPResponseData, any Error>) -> HTTPResponseData? {
         guard let response = result.response, response.status == .unauthorized, scope.admits(response.sentRequest)
         else { return nil }
@@ -268,11 +274,11 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         guard request.canBeSentAgain(sinkUse) else { return false }
         let challenges = response.challenges
         guard let scheme = Credentials.scheme, !challenges.isEmpty else { return true }
-        // RFC 6750 section 3.1: a token that is good and not enough is not made better by another of its kind.
+        // RFC 6750 section 3.1: a valid token whose scope is too small is not improved by another one of its kind.
         return challenges.contains { $0.isOf(scheme: scheme) && $0["error"] != "insufficient_scope" }
     }
 
-    // MARK: Credentials that wait to be asked for
+    // MARK: Challenges
 
     private func answerChallenge(
         to request: HTTPRequestData,
@@ -317,7 +323,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// The response, as an answer or within an error.
+    /// The response, either returned or contained in an error.
     package var response: HTTPResponseData? {
         switch self {
         case .success(let response): response
@@ -325,7 +331,7 @@ extension Result<HTTPResponseData, any Error> {
         }
     }
 
-    /// The same, as what belongs to one whose credentials the request had, too.
+    /// Returns the same result, marked as also belonging to the principal whose credentials the request had.
     package func belonging(to principal: Principal) -> Self {
         switch self {
         case .success(var response):
@@ -341,17 +347,17 @@ extension Result<HTTPResponseData, any Error> {
 }
 
 extension HTTPRequestData {
-    /// Tells those further in that there are credentials for a scheme, which wait for the server to ask for them.
+    /// Announces to components further in that credentials for a scheme are available if the server asks for them.
     package mutating func offer(_ scheme: String) {
         settings.offeredSchemes.append(scheme.lowercased())
     }
 
-    /// Whether a scheme is what the server asks for, and nothing stronger that it asks for has been tried, or is
-    /// offered.
+    /// Whether the server asks for a scheme, and does not ask for a stronger one that was tried or is offered.
     package func isAsked(for scheme: String?, by response: HTTPResponseData) -> Bool {
         guard let scheme else { return true }
         let tried = response.sentRequest.headerFields[.authorization]?.prefix { $0 != " " }.lowercased()
-        // Also where the refusal does not name it any more: whoever wants the password would leave it out.
+        // This holds even if the refusal no longer names the stronger scheme: an attacker who wants the password would
+        // omit it.
         if let tried, AuthenticationChallenge.strength(of: tried) > AuthenticationChallenge.strength(of: scheme) {
             return false
         }
@@ -362,7 +368,7 @@ extension HTTPRequestData {
         return challenges.max { $0.strength < $1.strength }?.isOf(scheme: scheme) ?? response.challenges.isEmpty
     }
 
-    /// Whether neither its body nor its sink has been used up.
+    /// Whether the body and the sink can both be used again.
     package func canBeSentAgain(_ sinkUse: SinkUse?) -> Bool {
         body?.isReplayable ?? true && sinkUse?.canStartOver ?? true
     }

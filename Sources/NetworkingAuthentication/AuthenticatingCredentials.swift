@@ -6,10 +6,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What lets somebody in at a server, and how a request carries it.
+/// Credentials that a server accepts, and the way in which a request carries them.
 ///
-/// ``BasicCredentials``, ``BearerCredentials``, ``APIKeyCredentials`` and ``Session`` are some; here is one of an app's
-/// own:
+/// The library includes ``BasicCredentials``, ``BearerCredentials``, ``APIKeyCredentials`` and ``Session``. An app can
+/// define its own:
 ///
 /// ```swift
 /// extension AuthenticationMethod {
@@ -26,50 +26,52 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Nothing of them shows in a description, a dump or a mirror, unless a type of your own says otherwise.
+/// Descriptions, dumps and mirrors show none of the values, unless your type overrides them.
 public protocol AuthenticatingCredentials: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The method that these credentials serve.
+    /// The method that these credentials are used for.
     static var method: AuthenticationMethod { get }
 
-    /// The scheme of the challenges that they answer (RFC 9110 section 11.1); nil, the default, for any.
+    /// The scheme of the challenges that these credentials respond to (RFC 9110 section 11.1).
+    ///
+    /// `nil`, the default, responds to any scheme.
     static var scheme: String? { get }
 
-    /// When they run out, where that is known; by default it is not.
+    /// The date at which the credentials expire; `nil`, the default, if it is unknown.
     var expirationDate: Date? { get }
 
-    /// Whose they are, if they say so: an id of the user, never a secret. By default they do not.
+    /// The id of the user, which must not be a secret; `nil`, the default, if it is unknown.
     var userID: String? { get }
 
-    /// Puts them onto a request, each time that it is sent.
+    /// Adds the credentials to a request, each time that it is sent.
     ///
     /// Use ``HTTPRequestData/setCredential(_:for:)`` for header fields and
-    /// ``HTTPRequestData/setCredential(_:forQueryItem:)`` for the query, so that no log and no other origin gets to see
-    /// them.
+    /// ``HTTPRequestData/setCredential(_:forQueryItem:)`` for the query. They keep the credentials out of logs and away
+    /// from other origins.
     ///
     /// - Parameter request: The request.
-    /// - Throws: ``NetworkingError`` when they cannot be sent as they are.
+    /// - Throws: ``NetworkingError`` if the credentials contain values that cannot be sent.
     func apply(to request: inout HTTPRequestData) throws
 }
 
 extension AuthenticatingCredentials {
-    /// Any.
+    /// `nil`: any scheme.
     public static var scheme: String? {
         nil
     }
 
-    /// Not known.
+    /// `nil`: the date is unknown.
     public var expirationDate: Date? {
         nil
     }
 
-    /// Nobody in particular.
+    /// `nil`: the user is unknown.
     public var userID: String? {
         nil
     }
 
-    /// The type, and nothing of what is in it.
+    /// The type, without any of the values.
     public var description: String {
         "\(Self.self)(<redacted>)"
     }
@@ -79,12 +81,12 @@ extension AuthenticatingCredentials {
         description
     }
 
-    /// What a dump shows: no secret.
+    /// The mirror for `dump`, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }
 
-    /// Whether they have run out, by the environment's clock.
+    /// Whether the credentials have expired, by the environment's clock.
     public var isExpired: Bool {
         expires(within: .zero)
     }

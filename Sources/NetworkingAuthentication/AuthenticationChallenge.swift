@@ -1,7 +1,7 @@
 import HTTPTypes
 public import NetworkingCore
 
-/// What a server says about how to be let in (RFC 9110 section 11.3).
+/// A challenge in which a server names an authentication scheme that it accepts (RFC 9110 section 11.3).
 ///
 /// ```swift
 /// if response.status == .unauthorized, let challenge = response.challenges.first {
@@ -9,23 +9,23 @@ public import NetworkingCore
 /// }
 /// ```
 public struct AuthenticationChallenge: Sendable, Hashable {
-    /// The scheme, as the server wrote it; compare it without regard to case.
+    /// The scheme, as the server wrote it; compare it case-insensitively.
     public let scheme: String
-    /// The token that follows the scheme, where there is one in place of parameters.
+    /// The token that follows the scheme in place of parameters; `nil` if there is none.
     public let token: String?
-    /// The parameters, by their names in lower case; the first counts where one occurs twice.
+    /// The parameters, by lowercase name; if a name occurs twice, the first value is kept.
     public let parameters: [String: String]
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
-    /// - Parameter name: The name of the parameter, in any case.
+    /// - Parameter name: The name of the parameter; case does not matter.
     public subscript(name: String) -> String? {
         parameters[name.lowercased()]
     }
 
-    /// Reads the challenges of a field, as far as they can be read.
+    /// Parses the challenges of a header field.
     ///
-    /// What is malformed is left out, up to the next challenge.
+    /// Malformed text is skipped up to the next challenge.
     ///
     /// - Parameter value: The value of a WWW-Authenticate or Proxy-Authenticate field.
     /// - Returns: The challenges, in order.
@@ -42,7 +42,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
         Self.strength(of: scheme)
     }
 
-    /// How much a scheme protects, compared with others; those that nobody here knows protect least.
+    /// The relative strength of a scheme; unknown schemes are the weakest.
     static func strength(of scheme: String) -> Int {
         let schemes = ["basic", "digest", "scram-sha-1", "scram-sha-256", "bearer", "dpop", "negotiate", "mutual"]
         return schemes.firstIndex(of: scheme.lowercased()).map { $0 + 1 } ?? 0
@@ -50,15 +50,15 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension HTTPResponseData {
-    /// What the server wants, with a status of 401, in the order of its WWW-Authenticate fields.
+    /// The challenges of a response with status 401, in the order of its WWW-Authenticate fields.
     public var challenges: [AuthenticationChallenge] {
         headerFields[values: .wwwAuthenticate].flatMap { AuthenticationChallenge.challenges(in: $0) }
     }
 }
 
-/// Reads a list in which commas part both challenges and their parameters (RFC 9110 section 11.6.1).
+/// Parses a list in which commas separate both challenges and their parameters (RFC 9110 section 11.6.1).
 ///
-/// What tells the two apart is the equals sign behind the first word.
+/// An equals sign after the first word marks a parameter.
 private struct ChallengeReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -75,7 +75,7 @@ private struct ChallengeReader {
             if let challenge = readChallenge() {
                 challenges.append(challenge)
             } else {
-                // Whatever it is, it ends before the next comma.
+                // Malformed text ends before the next comma.
                 position = max(position, start)
                 skip { $0 != .comma }
             }
@@ -87,7 +87,7 @@ private struct ChallengeReader {
         guard let scheme = readToken() else { return nil }
         guard position == bytes.count || bytes[position].isBlank || bytes[position] == .comma else { return nil }
         skip { $0.isBlank }
-        // A parameter that lost its scheme.
+        // A parameter without a scheme.
         if position < bytes.count, bytes[position] == .equals { return nil }
         if let token = readToken68() {
             return AuthenticationChallenge(scheme: scheme, token: token, parameters: [:])
@@ -107,7 +107,7 @@ private struct ChallengeReader {
         return AuthenticationChallenge(scheme: scheme, token: nil, parameters: parameters)
     }
 
-    /// A word of letters, digits and a few marks, up to the next comma; nil, without a step, when there is none.
+    /// Reads a word of letters, digits and a few marks, up to the next comma; `nil`, without moving, if there is none.
     private mutating func readToken68() -> String? {
         let start = position
         var end = start
@@ -182,12 +182,12 @@ extension UInt8 {
         }
     }
 
-    /// RFC 9110 section 5.6.2.
+    /// Whether the byte may be part of a token (RFC 9110 section 5.6.2).
     fileprivate var isToken: Bool {
         isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }
 
-    /// RFC 9110 section 11.2, without the equals signs at its end.
+    /// Whether the byte may be part of a token68, except for the equals signs at its end (RFC 9110 section 11.2).
     fileprivate var isToken68: Bool {
         isAlphanumeric || "-._~+/".utf8.contains(self)
     }

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// Gets credentials and renews them, for a ``TokenStore``.
+/// Fetches and renews the credentials of a ``TokenStore``.
 ///
 /// ```swift
 /// struct Login: AuthenticationDelegate {
@@ -20,34 +20,34 @@ public import NetworkingCore
 /// }
 /// ```
 ///
-/// The store makes one call at a time for all requests. The call belongs to none of them: it continues when all waiting
-/// requests have been cancelled, since a refresh token that was sent may be spent.
+/// The store makes one call at a time for all requests. The call does not belong to any of them: it continues when all
+/// waiting requests have been cancelled, because a refresh token that was sent may no longer be valid.
 ///
 /// The requests that the delegate sends, over `network` or over the whole stack, pass `authenticated` without
-/// credentials of this store, and pass `throttled` and `rateLimited` without waiting, since the requests that wait for
-/// the delegate may hold all permits (``NetworkEnvironment/isThrottled``).
+/// credentials of this store. They pass `throttled` and `rateLimited` without waiting, because the requests that wait
+/// for the delegate may hold all permits (``NetworkEnvironment/isThrottled``).
 public protocol AuthenticationDelegate<Credentials>: Sendable {
     /// The credentials.
     associatedtype Credentials: AuthenticatingCredentials
 
-    /// Gets credentials where there are none. By default there is no way to, and requests fail.
+    /// Fetches credentials if there are none; by default it throws, and the requests fail.
     ///
-    /// - Parameter network: What lies upstream of `authenticated`, for requests with a URL of their own.
+    /// - Parameter network: The components upstream of `authenticated`, for requests with a complete URL.
     /// - Returns: The credentials.
-    /// - Throws: Why there are none. Every waiting request fails with this as the underlying error, and the next
-    ///   request tries again. A `NetworkingError` of the network, of a server that is down or of a body that does not
-    ///   decode passes its kind on, and so does a `DecodingError`; the kind for any other error is
+    /// - Throws: The reason why there are none. Every waiting request fails with this as the underlying error, and the
+    ///   next request tries again. A `NetworkingError` keeps its kind if it reports a network failure, a server that is
+    ///   down or a body that does not decode, and so does a `DecodingError`. The kind for any other error is
     ///   ``NetworkingError/Kind/unauthorized``.
     func authorize(over network: any NetworkingComponent) async throws -> Credentials
 
-    /// Renews credentials. By default that is to get new ones.
+    /// Renews credentials; by default it fetches new ones.
     ///
     /// - Parameters:
-    ///   - credentials: Those that have run out, or that the server refused.
-    ///   - response: The response with which it did; nil when they have run out.
-    ///   - network: What lies upstream of `authenticated`, for requests with a URL of their own.
+    ///   - credentials: The credentials that have expired, or that the server refused.
+    ///   - response: The response with which the server refused them; `nil` if they have expired.
+    ///   - network: The components upstream of `authenticated`, for requests with a complete URL.
     /// - Returns: The new credentials, of the same user.
-    /// - Throws: Why they cannot be renewed, as for ``authorize(over:)``.
+    /// - Throws: The reason why they cannot be renewed, as for ``authorize(over:)``.
     func refresh(
         _ credentials: Credentials,
         after response: HTTPResponseData?,
@@ -56,12 +56,12 @@ public protocol AuthenticationDelegate<Credentials>: Sendable {
 }
 
 extension AuthenticationDelegate {
-    /// Says that nobody is signed in.
+    /// Throws an error that says that no user is signed in.
     public func authorize(over network: any NetworkingComponent) async throws -> Credentials {
         throw SignedOut()
     }
 
-    /// Gets new credentials.
+    /// Fetches new credentials.
     public func refresh(
         _ credentials: Credentials,
         after response: HTTPResponseData?,
@@ -71,19 +71,20 @@ extension AuthenticationDelegate {
     }
 }
 
-/// Nobody is signed in, and there is no way to change that without somebody.
+/// No user is signed in, and the store cannot sign in without the user.
 struct SignedOut: Error {}
 
-/// An error of a delegate whose reason holds no secret, so that the errors of the requests that wait for the delegate
-/// can repeat it.
+/// An error of a delegate whose reason has no secrets.
+///
+/// The errors of the requests that wait for the delegate can repeat the reason.
 package protocol ReasonedError: Error {
-    /// What happened and what to do about it.
+    /// The error and what to do about it.
     var reason: String { get }
-    /// Whether it was clear without asking a server, so that it does not count among the refreshes.
+    /// Whether the failure was certain without asking a server, so that it does not count towards the refresh limit.
     var isForeseen: Bool { get }
-    /// Method and URL of the request that failed, without secrets; `nil` if it is not about a request.
+    /// The method and URL of the request that failed, without secrets; `nil` if the error is not about a request.
     var failedRequest: String? { get }
-    /// The kind of the errors of the requests that got no credentials.
+    /// The kind of error for requests that received no credentials.
     var kindOfRefusedRequests: NetworkingError.Kind { get }
 }
 
@@ -115,7 +116,7 @@ extension NetworkingError: ReasonedError {
     }
 }
 
-/// A delegate that asks a closure for a token.
+/// A delegate that gets its tokens from a closure.
 struct TokenProvider: AuthenticationDelegate {
     let token: @Sendable () async throws -> String
 

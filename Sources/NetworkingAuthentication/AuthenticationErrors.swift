@@ -1,7 +1,7 @@
 package import HTTPTypes
 import NetworkingCore
 
-/// The failure of a refresh, of which each waiting request makes an error of its own.
+/// The failure of a refresh, from which each waiting request creates its own error.
 enum RefreshFailure: Error {
     /// The delegate threw an error.
     case delegate(any Error)
@@ -10,7 +10,7 @@ enum RefreshFailure: Error {
     /// Another process held the lock of the stored session for as long as a refresh may take.
     case lockTimeout(Duration)
 
-    /// Whether the failure was clear without asking a server.
+    /// Whether the failure was certain without asking a server.
     var isForeseen: Bool {
         guard case .delegate(let error) = self else { return false }
         return error is SignedOut || (error as? any ReasonedError)?.isForeseen == true
@@ -23,8 +23,8 @@ enum RefreshFailure: Error {
 
     /// The kind of the errors of requests that needed the refresh.
     ///
-    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that: a
-    /// server of tokens that cannot be reached, is down or sends no proper response has ended no session.
+    /// ``NetworkingError/Kind/unauthorized`` means that the user has to sign in again. Only a refusal shows that. If
+    /// the token server cannot be reached, is down or sends an invalid response, the session may still be valid.
     fileprivate var kind: NetworkingError.Kind {
         switch self {
         case .timeout, .lockTimeout: .timeout
@@ -33,7 +33,7 @@ enum RefreshFailure: Error {
         }
     }
 
-    /// What failed, and why, in sentences without secrets.
+    /// The failure and its cause, in sentences without secrets.
     fileprivate var explanation: String {
         switch self {
         case .timeout(let limit):
@@ -52,7 +52,7 @@ enum RefreshFailure: Error {
 }
 
 extension HTTPRequestData {
-    /// Waits for a refresh, and says of this request why it failed.
+    /// Waits for a refresh, and throws this request's own error if it fails.
     func waitForCredentials(
         explaining response: HTTPResponseData?,
         _ wait: nonisolated(nonsending) () async throws -> Void
@@ -82,7 +82,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// The error for a request that needs a refresh which the limit does not allow yet.
+    /// Returns the error for a request whose refresh the limit does not allow yet.
     func refreshRefused(
         _ refusal: RefreshTally.Refusal,
         _ limit: RefreshLimit,
@@ -102,7 +102,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// The error for a request that needed a refresh which has failed.
+    /// Returns the error for a request whose refresh has failed.
     private func refreshFailed(
         _ failure: RefreshFailure,
         after response: HTTPResponseData?,
@@ -118,8 +118,8 @@ extension HTTPRequestData {
         var error = NetworkingError(
             kind,
             request: self,
-            // A response of 401 would make a failure of the network read as a refusal. The response of a server of
-            // tokens that is down says when to try again.
+            // With a 401 response, a network failure would look like a refusal. The response of a token server that is
+            // down has the time of the next try.
             response: kind == .unauthorized ? response : kind == .status ? cause?.response : nil,
             underlying: failure.underlying,
             reason: "\(consequence): \(failure.explanation)\(further)",
@@ -131,12 +131,12 @@ extension HTTPRequestData {
 }
 
 extension HTTPResponse.Status {
-    /// Whether it tells of trouble that may pass: too many requests, or a server that is down.
+    /// Whether the status reports a transient problem: too many requests, or a server that is down.
     package var isOutage: Bool {
         code == 429 || code >= 500
     }
 
-    /// Whether a server that sends it has accepted the credentials of the request.
+    /// Whether this status shows that the server has accepted the credentials of the request.
     package var showsAcceptance: Bool {
         self != .unauthorized && !isOutage
     }

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// What `authenticated` does about the credentials of a request.
+/// An event about the credentials of a request.
 @nonexhaustive
 public enum AuthenticationEvent: NetworkEvent {
     /// A request starts a refresh of the credentials, or fetches the first ones.

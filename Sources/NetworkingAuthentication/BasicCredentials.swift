@@ -14,10 +14,10 @@ import Foundation
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// A user with a colon and control characters anywhere cannot be sent: a request with such fails with
+/// A user name with a colon cannot be sent, nor can control characters in either value. Such a request fails with
 /// ``NetworkingError/Kind/invalidRequest``.
 public struct BasicCredentials: AuthenticatingCredentials, Hashable, Codable {
-    /// The user.
+    /// The user name.
     public let user: String
     /// The password.
     public let password: String
@@ -25,7 +25,7 @@ public struct BasicCredentials: AuthenticatingCredentials, Hashable, Codable {
     /// Creates credentials.
     ///
     /// - Parameters:
-    ///   - user: The user.
+    ///   - user: The user name.
     ///   - password: The password.
     public init(user: String, password: String) {
         self.user = user
@@ -37,7 +37,7 @@ public struct BasicCredentials: AuthenticatingCredentials, Hashable, Codable {
         .basic
     }
 
-    /// Basic.
+    /// `Basic`.
     public static var scheme: String? {
         "Basic"
     }

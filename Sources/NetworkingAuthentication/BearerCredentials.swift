@@ -10,15 +10,15 @@ public import Foundation
 public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {
     /// The token.
     public let token: String
-    /// When it runs out; nil when that is not known.
+    /// The date at which the token expires; `nil` if it is unknown.
     public let expirationDate: Date?
 
     /// Creates credentials.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - expirationDate: When it runs out, if that is known. ``JSONWebToken/expirationDate(of:)`` reads it from one
-    ///     that says so.
+    ///   - expirationDate: The date at which the token expires, if it is known. ``JSONWebToken/expirationDate(of:)``
+    ///     reads it from a token that has it.
     public init(token: String, expirationDate: Date? = nil) {
         self.token = token
         self.expirationDate = expirationDate
@@ -29,7 +29,7 @@ public struct BearerCredentials: AuthenticatingCredentials, Hashable, Codable {
         .bearer
     }
 
-    /// Bearer.
+    /// `Bearer`.
     public static var scheme: String? {
         "Bearer"
     }

@@ -6,31 +6,31 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Keeps sessions in files that only this user of the machine may read, one for each user of the app.
+/// Stores sessions in files that only the current user of the machine can read, one for each user of the app.
 ///
-/// A file is written anew, synchronised and then put in place of the old one, so that a crash leaves one of the two.
-/// One that cannot be read as a session is set aside under another name, and reported once.
+/// A new version of a file is written and synchronised before it replaces the old one, so that a crash leaves one of
+/// the two intact. A file that cannot be read as a session is renamed and reported once.
 ///
-/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock: an
-/// advisory lock of the system (`flock`) on a file beside that of the session, which ends with the process. On a file
-/// system without such locks there is none.
+/// Several processes may use one directory. While one of them refreshes a session, the others wait for its lock. The
+/// lock is an advisory lock of the system (`flock`) on a file next to the session's file, and ends with the process.
+/// File systems without such locks provide none.
 ///
-/// The files are not encrypted; on Apple's platforms the Keychain is the better place.
+/// The files are not encrypted; on Apple's platforms, prefer the Keychain.
 public struct FileSessionStorage: SharedSessionStorage {
     /// The directory of the files.
     public let directory: URL
 
     /// Creates a storage.
     ///
-    /// - Parameter directory: The directory of the files, which is made when there is something to keep.
+    /// - Parameter directory: The directory of the files. It is created when the first session is saved.
     public init(directory: URL) {
         self.directory = directory
     }
 
-    /// The session of a user.
+    /// Returns the session of a user.
     ///
     /// - Parameter userID: The id of the user.
-    /// - Returns: The session; nil when there is none.
+    /// - Returns: The session; `nil` if there is none.
     /// - Throws: ``SessionStorageError``.
     public func session(for userID: String) throws -> Session? {
         let file = try file(for: userID)
@@ -41,7 +41,7 @@ public struct FileSessionStorage: SharedSessionStorage {
             if error.isAbsence { return nil }
             throw SessionStorageError.unusable(reason: error.reason)
         }
-        // One of another user is none of this one's, however the file came to its name.
+        // A session of another user is never returned, no matter how its file got this name.
         if let session = try? JSONDecoder().decode(Session.self, from: data), session.userID ?? "" == userID {
             return session
         }
@@ -54,7 +54,7 @@ public struct FileSessionStorage: SharedSessionStorage {
         throw SessionStorageError.damaged(movedTo: aside)
     }
 
-    /// Keeps a session.
+    /// Stores a session.
     ///
     /// - Parameter session: The session.
     /// - Throws: ``SessionStorageError``.
@@ -71,7 +71,7 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    /// Forgets a session.
+    /// Removes the session of a user.
     ///
     /// - Parameter userID: The id of the user.
     /// - Throws: ``SessionStorageError``.
@@ -79,12 +79,13 @@ public struct FileSessionStorage: SharedSessionStorage {
         let file = try file(for: userID)
         do {
             try PrivateFile.remove(file.path)
-            // What a crash or a damage has left of it.
+            // Files that a crash or a damaged session has left.
             for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
             where name.hasPrefix("\(file.lastPathComponent).") {
                 let path = directory.appending(path: name).path
                 if path == lockPath(of: file) {
-                    // Another process may hold it, and would no longer keep others out.
+                    // Another process may hold the lock of the file; without the file, the lock would no longer exclude
+                    // other processes.
                     _ = try? LockFile.take(path)?.release()
                 } else {
                     try PrivateFile.remove(path)
@@ -95,7 +96,7 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    /// The users who have sessions, in order.
+    /// Returns the users who have sessions, in order.
     ///
     /// - Returns: Their ids.
     public func userIDs() throws -> [String] {
@@ -111,7 +112,7 @@ public struct FileSessionStorage: SharedSessionStorage {
 
     /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
     ///
-    /// It tries every 20 milliseconds of the environment's clock, and blocks no thread meanwhile.
+    /// It tries every 20 milliseconds of the environment's clock, and blocks no thread in between.
     ///
     /// - Parameter userID: The id of the user.
     /// - Returns: The lock.
@@ -137,11 +138,11 @@ public struct FileSessionStorage: SharedSessionStorage {
         }
     }
 
-    // MARK: Names of files
+    // MARK: File names
 
-    // A session is a few kilobytes; what is larger is none.
+    // A session has a few kilobytes; a larger file is not a session.
     private static let sizeLimit = 1 << 20
-    // Short beside the round trip of a refresh.
+    // Short compared with the round trip of a refresh.
     private static let lockInterval = Duration.milliseconds(20)
     private static let prefix = "session-"
     private static let suffix = ".json"
@@ -164,14 +165,14 @@ public struct FileSessionStorage: SharedSessionStorage {
     }
 }
 
-/// A file whose only use is its lock, and which is removed with that.
+/// A file that is used only for its lock, and is removed with it.
 private struct LockFile: Sendable {
     private let file: OpenFile
     private let path: String
 
     /// Takes the lock of a file; `nil` if another holder has it.
     static func take(_ path: String) throws(FileFault) -> LockFile? {
-        // A holder that releases the lock removes the file, so the one that was opened may be gone when it is locked.
+        // A holder removes the file when it releases the lock, so the opened file may be gone once it is locked.
         for _ in 0..<100 {
             let file = try OpenFile(continuing: path)
             guard try file.lock() else { return nil }
@@ -181,7 +182,7 @@ private struct LockFile: Sendable {
     }
 
     func release() {
-        // Removed while it is locked, so that no other holder loses its file.
+        // Removed while it is locked, so that the file of another holder is never removed.
         if file.isUnderItsName {
             file.removeName()
         }
@@ -189,14 +190,14 @@ private struct LockFile: Sendable {
     }
 }
 
-/// Why a session could not be read or kept.
+/// The reason why a session could not be read or stored.
 public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible {
-    /// The file is not a session; it was moved, and there is none now.
+    /// The file was moved because it is not a session, and the user has no stored session now.
     case damaged(movedTo: URL)
     /// The file, the directory or the keychain cannot be used.
     case unusable(reason: String)
 
-    /// What happened and what to do about it, without secrets.
+    /// The error and what to do about it, without secrets.
     public var description: String {
         switch self {
         case .damaged(let file):
@@ -206,7 +207,7 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
         }
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
+    /// A sentence for the user of the app, without the file name; `localizedDescription` returns it.
     public var errorDescription: String? {
         switch self {
         case .damaged: "The saved sign-in could not be read. Sign in again."

@@ -6,15 +6,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What can be read from a JSON Web Token without trusting it (RFC 7519).
+/// Reads claims of a JSON Web Token without trusting it (RFC 7519).
 ///
-/// Its signature is the server's to check. A client may look at when it says that it runs out, to renew it in time, and
-/// at nothing else.
+/// Only the server can check the signature. A client may read the expiration date, so that it can renew the token in
+/// time, and nothing else.
 public enum JSONWebToken {
-    /// When a token says that it runs out.
+    /// Returns the expiration date in a token.
     ///
     /// - Parameter token: The token.
-    /// - Returns: The moment of its `exp` claim; nil when it has none, or is no such token.
+    /// - Returns: The date in its `exp` claim; `nil` if there is none, or if the string is not a JSON Web Token.
     public static func expirationDate(of token: String) -> Date? {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),

@@ -3,11 +3,11 @@ import Foundation
 import NetworkingCore
 import Security
 
-/// Keeps sessions in the Keychain, one item for each user.
+/// Stores sessions in the Keychain, one item for each user.
 ///
-/// Reading one behind biometry waits for the user, so do not do it on the main thread. On macOS an app needs the
-/// entitlement of the data protection keychain. Pairs that the Keychain does not allow, such as biometry and iCloud,
-/// fail when a session is kept.
+/// Reading an item behind biometry waits for the user, so do not read it on the main thread. On macOS an app needs the
+/// entitlement of the data protection keychain. Combinations that the Keychain does not allow, such as biometry and
+/// iCloud, fail when a session is saved.
 ///
 /// The Keychain has no locks, so processes that share a session may refresh it at the same time
 /// (``SharedSessionStorage``).
@@ -17,17 +17,17 @@ import Security
 /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())
 /// ```
 public struct KeychainSessionStorage: SessionStorage {
-    /// When an item can be read.
+    /// The condition under which an item can be read.
     public enum Accessibility: Sendable, Hashable {
         /// While the device is unlocked.
         case whenUnlocked
         /// While the device is unlocked, and on no other device.
         case whenUnlockedThisDeviceOnly
-        /// Once the device has been unlocked after its start, which requests in the background need.
+        /// Once the device has been unlocked after its start, as background requests need.
         case afterFirstUnlock
-        /// The same, and on no other device.
+        /// Once the device has been unlocked after its start, and on no other device.
         case afterFirstUnlockThisDeviceOnly
-        /// While the device is unlocked, as long as it has a passcode, and on no other device.
+        /// While the device is unlocked, if it has a passcode, and on no other device.
         case whenPasscodeSetThisDeviceOnly
     }
 
@@ -36,13 +36,13 @@ public struct KeychainSessionStorage: SessionStorage {
     /// Creates a storage.
     ///
     /// - Parameters:
-    ///   - service: What the items belong to, often the app's bundle identifier.
-    ///   - accessibility: When they can be read; nil for after the first unlock, on this device only unless iCloud
-    ///     brings them to others.
-    ///   - accessGroup: The group of apps that share them; nil for the app's own.
-    ///   - isSynchronizable: Whether iCloud brings them to the user's other devices, which items for this device only
-    ///     and those behind biometry cannot be.
-    ///   - requiresBiometry: Whether reading one asks for a face or a finger that was known when it was kept.
+    ///   - service: The service of the items, often the app's bundle identifier.
+    ///   - accessibility: The condition under which the items can be read. `nil` means after the first unlock, and on
+    ///     this device only, unless `isSynchronizable` is `true`.
+    ///   - accessGroup: The group of apps that share the items; `nil` for the app's own group.
+    ///   - isSynchronizable: Whether iCloud copies the items to the user's other devices. Items for this device only
+    ///     and items behind biometry cannot be copied.
+    ///   - requiresBiometry: Whether reading an item requires a face or a finger that was enrolled when it was saved.
     public init(
         service: String,
         accessibility: Accessibility? = nil,
@@ -61,9 +61,9 @@ public struct KeychainSessionStorage: SessionStorage {
         sessions = KeychainSessions(items: keychain, addsForChanges: requiresBiometry)
     }
 
-    /// The session of a user.
+    /// Returns the session of a user.
     ///
-    /// An item that is not a session is removed, and reported once.
+    /// An item that is not a session is removed and reported once.
     public func session(for userID: String) throws -> Session? {
         guard let data = try sessions.data(for: userID) else { return nil }
         guard let session = try? JSONDecoder().decode(Session.self, from: data) else {
@@ -75,19 +75,19 @@ public struct KeychainSessionStorage: SessionStorage {
         return session
     }
 
-    /// Keeps a session.
+    /// Stores a session.
     ///
-    /// If this fails, the former session of the user is still there.
+    /// If this fails, the previous session of the user is still there.
     public func save(_ session: Session) throws {
         try sessions.save(try JSONEncoder().encode(session), for: session.userID ?? "")
     }
 
-    /// Forgets a session.
+    /// Removes the session of a user.
     public func removeSession(for userID: String) throws {
         try sessions.remove(for: userID)
     }
 
-    /// The users who have sessions, in order.
+    /// Returns the users who have sessions, in order.
     public func userIDs() throws -> [String] {
         try sessions.userIDs()
     }
@@ -158,7 +158,7 @@ private struct SystemKeychain: KeychainItems {
         try check(status)
     }
 
-    /// Finds an item, unless another generation has taken its place.
+    /// Returns a query for an item that does not match if another generation has replaced it.
     private func query(for item: KeychainItem) -> NSMutableDictionary {
         let query = query(for: item.userID, in: item.place)
         // Items of the first generation have no number.
@@ -168,7 +168,7 @@ private struct SystemKeychain: KeychainItems {
         return query
     }
 
-    /// Finds the items of a user, or those of all, in one place.
+    /// Returns a query for the items of a user, or of all users, in one place.
     private func query(for userID: String?, in place: KeychainItem.Place) -> NSMutableDictionary {
         let query = NSMutableDictionary()
         query[kSecClass as NSString] = kSecClassGenericPassword
@@ -184,7 +184,7 @@ private struct SystemKeychain: KeychainItems {
         return query
     }
 
-    /// Says who may read a new item, and when.
+    /// Sets who can read a new item, and when.
     private func protect(_ item: NSMutableDictionary) throws(SessionStorageError) {
         let protection =
             switch accessibility {

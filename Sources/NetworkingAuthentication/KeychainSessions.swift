@@ -8,7 +8,7 @@ import Foundation
 
 /// An item of the Keychain that holds the session of a user.
 struct KeychainItem: Hashable, Sendable {
-    /// A place for an item.
+    /// The position of an item in the Keychain.
     ///
     /// A user has two, so that a new item can be added before the old one is removed.
     enum Place: CaseIterable, Sendable {
@@ -27,55 +27,54 @@ struct KeychainItem: Hashable, Sendable {
     var generation: UInt64 = 0
 }
 
-/// The operations on the Keychain that ``KeychainSessions`` consists of.
+/// The Keychain operations that ``KeychainSessions`` uses.
 protocol KeychainItems: Sendable {
-    /// Returns the items of a user, or those of all users for `nil`, without asking the user for anything.
+    /// Returns the items of a user, or of all users for `nil`, without prompting the user.
     func items(of userID: String?) throws(SessionStorageError) -> [KeychainItem]
 
-    /// Returns the data of an item; `nil` if there is no such item any more.
+    /// Returns the data of an item; `nil` if the item no longer exists.
     func data(of item: KeychainItem) throws(SessionStorageError) -> Data?
 
-    /// Adds an item; returns `false` if there is one in its place.
+    /// Adds an item; returns `false` if its place is taken.
     func add(_ data: Data, as item: KeychainItem) throws(SessionStorageError) -> Bool
 
-    /// Changes the data of an item; returns `false` if there is no such item any more.
+    /// Changes the data of an item; returns `false` if the item no longer exists.
     func update(_ item: KeychainItem, to data: Data) throws(SessionStorageError) -> Bool
 
-    /// Removes an item, if it is there.
+    /// Removes an item, if it exists.
     func remove(_ item: KeychainItem) throws(SessionStorageError)
 }
 
-/// The order of operations on the Keychain in which no failure, crash or other process loses a session.
+/// Orders Keychain operations so that no failure, crash or other process loses a session.
 ///
-/// A refresh token that was rotated is the only one that the server accepts. So a session is removed only when the one
-/// that replaces it is in the Keychain.
+/// After a rotation, the server accepts only the new refresh token. So a session is removed only after its replacement
+/// is in the Keychain.
 struct KeychainSessions<Items: KeychainItems>: Sendable {
-    /// How often an operation starts again because another process has changed the same item.
+    /// The maximum number of times that an operation runs because another process changed the same item.
     private static var maximumTries: Int { 8 }
 
     let items: Items
-    /// Whether a changed session becomes a new item.
+    /// Whether a changed session is stored as a new item.
     ///
-    /// The system asks for a face or a finger to change an item behind biometry, and not to add one.
+    /// The system prompts for biometry to change an item behind biometry, but not to add one.
     let addsForChanges: Bool
 
     /// Returns the session of a user; `nil` if there is none.
     func data(for userID: String) throws(SessionStorageError) -> Data? {
         var absent: KeychainItem?
         for _ in 0..<Self.maximumTries {
-            // One that is listed and cannot be read was made void by the system, as after a change of faces and
-            // fingers.
+            // The system invalidates items after a change of faces or fingers: they are listed but cannot be read.
             guard let newest = try newestFirst(of: userID).first, newest != absent else { return nil }
             if let data = try items.data(of: newest) { return data }
-            // Another process may have replaced it in between.
+            // Another process may have replaced it in the meantime.
             absent = newest
         }
         throw .busy
     }
 
-    /// Keeps the session of a user.
+    /// Stores the session of a user.
     ///
-    /// If this fails, the former session is still there.
+    /// If this fails, the previous session is still there.
     func save(_ data: Data, for userID: String) throws(SessionStorageError) {
         var absent: KeychainItem?
         for _ in 0..<Self.maximumTries {
@@ -90,7 +89,7 @@ struct KeychainSessions<Items: KeychainItems>: Sendable {
         throw .busy
     }
 
-    /// Adds a session, and removes the former one after that.
+    /// Adds a session and then removes the previous one.
     ///
     /// - Returns: `false` if another process has added one at the same time.
     private func add(
@@ -101,26 +100,26 @@ struct KeychainSessions<Items: KeychainItems>: Sendable {
         guard let newest = known.first else {
             return try items.add(data, as: KeychainItem(userID: userID, place: .first))
         }
-        // Left behind by a process that ended between adding and removing.
+        // Left by a process that ended between adding and removing.
         for item in known.dropFirst() {
             try items.remove(item)
         }
         let next = KeychainItem(userID: userID, place: newest.place.other, generation: newest.generation &+ 1)
         guard try items.add(data, as: next) else { return false }
-        // The new session counts whether the old one can be removed or not, and the next change removes it.
+        // The new session is valid even if the old one cannot be removed; the next change removes it.
         try? items.remove(newest)
         return true
     }
 
     /// Removes the session of a user.
     func remove(for userID: String) throws(SessionStorageError) {
-        // The oldest first: a failure must not bring an old session back.
+        // The oldest item first: a failure must not restore an old session.
         for item in try newestFirst(of: userID).reversed() {
             try items.remove(item)
         }
     }
 
-    /// The users who have sessions, in order.
+    /// Returns the users who have sessions, in order.
     func userIDs() throws(SessionStorageError) -> [String] {
         Set(try items.items(of: nil).map(\.userID)).sorted()
     }

@@ -1,12 +1,11 @@
 import NetworkingCore
 
-/// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts: five times within 30 seconds by
-/// default.
+/// A limit on how often a ``TokenStore`` refreshes credentials that no server accepts.
 ///
-/// Without a limit, a server that refuses the credentials that it has just issued would be asked for new ones for ever.
-/// Only refreshes in vain count: those that failed, and those whose credentials no request was accepted with. A request
-/// is accepted if its response has any status except 401, 429 and 5xx. So tokens may be valid for a second and be
-/// refreshed each second.
+/// The default is five times within 30 seconds. Without a limit, the store would refresh for ever if a server refuses
+/// the credentials that it has just issued. Only unsuccessful refreshes count: those that failed, and those whose
+/// credentials no server has accepted. A request is accepted if its response has any status except 401, 429 and 5xx. So
+/// tokens that are valid for one second may be refreshed every second.
 ///
 /// At the limit, requests that need a refresh fail at once, and ``NetworkingError/retryAfter`` says when the next
 /// refresh may start.
@@ -26,7 +25,7 @@ public struct RefreshLimit: Sendable, Hashable {
         self.interval = interval
     }
 
-    /// Five within 30 seconds.
+    /// Five refreshes within 30 seconds.
     public static let standard = RefreshLimit(5, per: .seconds(30))
 }
 
@@ -45,16 +44,16 @@ struct RefreshTally: Sendable {
     struct Refusal: Sendable {
         /// The time until a refresh may start.
         let delay: Duration
-        /// The failure of the last refresh; `nil` if that brought credentials.
+        /// The failure of the last refresh; `nil` if it returned credentials.
         let failure: RefreshFailure?
     }
 
-    /// Whether no refresh counts.
+    /// Whether no refresh counts towards the limit.
     var isEmpty: Bool {
         refreshes.isEmpty
     }
 
-    /// Returns why another refresh must not start; `nil` if it may.
+    /// Returns the reason why another refresh must not start; `nil` if it may.
     mutating func refusal(under limit: RefreshLimit, at now: Duration) -> Refusal? {
         refreshes.removeAll { now - $0.start >= limit.interval || $0.start > now }
         guard refreshes.count >= limit.count, let first = refreshes.first else { return nil }
@@ -65,9 +64,9 @@ struct RefreshTally: Sendable {
         refreshes.append(Refresh(start: now, generation: generation))
     }
 
-    /// Notes that the last refresh has failed.
+    /// Records that the last refresh has failed.
     ///
-    /// One that failed without asking a server does not count.
+    /// A refresh that failed before it asked a server does not count.
     mutating func end(with failure: RefreshFailure) {
         guard let last = refreshes.popLast(), !failure.isForeseen else { return }
         refreshes.append(Refresh(start: last.start, generation: last.generation, failure: failure))

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension Session: Codable {
-    /// Decodes a stored session, or the response of a server that the user has signed in at.
+    /// Decodes a stored session, or a server's response to a sign-in.
     ///
     /// ```swift
     /// let session = try await network.request(login, as: Session.self)
@@ -19,7 +19,7 @@ extension Session: Codable {
     /// | ``accessToken`` | `accessToken`, `access_token` |
     /// | ``refreshToken`` | `refreshToken`, `refresh_token` |
     /// | ``userID`` | `userID`, `userId`, `user_id`, `id`; a string or a whole number |
-    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now as a number or a string |
+    /// | ``expirationDate`` | `expirationDate`; or `expires_in`, `expiresIn`, in seconds from now, number or string |
     /// | ``scope`` | `scope` |
     /// | ``idToken`` | `idToken`, `id_token` |
     ///
@@ -50,7 +50,7 @@ extension Session: Codable {
             scope: try values.decodeIfPresent(String.self, forKey: .scope),
             idToken: try values.first(of: .idToken, .idTokenInSnakeCase)
         )
-        // An encoded session without a date says so with null, and then its token is not read.
+        // An encoded session without a date stores null, so the date of its token must not be read.
         if expirationDate == nil, values.contains(.expirationDate) {
             self.expirationDate = nil
         }
@@ -59,19 +59,19 @@ extension Session: Codable {
     /// Encodes the session with its tokens.
     ///
     /// - Parameter encoder: The encoder.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
         try values.encodeIfPresent(userID, forKey: .userID)
         try values.encode(accessToken, forKey: .accessToken)
         try values.encodeIfPresent(refreshToken, forKey: .refreshToken)
-        // Also null, which tells a session without a date from a response whose token is to be read.
+        // Null is encoded too. It tells a session without a date from a response whose token has the date.
         try values.encode(expirationDate, forKey: .expirationDate)
         try values.encodeIfPresent(scope, forKey: .scope)
         try values.encodeIfPresent(idToken, forKey: .idToken)
     }
 
-    /// The keys of an encoded session, and those that servers use.
+    /// The keys of an encoded session, and the keys that servers use.
     ///
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
@@ -87,7 +87,7 @@ extension Session: Codable {
 }
 
 extension KeyedDecodingContainer<Session.CodingKeys> {
-    /// Returns the string of the first of the keys that has one.
+    /// Returns the string for the first of the keys that has a value.
     fileprivate func first(of keys: Key...) throws -> String? {
         for key in keys {
             if let text = try decodeIfPresent(String.self, forKey: key) { return text }
@@ -101,7 +101,8 @@ extension KeyedDecodingContainer<Session.CodingKeys> {
             if let number = try? decode(Int64.self, forKey: key) { return String(number) }
             if let number = try? decode(UInt64.self, forKey: key) { return String(number) }
         }
-        // Under the key of an encoded session, nothing else is a user's id. `id` may belong to something else.
+        // Under the key of an encoded session, a value of any other type is an error. Under the other keys it is
+        // ignored, because `id` may belong to something else.
         return try decodeIfPresent(String.self, forKey: .userID)
     }
 
@@ -110,7 +111,7 @@ extension KeyedDecodingContainer<Session.CodingKeys> {
         for key in [Key.lifetime, .lifetimeInSnakeCase] {
             let number = try? decode(Double.self, forKey: key)
             let seconds = number ?? (try? decode(String.self, forKey: key)).flatMap { Double($0) }
-            // A lifetime that no token has says nothing about this one.
+            // A value that cannot be a lifetime is ignored.
             guard let seconds, seconds >= 0, seconds < 1e10 else { continue }
             return NetworkEnvironment.current.clock.date.addingTimeInterval(seconds)
         }

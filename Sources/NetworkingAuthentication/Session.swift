@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A user who is signed in: with a token that lets the user in, and one that renews it.
+/// The tokens of a signed-in user: an access token, and a refresh token that renews it.
 ///
 /// ```swift
 /// let session = Session(userID: "emily", accessToken: access, refreshToken: refresh, expirationDate: expiry)
@@ -18,26 +18,28 @@ public import Foundation
 public struct Session: AuthenticatingCredentials, Hashable {
     /// The id of the user, which is not a secret and stays the same for as long as the user exists.
     public var userID: String?
-    /// Lets the user in.
+    /// The token that requests are sent with.
     public var accessToken: String
-    /// Renews the session; nil when it cannot be renewed that way.
+    /// The token that renews the session; `nil` if it has none.
     public var refreshToken: String?
-    /// When the access token runs out; nil when that is not known.
+    /// The date at which the access token expires; `nil` if it is unknown.
     public var expirationDate: Date?
-    /// What the access token is good for, in OAuth's words with spaces between; nil when that is not known.
+    /// The scope of the access token as in OAuth, separated by spaces; `nil` if it is unknown.
     public var scope: String?
-    /// What an OpenID provider says of the user, as a JSON Web Token for the app to check; nil when there is none.
+    /// The claims of an OpenID provider about the user, as a JSON Web Token for the app to check; `nil` if there are
+    /// none.
     public var idToken: String?
 
     /// Creates a session.
     ///
     /// - Parameters:
     ///   - userID: The id of the user.
-    ///   - accessToken: Lets the user in.
-    ///   - refreshToken: Renews the session.
-    ///   - expirationDate: When the access token runs out; nil for what the token says if it is a JSON Web Token.
-    ///   - scope: What the access token is good for.
-    ///   - idToken: What an OpenID provider says of the user.
+    ///   - accessToken: The token that requests are sent with.
+    ///   - refreshToken: The token that renews the session.
+    ///   - expirationDate: The date at which the access token expires. If it is `nil` and the token is a JSON Web
+    ///     Token, the date is read from the token.
+    ///   - scope: The scope of the access token.
+    ///   - idToken: The claims of an OpenID provider about the user.
     public init(
         userID: String? = nil,
         accessToken: String,
@@ -54,12 +56,12 @@ public struct Session: AuthenticatingCredentials, Hashable {
         self.idToken = idToken
     }
 
-    /// The session as a server has renewed it.
+    /// Returns the session with tokens that a server has renewed.
     ///
     /// - Parameters:
     ///   - accessToken: The new access token.
-    ///   - refreshToken: The new refresh token; nil for the one there is, since not every server makes a new one.
-    ///   - expirationDate: When the access token runs out; nil for what the token says.
+    ///   - refreshToken: The new refresh token; `nil` keeps the current one, because not every server issues a new one.
+    ///   - expirationDate: The date at which the access token expires; `nil` reads it from the token.
     /// - Returns: The session, of the same user.
     public func renewed(
         accessToken: String,
@@ -76,7 +78,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
         )
     }
 
-    /// Whether the access token runs out within half a minute, or has, and can be renewed.
+    /// Whether the access token has expired or will expire within half a minute, and the session can be renewed.
     public var shouldRefresh: Bool {
         refreshToken != nil && expires(within: .seconds(30))
     }
@@ -86,7 +88,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
         .bearer
     }
 
-    /// Bearer.
+    /// `Bearer`.
     public static var scheme: String? {
         "Bearer"
     }

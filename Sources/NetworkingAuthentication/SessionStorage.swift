@@ -2,79 +2,79 @@ import Logging
 import NetworkingCore
 import Synchronization
 
-/// Keeps the sessions of several users, so that they need not sign in again.
+/// Stores the sessions of several users, so that they need not sign in again.
 ///
-/// ``InMemorySessionStorage`` and ``FileSessionStorage`` are there, and on Apple's platforms `KeychainSessionStorage`.
-/// A ``TokenStore`` calls it in the order of the changes, one at a time, and waits for it; so it should not take long,
-/// and must not call that store.
+/// Use ``InMemorySessionStorage`` or ``FileSessionStorage``, or `KeychainSessionStorage` on Apple's platforms. A
+/// ``TokenStore`` calls its storage once for each change, in order, and waits for each call. A call should therefore be
+/// short, and must not use that store.
 ///
 /// A storage that several processes use also conforms to ``SharedSessionStorage``, so that one of them refreshes a
 /// session for all.
 public protocol SessionStorage: Sendable {
-    /// The session of a user; nil when there is none.
+    /// Returns the session of a user; `nil` if there is none.
     ///
-    /// - Parameter userID: The id of the user; an empty one for a session without.
+    /// - Parameter userID: The id of the user; empty for a session without an id.
     /// - Returns: The session.
-    /// - Throws: ``SessionStorageError``, or an error of the storage's own.
+    /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func session(for userID: String) throws -> Session?
 
-    /// Keeps a session, in place of the one that its user had.
+    /// Stores a session and replaces the previous session of its user.
     ///
     /// - Parameter session: The session.
-    /// - Throws: ``SessionStorageError``, or an error of the storage's own.
+    /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func save(_ session: Session) throws
 
-    /// Forgets the session of a user, if there is one.
+    /// Removes the session of a user, if there is one.
     ///
     /// - Parameter userID: The id of the user.
-    /// - Throws: ``SessionStorageError``, or an error of the storage's own.
+    /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func removeSession(for userID: String) throws
 
-    /// The users who have sessions.
+    /// Returns the users who have sessions.
     ///
     /// - Returns: Their ids, in order.
-    /// - Throws: ``SessionStorageError``, or an error of the storage's own.
+    /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func userIDs() throws -> [String]
 }
 
-/// Keeps sessions for as long as the process runs.
+/// Stores sessions in memory until the process ends.
 public final class InMemorySessionStorage: SessionStorage {
     private let sessions = Mutex<[String: Session]>([:])
 
     /// Creates an empty storage.
     public init() {}
 
-    /// The session of a user.
+    /// Returns the session of a user.
     public func session(for userID: String) -> Session? {
         sessions.withLock { $0[userID] }
     }
 
-    /// Keeps a session.
+    /// Stores a session.
     public func save(_ session: Session) {
         sessions.withLock { $0[session.userID ?? ""] = session }
     }
 
-    /// Forgets a session.
+    /// Removes the session of a user.
     public func removeSession(for userID: String) {
         sessions.withLock { $0[userID] = nil }
     }
 
-    /// The users who have sessions.
+    /// Returns the users who have sessions.
     public func userIDs() -> [String] {
         sessions.withLock { $0.keys.sorted() }
     }
 }
 
 extension TokenStore where Credentials == Session {
-    /// Creates a store whose session is kept.
+    /// Creates a store that saves its session in a storage.
     ///
     /// ```swift
     /// let storage = FileSessionStorage(directory: folder)
     /// let tokens = TokenStore(try storage.session(for: "emily"), in: storage, delegate: Login())
     /// ```
     ///
-    /// Sessions are saved when they are set and renewed, and forgotten when they are removed. What cannot be saved is
-    /// used all the same, and told to `onStorageFailure`.
+    /// Sessions are saved when they are set or renewed, and deleted when they are removed. If a session cannot be
+    /// saved, the store still uses it, and the error is passed to `onStorageFailure`.
     ///
     /// If the storage is a ``SharedSessionStorage``, a refresh first waits for its lock and reads the stored session
     /// again. A session that another process has renewed is used instead of a refresh, and a session that another
@@ -82,14 +82,14 @@ extension TokenStore where Credentials == Session {
     /// the refresh continues without the lock, and the error is passed to `onStorageFailure`.
     ///
     /// - Parameters:
-    ///   - session: The session to begin with; nil when nobody is signed in.
-    ///   - storage: Where it is kept.
-    ///   - delegate: Renews it.
-    ///   - leeway: How long before the session expires it is refreshed in the background; 30 seconds by default.
+    ///   - session: The initial session; `nil` if no user is signed in.
+    ///   - storage: The storage of the session.
+    ///   - delegate: The delegate that renews the session.
+    ///   - leeway: The time before expiry at which the session is refreshed in the background; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: How many refreshes may follow each other without the server accepting their sessions; five within 30
+    ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
     ///     seconds by default.
-    ///   - onStorageFailure: Hears of what could not be saved or forgotten; nil logs it as an error.
+    ///   - onStorageFailure: Receives the errors of changes that could not be stored; `nil` logs them as errors.
     public convenience init(
         _ session: Session?,
         in storage: any SessionStorage,
@@ -111,18 +111,18 @@ extension TokenStore where Credentials == Session {
 
     @Sendable
     private static func logFailure(_ error: any Error) {
-        // What other people's errors say may be a secret.
+        // The description of an unknown error may contain a secret.
         let reason = (error as? SessionStorageError)?.description ?? "\(type(of: error))"
         NetworkEnvironment.current.logger.error("A session could not be stored: \(reason)")
     }
 }
 
-/// What a store does with each change, one after the other.
+/// Stores the changes of a token store, one after the other.
 struct CredentialStorage<Credentials: AuthenticatingCredentials>: Sendable {
     let store: @Sendable (CredentialChange<Credentials>, _ before: Credentials?) throws -> Void
-    /// Hears of what could not be stored, when the store is free again.
+    /// Receives the errors of changes that could not be stored, outside the lock of the store.
     let onFailure: @Sendable (any Error) -> Void
-    /// The part that other processes use too; `nil` if the storage is no ``SharedSessionStorage``.
+    /// The part that other processes also use; `nil` if the storage is not a ``SharedSessionStorage``.
     let shared: SharedCredentials<Credentials>?
 }
 
@@ -154,7 +154,7 @@ extension CredentialStorage where Credentials == Session {
             case .refreshed(let session):
                 try storage.save(session)
                 known.note(change)
-                // The same user, whose id was not known before.
+                // The session is of the same user, whose id was not known before.
                 if before != nil, session.userID ?? "" != old {
                     try storage.removeSession(for: old)
                 }

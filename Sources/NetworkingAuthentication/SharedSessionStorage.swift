@@ -3,11 +3,11 @@ import Synchronization
 
 /// A storage of sessions that several processes use at the same time.
 ///
-/// A server that replaces refresh tokens accepts each of them once, so two processes must not refresh one session. A
-/// ``TokenStore`` locks the session, reads it again, and refreshes it only if no other process has.
+/// A server that replaces refresh tokens accepts each of them once, so two processes must not refresh one session at
+/// the same time. A ``TokenStore`` locks the session, reads it again, and refreshes it only if no other process has.
 /// ``FileSessionStorage`` is such a storage.
 ///
-/// A storage of an app's own takes the lock that its processes have in common:
+/// A custom storage uses a lock that its processes share:
 ///
 /// ```swift
 /// extension DatabaseSessionStorage: SharedSessionStorage {
@@ -20,12 +20,13 @@ import Synchronization
 public protocol SharedSessionStorage: SessionStorage {
     /// Waits until no other holder has the lock of a user's session, in this process or another, and takes it.
     ///
-    /// The system has to release the lock if the process ends. The lock is for refreshes: ``SessionStorage/save(_:)``,
-    /// ``SessionStorage/removeSession(for:)`` and ``SessionStorage/session(for:)`` do not wait for it.
+    /// The system must release the lock if the process ends. The lock is only for refreshes:
+    /// ``SessionStorage/save(_:)``, ``SessionStorage/removeSession(for:)`` and ``SessionStorage/session(for:)`` do not
+    /// wait for it.
     ///
     /// The wait needs no time limit of its own, because the store cancels it.
     ///
-    /// - Parameter userID: The id of the user; an empty one for a session without.
+    /// - Parameter userID: The id of the user; empty for a session without an id.
     /// - Returns: The lock.
     /// - Throws: `CancellationError` as soon as the caller is cancelled, and another error if there can be no lock.
     func lockSession(for userID: String) async throws -> SessionLock
@@ -37,9 +38,9 @@ public protocol SharedSessionStorage: SessionStorage {
 public final class SessionLock: Sendable {
     private let end: Mutex<(@Sendable () -> Void)?>
 
-    /// Creates a lock that has been taken.
+    /// Creates a lock that is already held.
     ///
-    /// - Parameter release: Releases it. It is called once.
+    /// - Parameter release: Releases the lock; it is called once.
     public init(release: @escaping @Sendable () -> Void) {
         end = Mutex(release)
     }
@@ -48,7 +49,7 @@ public final class SessionLock: Sendable {
         release()
     }
 
-    /// Releases the lock; does nothing if it was released.
+    /// Releases the lock; does nothing if it has already been released.
     public func release() {
         let end = end.withLock { end in
             defer { end = nil }
@@ -58,7 +59,7 @@ public final class SessionLock: Sendable {
     }
 }
 
-/// The operations of a refresh on a storage that other processes use, too.
+/// The operations of a refresh on a storage that other processes also use.
 struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
     /// A change that another process has made to the stored credentials.
     enum Change {
@@ -71,10 +72,9 @@ struct SharedCredentials<Credentials: AuthenticatingCredentials>: Sendable {
     }
 
     let lock: @Sendable (Credentials) async throws -> SessionLock
-    /// Reads the storage, and returns what other processes have changed since this one last saved or took over
-    /// credentials.
+    /// Reads the storage and returns the change by other processes since this one last saved or adopted credentials.
     let change: @Sendable (Credentials) async throws -> Change
-    /// Takes note of a change that another process has made, and that the store has taken over.
+    /// Records a change that another process has made and that the store has adopted.
     let takeOver: @Sendable (CredentialChange<Credentials>) -> Void
 }
 
@@ -90,10 +90,10 @@ extension SharedCredentials where Credentials == Session {
     }
 }
 
-/// The tokens that a store last saved or took over from its storage, to tell whether another process has changed them.
+/// The tokens that a store last saved or adopted from its storage.
 ///
-/// A comparison with the session of the store would not do, because that is newer than the stored one if it could not
-/// be saved.
+/// They show whether another process has changed the stored tokens. The session of the store is not enough for that,
+/// because it is newer than the stored one if it could not be saved.
 final class KnownTokens: Sendable {
     private struct Tokens: Equatable {
         let access: String
@@ -106,7 +106,7 @@ final class KnownTokens: Sendable {
 
     private let state = Mutex<Tokens?>(nil)
 
-    /// Takes note of the session that is stored now.
+    /// Records the session that is stored now.
     func note(_ session: Session?) {
         let tokens = session.map(Tokens.init)
         state.withLock { $0 = tokens }
@@ -119,9 +119,9 @@ final class KnownTokens: Sendable {
         }
     }
 
-    /// Returns what other processes have done to the session of the store.
+    /// Returns the change that other processes have made to the session of the store.
     ///
-    /// A session that is newer is not noted: until the store takes it over, each refresh has to start from it.
+    /// A newer session is not recorded: until the store adopts it, each refresh has to start from it.
     fileprivate func change(to stored: Session?, from session: Session) -> SharedCredentials<Session>.Change {
         let former = state.withLock { $0 }
         guard let stored else { return former == nil ? .none : .removed }

@@ -1,7 +1,7 @@
 public import NetworkingCore
 import Synchronization
 
-/// Keeps credentials, and has them renewed once for all who need it.
+/// Stores credentials and renews them once for all requests that need them.
 ///
 /// ```swift
 /// let tokens = TokenStore(session, delegate: Login())
@@ -13,17 +13,16 @@ import Synchronization
 /// tokens.remove()       // sign out
 /// ```
 ///
-/// The store refreshes the credentials once for all requests that need it. The refresh belongs to none of them and
-/// continues when they are cancelled.
+/// A refresh does not belong to any of the requests that wait for it, and continues when they are cancelled.
 ///
 /// - **Before the credentials expire**, within the leeway, the first request starts a refresh in the background. It and
-///   all others are sent with the credentials that are still valid, also if the refresh takes long or fails.
+///   all others are sent with the credentials that are still valid, even if the refresh takes long or fails.
 /// - **When the credentials have expired or were refused**, requests wait for the refresh. If it fails, they fail once,
-///   and the next request tries again, as far as ``RefreshLimit`` allows.
+///   and the next request tries again, within the ``RefreshLimit``.
 ///
 /// Setting or removing credentials cancels a refresh in progress, and its result is ignored.
 ///
-/// Several stacks may have the same store. Times are those of the environment's clock.
+/// Several stacks may share one store. Times are measured on the environment's clock.
 public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable {
     private let delegate: (any AuthenticationDelegate<Credentials>)?
     private let leeway: Duration
@@ -31,19 +30,19 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     private let limit: RefreshLimit
     private let storage: CredentialStorage<Credentials>?
     private let state: Mutex<State>
-    /// Held while credentials are stored and told of, so that storage and subscribers get to know them in order.
+    /// Held while credentials are stored and published, so that storage and subscribers receive the changes in order.
     private let publishing = Mutex(Subscribers())
 
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - credentials: The credentials; nil while nobody is signed in.
-    ///   - delegate: Gets credentials and renews them; without one, what the server refuses stays refused.
-    ///   - leeway: How long before credentials expire they are refreshed in the background; 30 seconds by default.
-    ///     Credentials that are valid for less than that when they arrive are refreshed when they have expired.
+    ///   - credentials: The credentials; `nil` if no user is signed in.
+    ///   - delegate: The delegate that fetches and renews credentials. Without one, a refusal by the server is final.
+    ///   - leeway: The time before expiry at which credentials are refreshed in the background; 30 seconds by default.
+    ///     Credentials that are valid for less than that when they arrive are refreshed after they have expired.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
-    ///   - limit: How many refreshes may follow each other without the server accepting their credentials; five within
-    ///     30 seconds by default.
+    ///   - limit: The maximum number of refreshes in a row whose credentials the server does not accept; five within 30
+    ///     seconds by default.
     public convenience init(
         _ credentials: Credentials? = nil,
         delegate: (any AuthenticationDelegate<Credentials>)? = nil,
@@ -70,15 +69,17 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         state = Mutex(State(credentials: credentials, principal: .of(credentials)))
     }
 
-    // MARK: What is there
+    // MARK: Credentials
 
-    /// The credentials; nil while nobody is signed in.
+    /// The credentials; `nil` if no user is signed in.
     public var credentials: Credentials? {
         state.withLock { $0.credentials }
     }
 
-    /// Whose credentials they are: the user's id, or a random id that a sign-in and a sign-out renew, and a refresh
-    /// does not.
+    /// The principal that the credentials belong to.
+    ///
+    /// It is the user's id or, if that is unknown, a random id. A sign-in or a sign-out changes the random id; a
+    /// refresh does not.
     public var principal: Principal {
         state.withLock { $0.principal }
     }
@@ -90,8 +91,8 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Signs in: requests from now on are sent with these credentials.
     ///
-    /// A refresh that is under way is given up. Requests that wait for it go on with these when they are of the same
-    /// user, and fail when they are of another.
+    /// A refresh in progress is cancelled. Requests that wait for it continue with these credentials if they belong to
+    /// the same user, and fail otherwise.
     ///
     /// - Parameter credentials: The credentials.
     public func set(_ credentials: Credentials) {
@@ -100,18 +101,18 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// Signs in, unless that is not to be any more at the moment when it happens.
+    /// Signs in, unless the sign-in is no longer wanted when it takes effect.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
-    ///   - isWanted: Whether they are still wanted; asked where nobody can sign in or out meanwhile.
+    ///   - isWanted: Returns whether they are still wanted. It is called while no other sign-in or sign-out can happen.
     package func set(_ credentials: Credentials, if isWanted: () -> Bool) {
         change(.set(credentials), ending: .success(()), if: isWanted) {
             $0.replace(with: credentials, of: .of(credentials), isSignIn: true)
         }
     }
 
-    /// Puts other credentials of the same user into place, which were renewed elsewhere.
+    /// Replaces the credentials by newer ones of the same user that were renewed elsewhere.
     ///
     /// - Parameter credentials: The credentials.
     public func update(_ credentials: Credentials) {
@@ -122,13 +123,13 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     /// Signs out.
     ///
-    /// A refresh that is under way is given up, and requests that wait for it fail. Later ones ask the delegate to
-    /// authorize them, and fail when it does not.
+    /// A refresh in progress is cancelled, and requests that wait for it fail. Later requests ask the delegate to
+    /// authorize them, and fail if it does not.
     public func remove() {
         _ = takeOut()
     }
 
-    /// Signs out, and says what was there at that moment.
+    /// Signs out and returns the credentials that were removed; `nil` if there were none.
     package func takeOut() -> Credentials? {
         var former: Credentials?
         change(.removed, ending: .failure(RefreshFailure.delegate(SignedOut()))) { state in
@@ -138,8 +139,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return former
     }
 
-    /// Runs an operation whose requests pass `authenticated` without credentials of this store, and limiters without
-    /// waiting, as those of a delegate do.
+    /// Runs an operation whose requests are sent like those of a delegate.
+    ///
+    /// They pass `authenticated` without credentials of this store, and limiters without waiting.
     package func withoutCredentials<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
@@ -155,9 +157,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return environment
     }
 
-    /// What happens to the credentials from now on, for as many subscribers as there are.
+    /// The changes of the credentials from now on, for any number of subscribers.
     ///
-    /// Each gets every change, in order. The sequence does not end.
+    /// Each subscriber receives every change, in order. The sequence does not end.
     public var changes: AsyncStream<CredentialChange<Credentials>> {
         AsyncStream { continuation in
             let id = publishing.withLock { $0.add(continuation) }
@@ -182,7 +184,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         renewal?.end(with: result)
     }
 
-    /// Changes what is there, and when it has, tells storage and subscribers of it.
+    /// Applies a change and, if it was made, passes it to the storage and the subscribers.
     ///
     /// - Parameters:
     ///   - change: The change.
@@ -192,7 +194,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         let failure = publishing.withLock { subscribers -> (any Error)? in
             let before = credentials
             guard apply() else { return nil }
-            // Under the lock, since that is what keeps them in order: yielding only puts the change into a buffer.
+            // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
             subscribers.tell(change)
             if isStored {
                 storage?.shared?.takeOver(change)
@@ -210,16 +212,16 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    // MARK: For requests
+    // MARK: Requests
 
-    /// Credentials, and whose they are.
+    /// Credentials and the principal that they belong to.
     package struct Grant: Sendable {
         package let credentials: Credentials
         package let principal: Principal
         fileprivate let generation: UInt64
-        /// Of which sign-in they are; refreshes do not change it.
+        /// The number of the sign-in that they come from; refreshes do not change it.
         fileprivate let signIn: UInt64
-        /// The request that has it took part in a refresh, which happens once.
+        /// Whether the request that has them took part in a refresh, which it does only once.
         fileprivate var isRenewal = false
         /// Whether refreshes count towards the limit until the server accepts these credentials.
         package let isUnproven: Bool
@@ -236,7 +238,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             try Task.checkCancellation()
             switch nextStep(for: nil) {
             case .go(let grant):
-                // Whoever came for one user is not sent on for another.
+                // A request that started for one user must not be sent for another.
                 guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
                 return grant
             case .wait(let renewal, let waiter):
@@ -247,7 +249,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
             case .renewAhead(let renewal, let old, let generation):
                 request.emit(AuthenticationEvent.refreshing)
-                // The request does not wait, and looks again: a delegate may have returned already.
+                // The request does not wait. It checks again, because the delegate may have returned already.
                 start(renewal, from: old, generation, after: nil, for: request, over: upstream)
             case .impossible:
                 throw request.hasNoCredentials
@@ -258,9 +260,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// Gives a request other credentials than those that the server refused.
+    /// Returns other credentials for a request whose credentials the server refused.
     ///
-    /// - Returns: The credentials; nil when there are none for the same user.
+    /// - Returns: The credentials; `nil` if there are none for the same user.
     package func grant(
         after refused: Grant,
         _ response: HTTPResponseData,
@@ -291,30 +293,31 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// Notes that the server has accepted the current credentials, unless others have taken their place.
+    /// Records that the server has accepted the current credentials, unless they have been replaced.
     ///
     /// - Parameter wereSent: Returns whether the request was sent with the given credentials.
     package func acceptCurrent(if wereSent: (Credentials) -> Bool) {
-        // Asked outside the lock, like everything that belongs to the app.
+        // Called outside the lock, because it may run the app's code.
         guard let grant = state.withLock({ $0.grant }), grant.isUnproven, wereSent(grant.credentials) else { return }
         accept(grant)
     }
 
-    /// Notes that the server has accepted credentials, so that the refreshes up to them no longer count towards the
-    /// limit.
+    /// Records that the server has accepted credentials.
+    ///
+    /// The refreshes that led to them no longer count towards the limit.
     package func accept(_ grant: Grant) {
         state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }
     }
 
-    /// A refresh that requests wait for, and that goes on without them.
+    /// A refresh that requests wait for, and that continues without them.
     private typealias Renewal = SharedOperation<Void>
 
     private enum Step {
         case go(Grant)
         case wait(Renewal, Renewal.Waiter)
-        /// The renewal is to be started, from the credentials of a generation, or from none.
+        /// The renewal has to be started, from the credentials of a generation or from none.
         case renew(Renewal, Credentials?, generation: UInt64)
-        /// The same, while the credentials that are there are used.
+        /// The renewal has to be started while the current credentials are still used.
         case renewAhead(Renewal, Credentials?, generation: UInt64)
         case impossible
         case tooOften(RefreshTally.Refusal)
@@ -322,7 +325,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
 
     private func nextStep(for refused: Grant?) -> Step {
         while true {
-            // Asked outside the lock: what they say of themselves is the app's own code.
+            // Called outside the lock, because the credentials may run the app's code.
             let known = state.withLock { $0.grant }
             let isDue = known?.credentials.expires(within: leeway) ?? false
             let isExpired = known?.credentials.isExpired ?? false
@@ -330,16 +333,16 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// What is to be done; nil when the credentials have changed since somebody looked at them.
+    /// Returns the next step; `nil` if the credentials have changed since they were read.
     private func step(for refused: Grant?, _ generation: UInt64?, isDue: Bool, isExpired: Bool) -> Step? {
         let now = NetworkEnvironment.current.clock.now
         return state.withLock { state in
             guard state.grant?.generation == generation else { return nil }
             if let refused {
-                // Somebody else has got new ones, or has signed in or out.
+                // Another request has renewed the credentials, or a user has signed in or out.
                 guard let grant = state.grant, grant.isOfSameUser(as: refused) else { return .impossible }
                 guard grant.generation == refused.generation else { return .go(grant) }
-                // Credentials that nobody can renew are refused for good, and those that were just made too.
+                // Without a delegate the refusal is final, and so is a refusal of credentials that were just renewed.
                 guard delegate != nil, !refused.isRenewal else { return .impossible }
             } else if let grant = state.grant {
                 let isGood =
@@ -349,7 +352,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     case .untilRefused: true
                     }
                 if isGood || delegate == nil { return .go(grant) }
-                // Credentials that are valid for a while are used during their refresh.
+                // Credentials that have not expired are used during their refresh.
                 if !isExpired, state.renewal != nil { return .go(grant) }
             } else if delegate == nil {
                 return .impossible
@@ -383,9 +386,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                 let environment = NetworkEnvironment.current
                 let clock = environment.clock
                 let isLocking = LastValue(false)
-                // A delegate need not be prompt, so nobody waits for it longer than this.
+                // A delegate may be slow, so requests do not wait for it longer than this.
                 let alarm = clock.alarm(at: clock.now + timeout) { [self] in
-                    // An alarm rings outside of the environment, whose date tells whether credentials have expired.
+                    // An alarm rings outside of the environment, whose date decides whether credentials have expired.
                     NetworkEnvironment.$current.withValue(environment) {
                         expire(renewal, with: isLocking.value == true ? .lockTimeout(timeout) : .timeout(timeout))
                     }
@@ -415,7 +418,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
                     let new = try await withoutCredentials {
                         try await delegate.refresh(old, after: response, over: upstream)
                     }
-                    // To save them would sign the user in again.
+                    // Saving the new credentials would sign the user in again.
                     if case .removed = await changeElsewhere(of: old) { throw removedElsewhere(renewal, generation) }
                     land(renewal, generation, new)
                 }
@@ -431,7 +434,7 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     /// Takes the lock that other processes respect when they refresh the credentials.
     ///
     /// - Returns: The lock, or `nil` if the storage has none or cannot be locked.
-    /// - Throws: `CancellationError` if the refresh was given up.
+    /// - Throws: `CancellationError` if the refresh was cancelled.
     private func lock(_ credentials: Credentials) async throws -> SessionLock? {
         guard let storage, let shared = storage.shared else { return nil }
         do {
@@ -468,10 +471,10 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         return .delegate(SignedOut())
     }
 
-    /// Puts new credentials into place, unless others have been set or removed meanwhile.
+    /// Stores new credentials, unless others have been set or removed in the meantime.
     ///
-    /// Also when nobody waits any more, since what they take the place of may be spent; another refresh that has begun
-    /// wins.
+    /// It does so even if no request is waiting any more, because the old credentials may no longer be valid. If
+    /// another refresh has started, its result is used instead.
     private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
         let new = new.inheriting(from: credentials)
         let (isExpired, isDue) = (new.isExpired, new.expires(within: leeway))
@@ -479,26 +482,28 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             state.withLock { state in
                 guard state.isUnderWay(renewal, generation) else { return false }
                 _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
-                // If they have expired already, a clock is wrong, and only the server can tell when they are not valid.
-                // If they are valid for less than the leeway, a refresh ahead of time would follow at each request.
+                // If they have expired already, a clock is wrong, and only the server can decide when they are no
+                // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
+                // each request.
                 state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
                 return true
             }
         }
     }
 
-    /// Ends a refresh that takes too long.
+    /// Ends a refresh that exceeds its time limit.
     private func expire(_ renewal: Renewal, with failure: RefreshFailure) {
         if giveUp(renewal, failure) {
             renewal.end(with: .failure(failure))
         }
     }
 
-    /// Gives up a refresh that has failed.
+    /// Ends a refresh that has failed.
     ///
-    /// Credentials that have not expired are used until they have.
+    /// Credentials that have not expired are used until they expire.
     ///
-    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed meanwhile.
+    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed in the
+    ///   meantime.
     private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
         let isExpired = credentials?.isExpired ?? true
         return state.withLock { state in
@@ -512,25 +517,26 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         }
     }
 
-    /// Whether this is what its own delegate sends.
+    /// Whether the current task runs this store's own delegate.
     package var isRenewing: Bool {
         NetworkEnvironment.current[RenewingStores.self].contains(ObjectIdentifier(self))
     }
 
-    /// How long credentials are used before they are renewed.
+    /// The time for which credentials are used before they are renewed.
     private enum Usage {
-        /// Until some time before they run out.
+        /// Until the leeway before they expire.
         case inTime
-        /// Until they run out: they could not be renewed in time, or are valid for less than that time.
+        /// Until they expire: a refresh failed, or they are valid for less than the leeway.
         case untilExpiry
-        /// Until the server refuses them: they had run out when they came.
+        /// Until the server refuses them: they had expired when they arrived.
         case untilRefused
     }
 
     private struct State {
         private(set) var credentials: Credentials?
         private(set) var principal: Principal
-        /// Which credentials they are, to tell those that a server refused from those that have taken their place.
+        /// A number for the current credentials, to tell credentials that a server refused from those that have
+        /// replaced them.
         private(set) var generation: UInt64 = 0
         private var signIn: UInt64 = 0
         var renewal: Renewal?
@@ -554,12 +560,13 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
             }
         }
 
-        /// Whether the result of a refresh is still wanted: no other was set, removed or is being made.
+        /// Whether the result of a refresh is still wanted: no credentials were set or removed, and no other refresh
+        /// has started.
         func isUnderWay(_ renewal: Renewal, _ generation: UInt64) -> Bool {
             self.renewal === renewal || self.renewal == nil && self.generation == generation
         }
 
-        /// Puts others into place, and answers the refresh that was under way.
+        /// Replaces the credentials and returns the refresh that was in progress.
         mutating func replace(
             with credentials: Credentials?,
             of principal: Principal,
@@ -599,18 +606,18 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
     }
 }
 
-/// What happened to the credentials of a ``TokenStore``.
+/// A change to the credentials of a ``TokenStore``.
 public enum CredentialChange<Credentials: AuthenticatingCredentials>: Sendable {
-    /// Somebody signed in.
+    /// A user signed in.
     case set(Credentials)
-    /// They were renewed.
+    /// The credentials were renewed.
     case refreshed(Credentials)
-    /// Somebody signed out.
+    /// The user signed out.
     case removed
 }
 
 extension TokenStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Whether there are credentials, and nothing of them.
+    /// The method and whether a user is signed in, without secrets.
     public var description: String {
         "TokenStore(\(Credentials.method.rawValue), \(credentials == nil ? "signed out" : "signed in"))"
     }
@@ -620,24 +627,24 @@ extension TokenStore: CustomStringConvertible, CustomDebugStringConvertible, Cus
         description
     }
 
-    /// What a dump shows: no secret.
+    /// The mirror for `dump`, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["method": Credentials.method.rawValue, "isSignedIn": credentials != nil])
     }
 }
 
-/// The stores whose delegates are at work in this task.
+/// The stores whose delegates are running in this task.
 private enum RenewingStores: NetworkEnvironmentKey {
     static let defaultValue: Set<ObjectIdentifier> = []
 }
 
 extension AuthenticatingCredentials {
-    /// Whose they are, if they say so.
+    /// The principal that the credentials belong to, if they name a user.
     fileprivate var principal: Principal? {
         userID.flatMap { $0.isEmpty ? nil : Principal(userID: $0) }
     }
 
-    /// The same, with the user of those that they take the place of, where they do not name one.
+    /// Returns the same credentials, with the user of the old ones if they do not name one.
     fileprivate func inheriting(from old: Self?) -> Self {
         guard var session = self as? Session, session.userID == nil else { return self }
         session.userID = old?.userID
@@ -646,7 +653,7 @@ extension AuthenticatingCredentials {
 }
 
 extension Principal {
-    /// Whose credentials they are, by the user's id or by one that stands for this sign-in.
+    /// Returns the principal of credentials: the user's id, or a random id for this sign-in.
     fileprivate static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
         if let principal = credentials?.principal { return principal }
         return Principal(id: NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal)

@@ -1,38 +1,38 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Gives each call so much time for everything upstream: every attempt, every wait and the body.
+    /// Limits the time of each call, including every attempt, every wait and the body.
     ///
-    /// It belongs outside `retry`. What waits upstream can read the moment as ``NetworkEnvironment/deadline`` and need
-    /// not begin what cannot end in time. When the time is up, what lies upstream is cancelled and awaited. A
-    /// cancelled caller gets `CancellationError`.
+    /// It belongs outside `retry`. Components upstream can read the deadline as ``NetworkEnvironment/deadline``, so
+    /// that they do not start a wait that would end too late. When the time is up, the work upstream is cancelled and
+    /// awaited. A cancelled caller gets `CancellationError`.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().deadline(.seconds(30))
     /// ```
     ///
-    /// - Parameter limit: How long a call may take, on the environment's clock. ``HTTPRequestData/deadline`` replaces
-    ///   it for one request. An earlier deadline, of a `deadline` further out, stays in force.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when time is
-    ///   up.
+    /// - Parameter limit: The time limit of a call, on the environment's clock. ``HTTPRequestData/deadline`` replaces
+    ///   it for one request. An earlier deadline, from a `deadline` further out, stays in force.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/deadline`` when the time
+    ///   is up.
     /// - Precondition: `limit` is greater than zero.
     public func deadline(_ limit: Duration) -> some NetworkingComponent {
         precondition(limit > .zero, "limit must be greater than zero (is \(limit))")
         return modified(Deadline(limit: limit))
     }
 
-    /// Sends a request, limits the time of the whole call, and returns its response.
+    /// Sends a request with a time limit for the whole call, and returns its response.
     ///
-    /// The time covers everything that the stack does: all attempts, all waits and the body. It replaces the stack's
-    /// `deadline`, and upstream it is the ``NetworkEnvironment/deadline``.
+    /// The limit covers everything that the stack does: all attempts, all waits and the body. It replaces the limit of
+    /// the stack's `deadline`, and components upstream see it as ``NetworkEnvironment/deadline``.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - progress: Is called as the transfer progresses.
-    ///   - timeout: How long the call may take.
+    ///   - progress: A closure that is called as the transfer progresses.
+    ///   - timeout: The time limit of the call.
     /// - Returns: The response.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time is up, and what
-    ///   ``data(_:progress:)`` throws.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time is up, and the errors of
+    ///   ``data(_:progress:)``.
     /// - Precondition: `timeout` is greater than zero.
     @discardableResult
     public func data(
@@ -47,7 +47,7 @@ extension NetworkingComponent {
     }
 }
 
-/// What `deadline` does with a call.
+/// An event of `deadline`.
 @nonexhaustive
 public enum DeadlineEvent: NetworkEvent {
     /// The call was cancelled because it exceeded this time limit.
@@ -63,7 +63,7 @@ public enum DeadlineEvent: NetworkEvent {
 
 struct Deadline: DeadlineProviding, CustomStringConvertible {
     let limit: Duration
-    /// The kind of its error.
+    /// The kind of the error that is thrown when the time is up.
     var kind = NetworkingError.Kind.deadline
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -72,7 +72,7 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
         let clock = environment.clock
         let deadline = clock.now + limit
         environment.limit(to: deadline)
-        // What is left of some other time may be nothing.
+        // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(nil) }
         return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) { [environment] in
             try await withEnvironment(environment) { try await upstream.send(request) }

@@ -2,31 +2,33 @@ public import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Makes one exchange of identical requests that are under way at the same time, and gives its response to all.
+    /// Sends identical concurrent requests once and returns the response to every caller.
     ///
-    /// It belongs under `cached` and outside `retry`, `redirected` and `throttled`, so that what is shared is the whole
-    /// call. Two requests are identical when they would get the same: method, URL, header fields, body, options and the
-    /// principal on whose behalf they are sent. Requests with a sink, which has one writer, go their own way.
+    /// It belongs under `cached` and outside `retry`, `redirected` and `throttled`, so that the whole call is shared.
+    /// Two requests are identical if they would get the same response: same method, URL, header fields, body and
+    /// options, and the same principal. Requests with a sink are never shared, because a sink has a single writer.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().deduplicated()
     /// ```
     ///
-    /// Nobody is the owner of the exchange: a caller that is cancelled gets `CancellationError` at once, whether it
-    /// came first or not, and the others get their response. When the last one has left, the exchange is cancelled.
-    /// Each keeps its own `timeout` and `deadline` where they are written outside. The exchange has the priority of its
-    /// most urgent caller. A failure goes to all who wait and is not remembered. A request that writes to a URL (any
-    /// method but GET, HEAD, OPTIONS, TRACE and QUERY) keeps later reads of it from joining those that began before or
-    /// during the write.
+    /// No caller owns the shared exchange. A cancelled caller gets `CancellationError` at once, even if it started the
+    /// exchange, and the other callers still get their response. When the last caller has left, the exchange is
+    /// cancelled. Each caller keeps its own `timeout` and `deadline` if they are outside `deduplicated`. The exchange
+    /// has the priority of its most urgent caller. If it fails, every caller receives the error, and the next request
+    /// starts a new exchange.
+    ///
+    /// A request that writes to a URL (any method except GET, HEAD, OPTIONS, TRACE and QUERY) keeps later reads of that
+    /// URL from joining reads that started before or during the write.
     ///
     /// - Parameters:
-    ///   - methods: The methods whose requests are shared; nil for GET, HEAD and QUERY. Sharing those that write makes
-    ///     one order of two.
-    ///   - excluding: Header fields in which identical requests may differ, besides those of tracing. Those that hold
-    ///     credentials, such as Authorization and Cookie, always count.
-    ///   - followersRetryOnFailure: Whether those that joined share one more exchange when the first fails.
-    ///   - inFlight: The exchanges in flight. Stacks that share the object share their exchanges.
-    /// - Returns: A component that shares exchanges. It throws what they throw.
+    ///   - methods: The methods whose requests are shared; `nil` for GET, HEAD and QUERY. If writes are shared, two
+    ///     identical orders become one.
+    ///   - excluding: Header fields in which identical requests may differ, in addition to those for tracing. Fields
+    ///     that hold credentials, such as Authorization and Cookie, are always compared.
+    ///   - followersRetryOnFailure: Whether the callers that joined share one more exchange when the first one fails.
+    ///   - inFlight: The exchanges in flight. Stacks that use the same object share their exchanges.
+    /// - Returns: A component that shares exchanges and throws their errors.
     public func deduplicated(
         methods: Set<HTTPRequest.Method>? = nil,
         excluding: [HTTPField.Name] = [],
@@ -46,9 +48,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// Whether `deduplicated` may share this request's exchange.
-    ///
-    /// It may by default.
+    /// Whether `deduplicated` may share this request's exchange; `true` by default.
     public var isDeduplicated: Bool {
         get { self[option: IsDeduplicatedOption.self] }
         set { self[option: IsDeduplicatedOption.self] = newValue }
@@ -66,14 +66,14 @@ extension RequestOptionKey {
 }
 
 struct Deduplicated: NetworkingModifier, CustomStringConvertible {
-    // Arrays, since comparing with a few costs less than hashing, which takes 290 instructions.
+    // Arrays, because comparing with a few elements costs less than hashing, which takes 290 instructions.
     static let sharedMethods: [HTTPRequest.Method] = [.get, .head, query]
 
     // A valid name, so there is a value.
     private static let query = HTTPRequest.Method("QUERY")!
     static let reads: [HTTPRequest.Method] = [.get, .head, .options, .trace, query]
 
-    /// Which caller and which trace it is says nothing about the response.
+    /// Fields that identify the caller or the trace do not affect the response.
     static let excludedFields: Set<String> = ["traceparent", "tracestate", "baggage", "x-request-id", "user-agent"]
 
     let methods: [HTTPRequest.Method]
@@ -86,7 +86,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
         guard Self.reads.contains(request.method) else {
-            // A read that began before the write must not answer one that came after it.
+            // A read that started before or during the write must not be joined by a read that starts after it.
             let url = DeduplicationURL(request)
             inFlight.detachReads(of: url)
             defer { inFlight.detachReads(of: url) }
@@ -104,7 +104,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
         else { return try await upstream.send(request) }
 
-        // The exchange is a task of its own, so it does not know of a cancellation that came before it.
+        // The exchange runs in its own task, which would not notice a cancellation that came first.
         try Task.checkCancellation()
         let (exchange, waiter) = inFlight.join(key)
         let isNew = waiter == nil
@@ -122,12 +122,13 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
         }
         if isNew {
             var shared = exchange.audience?.heard(request) ?? request
-            // Its creator's timeout does not end it, as long as others wait.
+            // The exchange must not end with its creator's timeout while other callers wait.
             shared.state.remove(.hasSilenceLimited)
-            // It may go on without the one who measures.
+            // The exchange may outlive the call whose recorder this is, so it records into a branch.
             shared.recorder = branch
             exchange.work.start { [inFlight, shared] in
-                // Before anybody hears of the result, so that whoever asks again then makes a new one.
+                // Removed before any caller receives the result, so that a caller that then repeats the request starts
+                // a new exchange.
                 defer { inFlight.remove(key, exchange) }
                 return try await upstream.send(shared)
             }
@@ -139,7 +140,7 @@ struct Deduplicated: NetworkingModifier, CustomStringConvertible {
             let response = try await request.waiting(.sharing, on: NetworkEnvironment.current.clock) {
                 try await exchange.work.value(for: waiter)
             }
-            // Signed in anew meanwhile: it is somebody else's response.
+            // Another user has signed in since this request joined, and the response belongs to that user.
             guard response.principal == nil || response.principal == key.principal else {
                 return try await upstream.send(request)
             }

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// What `deduplicated` does with a request.
+/// An event of `deduplicated`.
 @nonexhaustive
 public enum DeduplicationEvent: NetworkEvent {
     /// The request shares the exchange of an identical one that is in flight.

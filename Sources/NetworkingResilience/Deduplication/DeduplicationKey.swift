@@ -1,9 +1,9 @@
 import HTTPTypes
 import NetworkingCore
 
-/// What identical requests have in common.
+/// The properties that identical requests share.
 ///
-/// A class, so that it is passed along as one reference, with its hash computed once.
+/// It is a class, so that it is passed as one reference and its hash is computed once.
 final class DeduplicationKey: Hashable, Sendable {
     let method: HTTPRequest.Method
     let url: DeduplicationURL
@@ -11,11 +11,11 @@ final class DeduplicationKey: Hashable, Sendable {
     private let body: RequestBody?
     let principal: Principal?
     private let options: Options?
-    /// Requests that somebody listens to are shared among each other, so that the others cost nothing for it.
+    /// Whether the request has listeners; such requests are shared only with each other, so that others avoid the cost.
     let hasListeners: Bool
     private let hash: Int
 
-    /// Reads the key of a request; nil when it has an option that cannot be compared.
+    /// Creates the key of a request; `nil` if the request has an option that cannot be compared.
     init?(_ request: HTTPRequestData, principal: Principal?, excluding excluded: Set<String>) {
         method = request.method
         url = DeduplicationURL(request)
@@ -49,7 +49,7 @@ final class DeduplicationKey: Hashable, Sendable {
         hasher.combine(hash)
     }
 
-    /// The options by which a response may differ.
+    /// The options that can affect a response.
     private struct Options: Hashable {
         static let defaults = Options(RequestSettings.defaults)
 
@@ -60,12 +60,12 @@ final class DeduplicationKey: Hashable, Sendable {
         private let redirects: String?
         private let authenticationMethod: AuthenticationMethod?
         private let flags: [Bool?]
-        /// An urgent request must not wait for one that lets others pass.
+        /// An urgent request must not join an exchange of low priority, which lets other requests pass.
         private let priority: RequestPriority
         private let identities: [ObjectIdentifier: Identity]
 
         init?(_ settings: RequestSettings) {
-            // Closures and strategies are not equal to anything, nor are credentials without an identity.
+            // Closures and strategies cannot be compared, nor can credentials without an identity.
             guard settings.redirects?.decide == nil, !settings.custom.hasAnonymousCredentials else { return nil }
             durations = [
                 settings.timeout, settings.deadline, settings.connectTimeout, settings.headTimeout,
@@ -83,8 +83,10 @@ final class DeduplicationKey: Hashable, Sendable {
     }
 }
 
-/// The URL by which requests are compared: scheme, host and port without regard to case and to what the scheme implies,
-/// path and query to the byte.
+/// The URL for comparing requests.
+///
+/// Scheme, host and port are compared without regard to case and to the scheme's default port; path and query are
+/// compared byte by byte.
 struct DeduplicationURL: Hashable, Sendable {
     private let isPlain: Bool
     private let authority: String
@@ -93,7 +95,7 @@ struct DeduplicationURL: Hashable, Sendable {
     init(_ request: HTTPRequestData) {
         let isPlain = request.scheme.map { $0.utf8.count == 4 } ?? false
         var authority = request.authority ?? ""
-        // Most are, and a string that needs no change needs no memory.
+        // Most authorities are lowercase already, and an unchanged string needs no allocation.
         if authority.withUTF8({ $0.contains { 0x41...0x5A ~= $0 } }) {
             authority = authority.lowercased()
         }

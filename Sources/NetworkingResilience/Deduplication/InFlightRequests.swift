@@ -4,11 +4,11 @@ import Synchronization
 
 /// The requests of `deduplicated` that are in flight.
 ///
-/// Stacks that have the same object share their exchanges.
+/// Stacks that use the same object share their exchanges.
 public final class InFlightRequests: Sendable {
     private let state = Mutex<[DeduplicationKey: InFlightRequest]>([:])
 
-    /// Creates an object without exchanges.
+    /// Creates an object with no exchanges in flight.
     public init() {}
 
     /// The number of exchanges that can be joined.
@@ -16,15 +16,15 @@ public final class InFlightRequests: Sendable {
         state.withLock { $0.count }
     }
 
-    /// The number of requests that wait for them.
+    /// The number of requests that wait for an exchange.
     public var waiting: Int {
         state.withLock { $0.values.reduce(0) { $0 + $1.work.waiters } }
     }
 
-    /// Joins the exchange of a key, or creates one.
+    /// Joins the exchange for a key, or creates one.
     ///
-    /// - Returns: The exchange and the waiter of the caller, which is `nil` for a new exchange: the caller must start
-    ///   that.
+    /// - Returns: The exchange, and the caller's place among its waiters. The waiter is `nil` for a new exchange, which
+    ///   the caller must start.
     func join(_ key: DeduplicationKey) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
         state.withLock { exchanges in
             if let exchange = exchanges[key], let waiter = exchange.work.join() { return (exchange, waiter) }
@@ -44,9 +44,9 @@ public final class InFlightRequests: Sendable {
         }
     }
 
-    /// Keeps later requests from joining what is being read from a URL.
+    /// Keeps later requests from joining the reads of a URL that are in flight.
     ///
-    /// Those that have joined still get their response.
+    /// Callers that have already joined still get their response.
     func detachReads(of url: DeduplicationURL) {
         state.withLock { exchanges in
             guard !exchanges.isEmpty else { return }
@@ -57,10 +57,10 @@ public final class InFlightRequests: Sendable {
     }
 }
 
-/// An exchange in exchange, and its listeners.
+/// A shared exchange and its listeners.
 struct InFlightRequest: Sendable {
     let work = SharedExchange()
-    /// Only requests with listeners have use for it.
+    /// The listeners; `nil` if no request has any.
     let audience: Audience?
 
     init(hasListeners: Bool) {
@@ -70,25 +70,25 @@ struct InFlightRequest: Sendable {
 
 /// The listeners of a shared exchange.
 ///
-/// Each gets the events as those of its own request, while its caller waits.
+/// While its caller waits, each listener receives the events as if they were those of its own request.
 final class Audience: NetworkEventObserver {
     private struct State {
         var listeners: [ObjectIdentifier: Listener] = [:]
         var progress: TransferProgress?
-        /// How many have joined.
+        /// The number of listeners that have joined.
         var joined = 0
-        /// How many reports there have been.
+        /// The number of progress reports so far.
         var reports = 0
     }
 
-    /// One request's place in the audience.
+    /// The listener for one request.
     final class Listener: Sendable {
         let request: HTTPRequestData
         let order: Int
         private let reports: OrderedReports?
 
         init(_ request: HTTPRequestData, order: Int) {
-            // Who measures its call has nothing to do with what the exchange of several does.
+            // A recorder measures a single call, so it does not receive the events of the shared exchange.
             var request = request
             request.recorder = nil
             self.request = request
@@ -96,7 +96,7 @@ final class Audience: NetworkEventObserver {
             reports = request.progressHandler.map { OrderedReports(to: $0) }
         }
 
-        /// Hears an event of the shared exchange as of its own request.
+        /// Emits an event of the shared exchange as an event of the listener's own request.
         func hear(_ event: any NetworkEvent, of shared: HTTPRequestData) {
             heard(shared).emit(event)
         }
@@ -106,14 +106,15 @@ final class Audience: NetworkEventObserver {
         }
 
         private func heard(_ shared: HTTPRequestData) -> HTTPRequestData {
-            // What went out is the exchange's, and who hears of it is this listener.
+            // The message is the one that the exchange sent; the observers are those of this listener's request.
             var request = request
             request.takeMessage(of: shared)
             return request
         }
 
-        /// Reports how far the transfer has come, unless a newer report was made: two threads report to a request that
-        /// has just joined.
+        /// Reports progress, unless a newer report was made.
+        ///
+        /// Two threads may report to a request that has just joined.
         func tell(_ progress: TransferProgress, _ number: Int) {
             reports?.report(progress, number)
         }
@@ -121,7 +122,7 @@ final class Audience: NetworkEventObserver {
 
     private let state = Mutex(State())
 
-    /// Adds a request's handler and observers, and tells them how far the transfer has come.
+    /// Adds a request's handler and observers, and reports the current progress to them.
     func add(_ request: HTTPRequestData) -> Listener {
         let (listener, progress, number) = state.withLock { state in
             state.joined += 1
@@ -139,7 +140,7 @@ final class Audience: NetworkEventObserver {
         state.withLock { $0.listeners[ObjectIdentifier(listener)] = nil }
     }
 
-    /// The request of the exchange, which this audience hears in place of the one who made it.
+    /// Returns the request for the exchange, which reports to this audience and not to its creator's listeners.
     func heard(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.settings.observers = [self]
@@ -164,7 +165,7 @@ final class Audience: NetworkEventObserver {
     }
 
     func headerFields(forAttempt request: HTTPRequestData) -> HTTPFields {
-        // The exchange is made once, so one of them names its fields: who came first, as long as that one waits.
+        // The exchange is sent once, so one listener provides its fields: the first to join that is still waiting.
         let listeners = state.withLock { $0.listeners.values.sorted { $0.order < $1.order } }
         for listener in listeners {
             let fields = listener.attemptFields(of: request)

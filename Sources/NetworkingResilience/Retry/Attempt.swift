@@ -7,23 +7,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One try of a request that was tried again, or is to be decided about.
+/// One attempt of a request that was retried or that a strategy decides about.
 public struct Attempt: Sendable {
-    /// Which one it was, from 1.
+    /// The number of the attempt, from 1.
     public let number: Int
 
-    /// What it brought: a response, or the error that was thrown.
+    /// The response, or the error that was thrown.
     ///
-    /// The body of a response that was discarded is cut to its first 4 KiB, also that of a response in an error.
+    /// The body of a discarded response is cut to its first 4 KiB, including the body of a response in an error.
     public let result: Result<HTTPResponseData, any Error>
 
-    /// How long it took.
+    /// The duration of the attempt.
     public let elapsed: Duration
 
-    /// How long was waited after it; nil as long as nobody has decided to.
+    /// The delay after the attempt; `nil` until a retry is decided.
     public internal(set) var backoff: Duration?
 
-    /// The response, which a `NetworkingError` may have, too; nil when there was none.
+    /// The response, which may come from a `NetworkingError`; `nil` if there was none.
     public var response: HTTPResponseData? {
         switch result {
         case .success(let response): response
@@ -31,7 +31,7 @@ public struct Attempt: Sendable {
         }
     }
 
-    /// The error; nil when a response was returned.
+    /// The error; `nil` if a response was returned.
     public var error: (any Error)? {
         switch result {
         case .success: nil
@@ -43,7 +43,7 @@ public struct Attempt: Sendable {
 extension Attempt {
     private static let maximumBody = 4 << 10
 
-    /// The attempt as part of a history, which must not hold on to every body.
+    /// Returns the attempt for a history, with its body cut to save memory.
     func trimmed(backoff: Duration) -> Attempt {
         let result: Result<HTTPResponseData, any Error> =
             switch result {
@@ -65,7 +65,7 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    /// The error with the bodies of its response, and of those in the errors beneath it, cut.
+    /// Returns the error with its response's body cut, and those of the underlying errors.
     fileprivate func trimmed(to count: Int) -> NetworkingError {
         var error = self
         error.response = response?.trimmed(to: count)
@@ -77,7 +77,7 @@ extension NetworkingError {
 }
 
 extension [Attempt] {
-    /// Returns these attempts and then the exchanges that the transport repeated by itself.
+    /// Returns these attempts followed by the exchanges that the transport repeated itself.
     fileprivate func followed(by exchanges: [RepeatedExchange]) -> [Attempt] {
         guard !exchanges.isEmpty else { return self }
         return followed(
@@ -87,7 +87,7 @@ extension [Attempt] {
         )
     }
 
-    /// Returns these attempts and then others, whose numbers go on from the last of these.
+    /// Returns these attempts followed by others, which are numbered consecutively after them.
     func followed(by others: [Attempt]) -> [Attempt] {
         let last = last?.number ?? 0
         return self
@@ -104,7 +104,7 @@ extension [Attempt] {
 }
 
 extension Attempt: CustomStringConvertible, CustomReflectable {
-    /// What it brought and how long was waited then, without secrets: `1: 503 after 0.1 ms, waited 200.0 ms`.
+    /// The outcome and the delay after it, without secrets: `1: 503 after 0.1 ms, waited 200.0 ms`.
     public var description: String {
         let outcome =
             switch result {
@@ -117,17 +117,17 @@ extension Attempt: CustomStringConvertible, CustomReflectable {
             + (backoff.map { ", waited \($0.milliseconds)" } ?? "")
     }
 
-    /// What a dump shows: no secret.
+    /// The mirror for `dump`, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["attempt": description])
     }
 }
 
 extension HTTPResponseData {
-    /// The attempts before the one that brought this response, oldest first; empty when it was the first.
+    /// The attempts before the one that returned this response, oldest first; empty if it was the first.
     ///
-    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
-    /// Among them are those that the transport repeated by itself, because a kept connection ended before the response.
+    /// They include exchanges that the transport repeated itself because a kept connection closed before the response.
+    /// If there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
         set {
@@ -138,9 +138,9 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    /// The attempts before the one that failed with this, oldest first; empty when it was the first.
+    /// The attempts before the one that failed with this error, oldest first; empty if it was the first.
     ///
-    /// Of more than 100 the first 10 and the last 90 are kept. Their ``Attempt/number`` shows the gap.
+    /// If there are more than 100, the first 10 and the last 90 are kept, and ``Attempt/number`` shows the gap.
     public internal(set) var attempts: [Attempt] {
         get { self[metadata: AttemptsKey.self].followed(by: repeatedExchanges) }
         set {

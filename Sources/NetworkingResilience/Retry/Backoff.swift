@@ -10,31 +10,31 @@ import Musl
 import Android
 #endif
 
-/// How long to wait before a retry: a base that may grow, spread by chance, and never more than a cap.
+/// The delay before a retry: a base that may grow, with random jitter, up to a cap.
 ///
 /// ```swift
 /// let network = URLSession.shared.retry(.exponential(jitter: .equal))
 /// ```
 ///
-/// Whatever the parameters and however many retries, a delay is between zero and the cap.
+/// For any parameters and any number of retries, a delay is between zero and the cap.
 public struct Backoff: Sendable, Hashable {
-    /// How a delay is spread, so that clients that failed together do not come back together.
+    /// The random spread of a delay, so that clients that failed together do not return together.
     public enum Jitter: Sendable, Hashable {
-        /// Not at all.
+        /// No jitter.
         case none
-        /// Anything between zero and the delay.
+        /// A random time between zero and the delay.
         case full
-        /// Anything between half the delay and the delay.
+        /// A random time between half the delay and the delay.
         case equal
-        /// Anything between the base and three times the delay before; it grows by chance alone.
+        /// A random time between the base and three times the previous delay, which grows only by chance.
         case decorrelated
-        /// A spread exponential curve without steps, with the base as its first delay, about.
+        /// An exponential curve without steps, with random spread, whose first delay is about the base.
         case smooth
-        /// The delay, by up to a part of it more or less: 0.2 is what gRPC does.
+        /// The delay, plus or minus a random fraction of up to this value: gRPC uses 0.2.
         case proportional(Double)
-        /// The delay and up to a part of it more.
+        /// The delay plus a random fraction of up to this value.
         case stretched(Double)
-        /// The delay and up to a while more.
+        /// The delay plus a random time of up to this duration.
         case additive(Duration)
     }
 
@@ -57,25 +57,25 @@ public struct Backoff: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - delay: The delay.
-    ///   - jitter: How it is spread.
+    ///   - jitter: The random spread of the delay.
     /// - Returns: The backoff.
-    /// - Precondition: `delay` is not negative, and the jitter's part or while is neither.
+    /// - Precondition: `delay` is not negative, nor is the fraction or duration of the jitter.
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
         precondition(delay >= .zero, "delay must not be negative (is \(delay))")
         jitter.check()
         return Backoff(base: delay, multiplier: 1, cap: jitter.longest(for: delay), jitter: jitter)
     }
 
-    /// A delay that is multiplied each time.
+    /// A delay that is multiplied by a factor each time.
     ///
     /// - Parameters:
     ///   - base: The first delay.
-    ///   - multiplier: What it grows by.
-    ///   - cap: The longest delay, with its jitter.
-    ///   - jitter: How it is spread.
+    ///   - multiplier: The factor by which the delay grows.
+    ///   - cap: The longest delay, including its jitter.
+    ///   - jitter: The random spread of the delay.
     /// - Returns: The backoff.
-    /// - Precondition: `base` and `cap` are not negative, `multiplier` is at least 1, and the jitter's part or while is
-    ///   not negative.
+    /// - Precondition: `base` and `cap` are not negative, `multiplier` is at least 1, and the fraction or duration of
+    ///   the jitter is not negative.
     public static func exponential(
         base: Duration = .milliseconds(200),
         multiplier: Double = 2,
@@ -89,12 +89,12 @@ public struct Backoff: Sendable, Hashable {
         return Backoff(base: base, multiplier: multiplier, cap: cap, jitter: jitter)
     }
 
-    /// The delay before a retry.
+    /// Returns the delay before a retry.
     ///
     /// - Parameters:
-    ///   - retry: Which one it is, from 1.
-    ///   - previous: The delay before the last one; nil for the first.
-    ///   - random: Chance.
+    ///   - retry: The number of the retry, from 1.
+    ///   - previous: The delay before the previous retry; `nil` for the first.
+    ///   - random: The source of randomness for the jitter.
     /// - Returns: The delay, from zero to the cap.
     public func delay(
         beforeRetry retry: Int,
@@ -102,7 +102,7 @@ public struct Backoff: Sendable, Hashable {
         using random: inout some RandomNumberGenerator
     ) -> Duration {
         let exponent = Double(max(0, retry - 1))
-        // Beyond any cap it is infinite, which the cap takes care of.
+        // For a large exponent the product is infinite, and the cap limits it.
         let limit = cap.inSeconds
         let full = base == 0 ? 0 : min(limit, base * pow(multiplier, exponent))
         let seconds =
@@ -118,12 +118,12 @@ public struct Backoff: Sendable, Hashable {
             case .additive(let extra): full + extra.inSeconds * .chance(&random)
             }
         guard seconds < limit else { return cap }
-        // To the nanosecond, so that a fifth of a second is 200 ms.
+        // Rounded to the nanosecond, so that a fifth of a second is 200 ms.
         return min(cap, seconds < 1e9 ? .nanoseconds(Int64((max(0, seconds) * 1e9).rounded())) : .seconds(seconds))
     }
 
-    /// The difference of two points of a curve that is flat at zero and exponential beyond (as Polly's decorrelated
-    /// jitter).
+    /// Returns the difference of two points on a curve that is flat at zero and exponential beyond, as in Polly's
+    /// decorrelated jitter.
     private static func smoothStep(_ exponent: Double, _ chance: Double, _ multiplier: Double) -> Double {
         func height(_ x: Double) -> Double { pow(multiplier, x) * tanh((4 * x).squareRoot()) }
         let x = exponent + chance
@@ -145,7 +145,7 @@ extension Backoff.Jitter {
         }
     }
 
-    /// The longest that a delay becomes.
+    /// The longest delay after jitter.
     fileprivate func longest(for delay: Duration) -> Duration {
         switch self {
         case .none, .full, .equal: delay
@@ -157,7 +157,7 @@ extension Backoff.Jitter {
 }
 
 extension Double {
-    /// Anything from 0 to 1.
+    /// Returns a random number from 0 to 1.
     fileprivate static func chance(_ random: inout some RandomNumberGenerator) -> Double {
         .random(in: 0...1, using: &random)
     }

@@ -1,12 +1,13 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Has interceptors change each attempt and decide about those that fail.
+    /// Lets interceptors change each attempt and decide whether failed attempts are retried.
     ///
-    /// Before each attempt every interceptor adapts the request in order, each what the one before made of it,
-    /// beginning with the request as it came. After an attempt that failed they are asked in order, and the first that
-    /// decides is followed; if none does, it is not tried again. For the rest it is ``retry(_:budget:)``: limits,
-    /// budget, replay checks, deadline and cancellation are the same, and it belongs in the same place.
+    /// Before each attempt, the interceptors adapt the request in order: the first receives the original request, and
+    /// each of the others receives the result of the one before. After a failed attempt, they are asked in order, and
+    /// the first decision other than ``RetryDecision/standard`` applies. If no interceptor decides, the request is not
+    /// retried. Otherwise it works like ``retry(_:budget:)``: the maximum number of retries, budget, replay checks,
+    /// deadline and cancellation are the same, and it belongs in the same position.
     ///
     /// ```swift
     /// struct Session: RequestInterceptor {
@@ -27,9 +28,9 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - interceptors: The interceptors, in order.
-    ///   - policy: How often and after what while; the rules by which a policy retries by itself are not used.
-    ///   - budget: How much of what goes to a server may be retries.
-    /// - Returns: A component that throws what an interceptor's `adapt` throws.
+    ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
+    ///   - budget: The share of the requests to a server that may be retries.
+    /// - Returns: A component that throws the errors of the interceptors' `adapt`.
     public func intercepted(
         by interceptors: any RequestInterceptor...,
         policy: RetryPolicy = .exponential(),
@@ -40,18 +41,18 @@ extension NetworkingComponent {
     }
 }
 
-/// Changes requests and decides about failures: the form that other systems give to what their users add.
+/// Changes requests before each attempt and decides whether to retry failures, as interceptors of other libraries do.
 ///
-/// A ``NetworkingModifier`` can do the same and more; this one knows nothing of what lies upstream.
+/// A ``NetworkingModifier`` can do the same and more. An interceptor knows nothing about the components upstream.
 public protocol RequestInterceptor: RequestOptionReader, Sendable {
-    /// Changes a request before an attempt. By default it stays as it is.
+    /// Changes a request before an attempt; by default it returns the request unchanged.
     ///
-    /// - Parameter request: The request, as it came to the stack's interceptors.
+    /// - Parameter request: The request, as changed by the interceptors before this one.
     /// - Returns: The request to send.
-    /// - Throws: What the attempt is to fail with.
+    /// - Throws: The error that the attempt fails with.
     func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData
 
-    /// Decides about an attempt that failed. By default it leaves that to the next.
+    /// Decides whether to retry a failed attempt; by default the next interceptor decides.
     ///
     /// - Parameters:
     ///   - request: The request, before it was adapted.
@@ -61,18 +62,18 @@ public protocol RequestInterceptor: RequestOptionReader, Sendable {
 }
 
 extension RequestInterceptor {
-    /// Returns the request as it is.
+    /// Returns the request unchanged.
     public func adapt(_ request: HTTPRequestData) async throws -> HTTPRequestData {
         request
     }
 
-    /// Leaves it to the next.
+    /// Leaves the decision to the next interceptor.
     public func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
         .standard
     }
 }
 
-/// Asks interceptors in order, and follows the first that decides.
+/// Asks the interceptors in order and returns the first decision.
 private struct Interceptors: RetryStrategy {
     let interceptors: [any RequestInterceptor]
 

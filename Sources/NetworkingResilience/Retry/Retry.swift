@@ -2,11 +2,11 @@ import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Tries requests again that failed in a way that may pass, as long as the budget for that lasts.
+    /// Retries requests that failed with a transient error, within a retry budget.
     ///
-    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits its turn, is signed
-    /// and has its time, and inside `deduplicated`, `cached` and `deadline`. What is tried again, and what never, is
-    /// ``RetryPolicy``'s business.
+    /// It belongs outside `throttled`, `authenticated` and `timeout`, so that each attempt waits for its own permit,
+    /// gets current credentials and has its own time limit. It belongs inside `deduplicated`, `cached` and `deadline`.
+    /// ``RetryPolicy`` decides which failures are retried and which never are.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -15,21 +15,22 @@ extension NetworkingComponent {
     ///     .deadline(.seconds(30))
     /// ```
     ///
-    /// Between attempts it waits as long as the policy says, or as `Retry-After` does if that is longer, and up to a
-    /// tenth longer then (``RetryPolicy/retryAfterJitter``). A wait that ends
-    /// after the deadline does not begin: the failure at hand is given out at once, as it is when the attempts or the
-    /// budget are spent. Then the response tells the earlier ``HTTPResponseData/attempts`` and why there was no other
-    /// (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`; other people's errors pass as they are.
-    /// The body of a response that is discarded has been read, so its connection can serve the next attempt. Progress
-    /// begins at zero with each attempt.
+    /// Between attempts it waits for the backoff of the policy or for `Retry-After`, whichever is longer. A wait for
+    /// `Retry-After` is extended by up to a tenth (``RetryPolicy/retryAfterJitter``). If the wait would end after the
+    /// deadline, it does not start: the failure is reported at once, as it is when the attempts or the budget are
+    /// spent. The response then has the earlier ``HTTPResponseData/attempts`` and the reason why no further attempt was
+    /// made (``HTTPResponseData/retryRefusal``), and so does a `NetworkingError`. Errors of other types are thrown
+    /// unchanged. The body of a discarded response has been read, so its connection can serve the next attempt.
+    /// Progress starts at zero with each attempt.
     ///
     /// A cancelled caller gets `CancellationError` at once, also within a wait, and no further attempt is made.
     ///
     /// - Parameters:
-    ///   - policy: Whether, when and how often; ``HTTPRequestData/retryPolicy`` replaces it for one request.
-    ///   - budget: How much of what goes to a server may be retries; ``RetryBudget/unlimited`` for no limit. By default
-    ///     each stack has one of its own: 20 % of the calls of 10 s, and 100 besides, for each authority.
-    /// - Returns: A component that tries again.
+    ///   - policy: Whether, when and how often to retry; ``HTTPRequestData/retryPolicy`` replaces it for one request.
+    ///   - budget: The share of the requests to a server that may be retries; ``RetryBudget/unlimited`` for no limit.
+    ///     By default each stack has a budget of its own: 20 % of the calls of the last 10 s plus 100, for each
+    ///     authority.
+    /// - Returns: A component that retries failed requests.
     public func retry(
         _ policy: RetryPolicy = .exponential(),
         budget: RetryBudget = RetryBudget()
@@ -54,7 +55,7 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
                 budget.end(request.authority, outcome, at: clock.now)
             }
         }
-        // Most calls need one attempt, and for those nothing is prepared.
+        // Most calls need a single attempt, so nothing is prepared for retries until the first attempt fails.
         if request.sink == nil, !policy.addsIdempotencyKeys {
             let first: Result<HTTPResponseData, any Error>
             do {
@@ -94,7 +95,7 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
     }
 }
 
-/// One call on its way through its attempts.
+/// The state of one call across its attempts.
 private struct RetriedCall {
     private let policy: RetryPolicy
     private let budget: RetryBudget
@@ -103,10 +104,10 @@ private struct RetriedCall {
     private var request: HTTPRequestData
     private let sinkUse: SinkUse?
     private var history = AttemptHistory()
-    /// The retries since the server last said when to come back: those by which the backoff grows.
+    /// The number of retries since the server last sent `Retry-After`; the backoff grows with it.
     private var growth = 0
     private var previousDelay: Duration?
-    /// What the budget gave for the retry that is waited for.
+    /// The permit from the budget for the retry that is waiting to start.
     private var permit: RetryBudget.Permit?
     private var outcome = RetryBudget.Outcome(isSuccess: false, retries: 0)
 
@@ -120,7 +121,7 @@ private struct RetriedCall {
         }
     }
 
-    /// Makes attempts until one is the last word.
+    /// Makes attempts until one of them is final.
     mutating func finish(
         over upstream: some NetworkingComponent,
         after first: Result<HTTPResponseData, any Error>?,
@@ -144,7 +145,7 @@ private struct RetriedCall {
                 giveBackPermit()
                 throw error
             }
-            // Somebody else has signed in: what one user ordered must not happen on another's account.
+            // Another user has signed in: a request of one user must not be sent from another user's account.
             if let principal = brought.principal, upstream.principal(for: request) != principal {
                 giveBackPermit()
                 history.removeLast()
@@ -155,7 +156,7 @@ private struct RetriedCall {
         }
     }
 
-    /// Returns a response or throws an error that is the last word; nil to try again.
+    /// Returns a final response or throws a final error; `nil` if the request is to be sent again.
     private mutating func lastWord(
         _ result: Result<HTTPResponseData, any Error>,
         since start: Duration
@@ -167,12 +168,12 @@ private struct RetriedCall {
         let elapsed = environment.clock.now - start
         let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
         guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
-        // Only what may pass is told to have been refused.
+        // A refusal is reported only for transient failures.
         let told = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
         return try given(result, refusal: told)
     }
 
-    /// Gives out what an attempt came to.
+    /// Returns the response or throws the error of the final attempt.
     private mutating func given(
         _ result: Result<HTTPResponseData, any Error>,
         refusal: RetryRefusal?
@@ -192,14 +193,14 @@ private struct RetriedCall {
         }
     }
 
-    /// Decides about an attempt: nil, with everything ready for the next, or why there is no next.
+    /// Decides about an attempt: returns `nil` when everything is ready for the next one, or the reason to stop.
     private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
         history.append(attempt)
         if policy.isTransient(attempt, after: history.attempts.dropLast()) {
             budget.note(request.authority, at: environment.clock.now)
         }
         defer {
-            // What is given out is told apart from what came before it.
+            // The final attempt is reported separately from the attempts before it.
             if history.attempts.last?.backoff == nil {
                 history.removeLast()
             }
@@ -210,7 +211,7 @@ private struct RetriedCall {
         }
         let isStandard = decision == .standard
         if isStandard {
-            // What a `retry` further in has given up is not tried again here: that would multiply the attempts.
+            // A failure that an inner `retry` has given up on is not retried here: that would multiply the attempts.
             if let refusal = attempt.refusalFurtherIn { return refusal }
             guard policy.isTransient(attempt, after: history.attempts.dropLast()) else { return .decision }
             guard request.mayBeSentTwice || attempt.showsThatNothingWasSent else { return refused(.notIdempotent) }
@@ -240,7 +241,7 @@ private struct RetriedCall {
             guard wanted <= policy.maximumRetryAfter else { return refused(.retryAfter) }
             if wanted > delay {
                 delay = wanted
-                // Clients that were told the same moment do not return together.
+                // The jitter keeps clients that received the same `Retry-After` from returning together.
                 latestDelay = wanted + wanted * (policy.retryAfterJitter * environment.random.fraction())
                 // The server paces its clients now; when it stops, the backoff starts over.
                 (growth, previousDelay) = (0, nil)
@@ -269,7 +270,7 @@ private struct RetriedCall {
         return nil
     }
 
-    /// Gives the budget back what it gave for a retry that is not made.
+    /// Returns the permit for a retry that is not made to the budget.
     private mutating func giveBackPermit() {
         guard let permit else { return }
         budget.refund(permit, request.authority, at: environment.clock.now)
@@ -282,7 +283,7 @@ private struct RetriedCall {
         return refusal
     }
 
-    /// Waits for the next attempt, and makes the request ready for it.
+    /// Waits for the next attempt and prepares the request for it.
     mutating func wait() async throws {
         guard let last = history.attempts.last, let delay = last.backoff else { return }
         request.emit(RetryEvent.retrying(last))
@@ -296,25 +297,25 @@ private struct RetriedCall {
             request.headerFields[name] = "attempt=\(history.count + 1); max=\(policy.maximumRetries + 1)"
         }
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
-        // What it has need not be sent again.
+        // The sink asks only for the bytes that it does not have yet.
         request.sink?.prepare(&request)
     }
 }
 
-/// The attempts of a call: all of a few, and the first and the last of many.
+/// The attempts of a call: all of them if there are few, otherwise the first and the last ones.
 private struct AttemptHistory {
     private static let (firstKept, allKept) = (10, 100)
 
     private(set) var attempts: [Attempt] = []
     private var dropped = 0
 
-    /// How many there were.
+    /// The number of attempts.
     var count: Int {
         attempts.count + dropped
     }
 
     mutating func append(_ attempt: Attempt) {
-        // Besides those that are kept there is the one that is being decided about.
+        // The attempt that is being decided about comes in addition to those that are kept.
         if attempts.count >= Self.allKept,
             let index = attempts.indices.dropFirst(Self.firstKept).first(where: { !attempts[$0].isRetriedOnce })
         {
@@ -333,16 +334,16 @@ private struct AttemptHistory {
     }
 }
 
-// MARK: - The rules
+// MARK: - Rules
 
 extension RetryPolicy {
-    /// Whether anything has to be decided about a response.
+    /// Whether a response needs a decision.
     fileprivate func concerns(_ status: HTTPResponse.Status) -> Bool {
         statuses.contains(status) || Self.onceStatuses.contains(status)
             || strategy != nil && !(200..<400).contains(status.code)
     }
 
-    // 421: another connection may lead to the right server. 425: the server wanted to be sure of no replay.
+    // 421: another connection may lead to the right server. 425: the server refuses a request that could be a replay.
     fileprivate static let onceStatuses: StatusSet = [421, 425]
 
     fileprivate func isTransient(_ attempt: Attempt, after earlier: ArraySlice<Attempt>) -> Bool {
@@ -359,7 +360,7 @@ extension RetryPolicy {
         switch error.kind {
         case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: true
         case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
-        // A server of tokens whose response was damaged on the way, or came from something in between.
+        // The response of a token server was damaged on the way, or came from an intermediary.
         case .invalidResponse, .decoding: error.isRefreshFailure
         default: false
         }
@@ -367,18 +368,18 @@ extension RetryPolicy {
 }
 
 extension Attempt {
-    /// Whether another one with its status is not tried again.
+    /// Whether the response has a status that is retried only once.
     fileprivate var isRetriedOnce: Bool {
         response.map { RetryPolicy.onceStatuses.contains($0.status) } ?? false
     }
 
-    /// Whether its error is about the status of the response in it.
+    /// Whether the error reports the status of its response.
     fileprivate var isStatusError: Bool {
         guard let error = error as? NetworkingError else { return false }
         return error.kind == .status || error.kind == .unauthorized
     }
 
-    /// Whether the server cannot have processed the request: it did not see it, or refused its credentials.
+    /// Whether the server cannot have processed the request: it never received it, or refused its credentials.
     fileprivate var showsThatNothingWasSent: Bool {
         guard let error = error as? NetworkingError, !error.followsRedirect else { return false }
         guard !error.isRefreshFailure else { return true }
@@ -402,7 +403,7 @@ extension Attempt {
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// On whose behalf the attempt was made, as far as it says so.
+    /// The principal that the attempt was made for, if the result names it.
     fileprivate var principal: Principal? {
         switch self {
         case .success(let response): response.principal
@@ -435,7 +436,7 @@ extension NetworkingError {
 }
 
 extension String {
-    /// A new key, as the string that the field's syntax wants: 128 bits of chance, in quotes.
+    /// Returns a new key as the string that the field's syntax requires: 128 random bits, in quotes.
     static func idempotencyKey(from random: SecureRandomSource) -> String {
         "\"\(random.bytes(16).hexadecimal)\""
     }

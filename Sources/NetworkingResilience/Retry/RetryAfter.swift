@@ -8,13 +8,14 @@ import Foundation
 #endif
 
 extension HTTPResponse {
-    /// How long the server wants to be left alone (RFC 9110 section 10.2.3); nil when it does not say so in any form.
+    /// The time that the server asks clients to wait (RFC 9110 section 10.2.3); `nil` if there is no valid
+    /// `Retry-After`.
     ///
-    /// Seconds, or a date in any of HTTP's three forms. A date is taken against the response's own `Date`, so that a
-    /// clock that is wrong does no harm. What has passed is zero.
+    /// The field has seconds, or a date in any of HTTP's three forms. A date is compared with the response's own
+    /// `Date`, so that a wrong clock does no harm. A date in the past returns zero.
     ///
-    /// - Parameter now: The date, for a response that has none of its own.
-    /// - Returns: How long.
+    /// - Parameter now: The current date, for a response without `Date`.
+    /// - Returns: The time to wait.
     func retryAfter(now: Date) -> Duration? {
         guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
         let digits = value.hasPrefix("-") ? value.dropFirst() : value

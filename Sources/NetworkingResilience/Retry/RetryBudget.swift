@@ -1,10 +1,10 @@
 import NetworkingCore
 import Synchronization
 
-/// How much of what goes to a server may be retries, so that a server that fails is not buried under them.
+/// A limit on the share of requests to a server that may be retries, so that a failing server is not flooded with them.
 ///
-/// Each server has an account of its own, by the authority of the requests. Where an account is empty, the failure at
-/// hand is given out at once; nothing waits for it. Hand one budget to several stacks to have them share it.
+/// Each server has its own account, identified by the authority of the requests. When an account is empty, the failure
+/// is reported at once, and no request waits for the account. Share one budget between stacks to share the limit.
 ///
 /// ```swift
 /// let budget = RetryBudget(.ratio(0.1))
@@ -12,19 +12,23 @@ import Synchronization
 /// let writes = URLSession.shared.retry(.constant(.seconds(1)), budget: budget)
 /// ```
 public final class RetryBudget: Sendable {
-    /// How an account is kept.
+    /// The rule that decides how many retries an account allows.
     public enum Model: Sendable, Hashable {
-        /// A part of the calls of a while, and a reserve for when there are few.
+        /// A share of the calls in a sliding window, plus a reserve for times with few calls.
         ///
-        /// By default 20 % of the calls of the last 10 s, and 100 besides.
+        /// By default 20 % of the calls of the last 10 s, plus 100.
         case ratio(Double = 0.2, reserve: Int = 100, over: Duration = .seconds(10))
-        /// As long as there are not too many failures: one takes 1 from the tokens, a success gives a part back, and
-        /// more than half of them have to be there (gRPC's retry throttling).
+        /// Retries stop when there are too many failures (gRPC's retry throttling).
+        ///
+        /// Each failure costs one token, and each success returns `ratio` of a token. A retry needs more than half of
+        /// the tokens.
         case throttle(tokens: Int = 10, ratio: Double = 0.1)
-        /// A part of the calls under way, and a few at any time (Envoy's).
+        /// A share of the calls in flight, and a minimum that is always allowed (Envoy's retry budget).
         case concurrency(Double = 0.2, floor: Int = 3)
-        /// A stock from which each retry takes, more for one after a timeout; a success gives back what the last retry
-        /// took, or 1 (the AWS clients').
+        /// A stock from which each retry takes its cost, which is higher after a timeout (the AWS clients' retry
+        /// quota).
+        ///
+        /// A success returns the cost of its last retry, or 1.
         case quota(stock: Int = 500, cost: Int = 5, timeoutCost: Int = 10)
     }
 
@@ -33,9 +37,9 @@ public final class RetryBudget: Sendable {
 
     /// Creates a budget.
     ///
-    /// - Parameter model: How its accounts are kept.
-    /// - Precondition: Parts are not negative, at most 1 for the models that take part of the calls, and counts are not
-    ///   negative; the while is greater than zero.
+    /// - Parameter model: The rule that decides how many retries an account allows.
+    /// - Precondition: Ratios and counts are not negative; ratios are at most 1 for the models that allow a share of
+    ///   the calls; the window is greater than zero.
     public init(_ model: Model = .ratio()) {
         model.check()
         self.model = model
@@ -48,21 +52,21 @@ public final class RetryBudget: Sendable {
     /// No limit.
     public static let unlimited = RetryBudget()
 
-    /// Counts a call that begins.
+    /// Counts the start of a call.
     func begin(_ authority: String?, at now: Duration) {
         guard let model else { return }
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.begin() } }
     }
 
-    /// Counts a failure that may pass, whether it is tried again or not.
+    /// Counts a transient failure, whether it is retried or not.
     func note(_ authority: String?, at now: Duration) {
         guard let model, case .throttle = model else { return }
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.note() } }
     }
 
-    /// Takes from the account what a retry costs.
+    /// Takes the cost of a retry from the account.
     ///
-    /// - Returns: What was taken, to be given back if the retry is not made; `nil` if there was not enough.
+    /// - Returns: A permit, to be refunded if the retry is not made; `nil` if the account does not cover the cost.
     func withdraw(_ authority: String?, after failure: Failure, isFirst: Bool = true, at now: Duration) -> Permit? {
         guard let model else { return Permit(isFirst: isFirst, cost: 0, slot: 0, account: 0) }
         return accounts.withLock { accounts in
@@ -70,23 +74,23 @@ public final class RetryBudget: Sendable {
         }
     }
 
-    /// Gives back what was taken for a retry that is not made.
+    /// Refunds the permit of a retry that is not made.
     func refund(_ permit: Permit, _ authority: String?, at now: Duration) {
         guard let model else { return }
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.refund(permit) } }
     }
 
-    /// What a retry took from an account.
+    /// The cost that a retry took from an account.
     struct Permit {
         fileprivate let isFirst: Bool
         fileprivate let cost: Double
-        /// The tenth of the interval in which it was taken.
+        /// The tenth of the window in which it was taken.
         fileprivate let slot: Int64
-        /// The number of the account: another may be kept for the authority since.
+        /// The number of the account; the authority may have a newer account since.
         fileprivate let account: UInt64
     }
 
-    /// Whether it matters how a call ends.
+    /// Whether the model depends on how a call ends.
     var countsEnds: Bool {
         switch model {
         case nil, .ratio: false
@@ -94,7 +98,7 @@ public final class RetryBudget: Sendable {
         }
     }
 
-    /// Counts a call that ends.
+    /// Counts the end of a call.
     func end(_ authority: String?, _ outcome: Outcome, at now: Duration) {
         guard let model else { return }
         accounts.withLock { $0.withAccount(of: authority, model, at: now) { $0.end(outcome) } }
@@ -105,7 +109,7 @@ public final class RetryBudget: Sendable {
         case other
     }
 
-    /// How a call ended, and what its last retry had cost.
+    /// How a call ended, and how the attempt before its last retry failed.
     struct Outcome {
         var isSuccess: Bool
         var retries: Int
@@ -113,10 +117,11 @@ public final class RetryBudget: Sendable {
     }
 
     private struct Accounts {
-        /// More servers than a client talks to; those that were not used for longest make room.
+        /// The maximum number of accounts, more than a client is likely to use; the least recently used are removed
+        /// first.
         private static let limit = 1_000
 
-        /// How many accounts there are when room is made next.
+        /// The number of accounts at which the next ones are removed.
         private var fullCount = Self.limit
 
         private var accounts: [String: Account] = [:]
@@ -130,8 +135,8 @@ public final class RetryBudget: Sendable {
         ) -> Result {
             let authority = authority ?? ""
             if accounts[authority] == nil, accounts.count >= fullCount {
-                // A tenth at a time, so that looking for them costs little for each. The end of a call that is under
-                // way must find the account in which it began.
+                // A tenth is removed at a time, so that the search for them is cheap on average. An account with calls
+                // in flight stays, because the end of a call must be counted in the account in which it started.
                 let oldest = accounts.filter { !$0.value.isInUse }
                     .sorted { $0.value.lastUse < $1.value.lastUse }
                     .prefix(Self.limit / 10)
@@ -152,9 +157,9 @@ public final class RetryBudget: Sendable {
         private let number: UInt64
         private(set) var lastUse: Duration
 
-        /// Tokens, stock, or nothing, as the model has it.
+        /// The tokens, the stock or the reserve, depending on the model.
         private var balance: Double
-        /// What was deposited and withdrawn in each tenth of the while.
+        /// The deposits minus the withdrawals in each tenth of the window.
         private var slots: [Double]
         private var slot: Int64 = 0
         private var active = 0
@@ -175,7 +180,7 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        /// Whether calls are under way whose end will be counted.
+        /// Whether calls whose end will be counted are in flight.
         var isInUse: Bool {
             if case .ratio = model { return false }
             return active > 0
@@ -189,7 +194,7 @@ public final class RetryBudget: Sendable {
             return body(&self)
         }
 
-        /// Forgets what is older than the while.
+        /// Removes the entries that are older than the window.
         private mutating func expire(at now: Duration, _ window: Duration) {
             let current = Int64(max(0, min(now.inSeconds / window.inSeconds * 10, 1e18)))
             guard current > slot else { return }
@@ -210,7 +215,7 @@ public final class RetryBudget: Sendable {
             }
         }
 
-        /// Counts a failure that may pass, whether it is tried again or not.
+        /// Counts a transient failure, whether it is retried or not.
         mutating func note() {
             if case .throttle = model {
                 balance = max(0, balance - 1)
@@ -227,7 +232,7 @@ public final class RetryBudget: Sendable {
             case .throttle(let tokens, _):
                 guard balance > Double(tokens) / 2 else { return nil }
             case .concurrency(let part, let floor):
-                // A call retries one at a time, however often.
+                // A call makes one retry at a time, so only its first retry counts.
                 guard isFirst else { return permit }
                 guard activeRetries < max(floor, Int(Double(active) * part)) else { return nil }
             case .quota:
@@ -247,11 +252,11 @@ public final class RetryBudget: Sendable {
             }
             switch model {
             case .ratio:
-                // One that was taken before the interval is no longer counted.
+                // A permit from before the window is no longer counted.
                 guard permit.slot > slot - 10 else { return }
                 slots[Int(permit.slot % 10)] += 1
             case .throttle, .concurrency:
-                // The one counts failures, which stay failures; the other what is under way.
+                // The throttle counts failures, which stay failures. The concurrency model counts only calls in flight.
                 break
             case .quota(let stock, _, _):
                 balance = min(Double(stock), balance + permit.cost)
@@ -279,7 +284,7 @@ public final class RetryBudget: Sendable {
 }
 
 extension RetryBudget: CustomStringConvertible {
-    /// The model, as an outline shows it.
+    /// The model, for the stack's outline.
     public var description: String {
         switch model {
         case nil: "unlimited"

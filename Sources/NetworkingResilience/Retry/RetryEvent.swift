@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// What `retry` decides about an attempt that failed.
+/// An event about a failed attempt.
 @nonexhaustive
 public enum RetryEvent: NetworkEvent {
     /// An attempt failed, and the request is sent again after the attempt's backoff.

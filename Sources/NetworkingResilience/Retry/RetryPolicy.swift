@@ -1,7 +1,7 @@
 public import HTTPTypes
 public import NetworkingCore
 
-/// Whether, when and how often a request that failed is tried again.
+/// A policy that decides whether, when and how often a failed request is retried.
 ///
 /// ```swift
 /// let network = URLSession.shared
@@ -10,44 +10,44 @@ public import NetworkingCore
 /// request.retryPolicy = .never
 /// ```
 ///
-/// Tried again are, up to ``maximumRetries`` times:
-/// - responses with a status among ``statuses``, and once each with 421 and 425,
-/// - failures of the network: no such host, no connection, offline, a connection that was lost, a body that was cut
-///   off, an attempt that timed out,
+/// These failures are retried, up to ``maximumRetries`` times:
+/// - responses with a status among ``statuses``, and once each for 421 and 425,
+/// - network failures: no such host, no connection, offline, a lost connection, a truncated body, an attempt that timed
+///   out.
 ///
-/// provided that the request may be sent twice. GET, HEAD, OPTIONS, TRACE, PUT, DELETE and QUERY may (RFC 9110 section
-/// 9.2.2); any other method when it has an `Idempotency-Key`, when ``HTTPRequestData/isIdempotent`` says so, or when
-/// the failure shows that it was not sent. Its body has to be one that can be sent again, and its sink one that has
-/// received nothing or can start over. A cancelled caller, a deadline, a certificate, and what is wrong with the
-/// request itself are never tried again.
+/// The request must be safe to send twice. GET, HEAD, OPTIONS, TRACE, PUT, DELETE and QUERY are safe (RFC 9110 section
+/// 9.2.2). Any other method is safe if the request has an `Idempotency-Key`, if ``HTTPRequestData/isIdempotent`` says
+/// so, or if the failure shows that nothing was sent. In addition, the body must be replayable, and the sink must have
+/// received nothing or be able to start over. A cancelled caller, an exceeded deadline, a certificate failure and an
+/// invalid request are never retried.
 public struct RetryPolicy: Sendable {
-    /// The statuses of a failure that may pass: 408, 429, 500, 502, 503, 504.
+    /// The statuses of transient failures: 408, 429, 500, 502, 503, 504.
     public static let transientStatuses: StatusSet = [408, 429, 500, 502, 503, 504]
 
-    /// How many times a request is tried again.
+    /// The maximum number of retries for a request.
     public var maximumRetries: Int {
         didSet {
             precondition(maximumRetries >= 0, "maximumRetries must not be negative (is \(maximumRetries))")
         }
     }
 
-    /// How long to wait before each.
+    /// The delay before each retry.
     public var backoff: Backoff
 
-    /// The statuses that are tried again.
+    /// The statuses that are retried.
     public var statuses = RetryPolicy.transientStatuses
 
-    /// The longest `Retry-After` that is waited for.
+    /// The longest `Retry-After` that a retry waits for.
     ///
-    /// 60 s by default. A server that wants more gets no retry, and its response is given out at once.
+    /// The default is 60 s. If the server asks for more, the request is not retried, and its response is returned at
+    /// once.
     public var maximumRetryAfter = Duration.seconds(60)
 
-    /// The longest addition to a wait for `Retry-After`, as a part of it, drawn anew for each from
-    /// ``NetworkEnvironment/random``.
+    /// The maximum extension of a wait for `Retry-After`, as a fraction of that wait.
     ///
-    /// It is 0.1 by default: 10 s become 10 to 11 s, so that clients that were told the same moment do not return
-    /// together. A wait is never shorter than the server asks for, and is not made longer beyond the deadline. 0 adds
-    /// nothing.
+    /// The extension is drawn for each wait from ``NetworkEnvironment/random``. The default is 0.1: 10 s become 10 to
+    /// 11 s, so that clients that received the same time do not return together. A wait is never shorter than the
+    /// server asks for, and it is extended only if it still ends before the deadline. 0 adds nothing.
     public var retryAfterJitter = 0.1 {
         didSet {
             precondition(
@@ -57,16 +57,16 @@ public struct RetryPolicy: Sendable {
         }
     }
 
-    /// Whether POST, PATCH and other requests that may not be sent twice get an `Idempotency-Key`, the same for all
-    /// attempts, so that a server that knows it can tell a retry from a second order.
+    /// Whether POST, PATCH and other requests that are not safe to send twice get an `Idempotency-Key`.
     ///
-    /// It is no by default: a server that does not know it would act twice.
+    /// All attempts have the same key, so that a server that supports it can tell a retry from a second order. The
+    /// default is `false`, because a server that does not support it would act twice.
     public var addsIdempotencyKeys = false
 
-    /// Whether a response that failed to the end is thrown, as ``NetworkingError/Kind/status``, and not returned.
+    /// Whether a final failed response is thrown as ``NetworkingError/Kind/status`` instead of returned.
     public var throwsOnExhaustion = false
 
-    /// The header field in which an attempt that is not the first says which it is: `attempt=2; max=4`; nil for none.
+    /// The header field that numbers each attempt after the first: `attempt=2; max=4`; `nil` for none.
     public var attemptHeaderField: HTTPField.Name?
 
     var strategy: (any RetryStrategy)?
@@ -77,24 +77,24 @@ public struct RetryPolicy: Sendable {
         self.backoff = backoff
     }
 
-    /// Never tries again.
+    /// Never retries.
     public static let never = RetryPolicy(maximumRetries: 0, backoff: .immediate)
 
-    /// Tries again at once.
+    /// Retries at once.
     ///
-    /// - Parameter maximumRetries: How many times.
+    /// - Parameter maximumRetries: The maximum number of retries.
     /// - Returns: The policy.
     /// - Precondition: `maximumRetries` is not negative.
     public static func immediate(maximumRetries: Int = 3) -> RetryPolicy {
         RetryPolicy(maximumRetries: maximumRetries, backoff: .immediate)
     }
 
-    /// Tries again after the same while each time.
+    /// Retries after the same delay each time.
     ///
     /// - Parameters:
-    ///   - delay: The while.
-    ///   - jitter: How it is spread.
-    ///   - maximumRetries: How many times.
+    ///   - delay: The delay.
+    ///   - jitter: The random spread of the delay.
+    ///   - maximumRetries: The maximum number of retries.
     /// - Returns: The policy.
     /// - Precondition: Neither `delay` nor `maximumRetries` is negative.
     public static func constant(
@@ -105,14 +105,14 @@ public struct RetryPolicy: Sendable {
         RetryPolicy(maximumRetries: maximumRetries, backoff: .constant(delay, jitter: jitter))
     }
 
-    /// Tries again after a while that doubles each time, spread by chance: the default of `retry`.
+    /// Retries with exponential backoff and jitter: the default of `retry`.
     ///
     /// - Parameters:
-    ///   - base: The first while.
-    ///   - multiplier: What it grows by.
-    ///   - cap: The longest while, with its jitter.
-    ///   - jitter: How it is spread.
-    ///   - maximumRetries: How many times.
+    ///   - base: The first delay.
+    ///   - multiplier: The factor by which the delay grows.
+    ///   - cap: The longest delay, including its jitter.
+    ///   - jitter: The random spread of the delay.
+    ///   - maximumRetries: The maximum number of retries.
     /// - Returns: The policy.
     /// - Precondition: `base`, `cap` and `maximumRetries` are not negative, and `multiplier` is at least 1.
     public static func exponential(
@@ -128,17 +128,17 @@ public struct RetryPolicy: Sendable {
         )
     }
 
-    /// Asks a strategy about each attempt that did not go well, before the rules of this policy.
+    /// Asks a strategy about each failed attempt before the rules of this policy apply.
     ///
-    /// - Parameter strategy: What decides.
-    /// - Returns: The policy that asks it.
+    /// - Parameter strategy: The strategy.
+    /// - Returns: A policy that asks the strategy.
     public func deciding(by strategy: some RetryStrategy) -> RetryPolicy {
         var policy = self
         policy.strategy = strategy
         return policy
     }
 
-    /// Asks a closure about each attempt, before the rules of this policy.
+    /// Asks a closure about each failed attempt before the rules of this policy apply.
     ///
     /// ```swift
     /// .retry(.exponential().deciding { attempts in
@@ -146,49 +146,50 @@ public struct RetryPolicy: Sendable {
     /// })
     /// ```
     ///
-    /// - Parameter decide: Decides by the attempts so far, of which the last is the one to decide about.
-    /// - Returns: The policy that asks it.
+    /// - Parameter decide: Receives the attempts so far, oldest first, and decides about the last one.
+    /// - Returns: A policy that asks the closure.
     public func deciding(_ decide: @escaping @Sendable (_ attempts: [Attempt]) async -> RetryDecision) -> RetryPolicy {
         deciding(by: ClosureStrategy(decide: decide))
     }
 }
 
 extension RetryPolicy: CustomStringConvertible {
-    /// How often and after what while, as an outline shows it.
+    /// The maximum number of retries, for the stack's outline.
     public var description: String {
         maximumRetries == 0 ? "never" : "up to \(maximumRetries) times"
     }
 }
 
-/// Decides what becomes of an attempt, for policies of one's own.
+/// A custom rule that decides whether a failed attempt is retried.
 public protocol RetryStrategy: Sendable {
     /// Decides about the last of the attempts.
     ///
-    /// It is asked after each attempt that brought an error or a status that the policy would try again or that is not
-    /// a success (200 to 399).
+    /// It is called after each attempt that failed with an error, with a status that the policy would retry, or with a
+    /// status that is not a success (200 to 399).
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. Of more than 100 they are
-    ///     the first 10 and the last ones.
+    ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. If there are more than
+    ///     100, they are the first 10 and the last ones.
     /// - Returns: The decision.
     func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision
 }
 
-/// What a strategy or an interceptor decides about an attempt.
+/// The decision of a strategy or an interceptor about an attempt.
 public enum RetryDecision: Sendable, Hashable {
-    /// What the policy's own rules say, or the next interceptor.
+    /// Apply the policy's own rules, or ask the next interceptor.
     case standard
-    /// Try again after a while, whatever the rules say of the status, the error and the method.
+    /// Retry after this delay, whatever the rules say about the status, the error and the method.
     ///
-    /// The limit of retries, the budget, the deadline and what cannot be sent twice still hold.
+    /// The maximum number of retries, the budget, the deadline and the check that the body and the sink can be reused
+    /// still apply.
     case retry(after: Duration)
-    /// Try again after the policy's own while; likewise.
+    /// Retry after the policy's own backoff; the same limits apply as for a given delay.
     case retryWithBackoff
-    /// Do not try again.
+    /// Do not retry.
     case giveUp
 
-    /// Try again at once.
+    /// Retry at once.
     public static let retry = RetryDecision.retry(after: .zero)
 }
 
@@ -201,7 +202,7 @@ private struct ClosureStrategy: RetryStrategy {
 }
 
 extension HTTPRequestData {
-    /// How `retry` treats this request; nil leaves it to the stack.
+    /// The retry policy for this request; `nil` uses the policy of the stack.
     public var retryPolicy: RetryPolicy? {
         get { self[option: RetryPolicyOption.self] }
         set {

@@ -1,32 +1,32 @@
 public import NetworkingCore
 
-/// Why a request that failed was not tried again, or not any more.
+/// The reason why a failed request was not retried, or not retried again.
 @nonexhaustive
 public enum RetryRefusal: String, Sendable, Hashable {
-    /// It was tried as often as the policy allows.
+    /// The request was retried as often as the policy allows.
     case exhausted
-    /// It must not be sent twice, as far as anybody knows.
+    /// The request is not known to be safe to send twice.
     case notIdempotent
-    /// Its body can be sent only once.
+    /// The body can be sent only once.
     case bodyNotReplayable
-    /// Its sink has received bytes and cannot start over.
+    /// The sink has received bytes and cannot start over.
     case sinkNotRestartable
-    /// The budget for retries is spent.
+    /// The retry budget is spent.
     case budget
-    /// The server wants to be left alone for longer than the policy waits.
+    /// The server asked for a longer wait than the policy allows.
     case retryAfter
-    /// The deadline would have come first.
+    /// The wait would have ended after the deadline.
     case deadline
-    /// The policy's strategy, or an interceptor, gave up.
+    /// The policy's strategy or an interceptor gave up.
     case decision
-    /// The environment has retries switched off.
+    /// Retries are switched off in the environment.
     case switchedOff
-    /// Somebody else has signed in since.
+    /// Another user has signed in since.
     case anotherUser
 }
 
 extension HTTPResponseData {
-    /// Why a response that would have been tried again was given out; nil for any other.
+    /// The reason why a response with a transient failure was not retried; `nil` for any other response.
     public internal(set) var retryRefusal: RetryRefusal? {
         get { self[metadata: RetryRefusalKey.self] }
         set { self[metadata: RetryRefusalKey.self] = newValue }
@@ -34,7 +34,7 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    /// Why a failure that may pass was not tried again; nil for any other, and without `retry` in the stack.
+    /// The reason why a transient failure was not retried; `nil` for other failures and without `retry` in the stack.
     public internal(set) var retryRefusal: RetryRefusal? {
         get { self[metadata: RetryRefusalKey.self] }
         set { self[metadata: RetryRefusalKey.self] = newValue }

@@ -1,8 +1,9 @@
 import NetworkingCore
 import Synchronization
 
-/// So many requests at a time, for ``NetworkingComponent/throttled(by:maximumWait:)``; one object may serve several
-/// stacks.
+/// A limit on concurrent requests, for ``NetworkingComponent/throttled(by:maximumWait:)``.
+///
+/// Share one instance between stacks to share the limit.
 public final class ConcurrencyLimiter: Sendable {
     let held = HeldLimits()
     private let limit: Int
@@ -10,24 +11,24 @@ public final class ConcurrencyLimiter: Sendable {
     private let isPerHost: Bool
     private let state: Mutex<State>
 
-    /// Creates slots for all requests together.
+    /// Creates a limiter for all requests together.
     ///
     /// - Parameters:
-    ///   - max: How many.
-    ///   - queue: How many requests may wait for one.
+    ///   - max: The maximum number of requests in flight.
+    ///   - queue: The maximum number of waiting requests.
     /// - Precondition: `max` is greater than zero, and `queue` is not negative.
     public convenience init(max: Int, queue: Int = .max) {
         precondition(max > 0, "max must be greater than zero (is \(max))")
         self.init(limit: max, queue: queue, isPerHost: false)
     }
 
-    /// Creates slots for each host, by the authority of the requests.
+    /// Creates a limiter with a separate limit for each host, identified by the authority of the requests.
     ///
-    /// A host takes memory as long as it has requests under way.
+    /// A host takes up memory only while it has requests in flight or waiting.
     ///
     /// - Parameters:
-    ///   - maxPerHost: How many for each.
-    ///   - queue: How many requests may wait for one of each.
+    ///   - maxPerHost: The maximum number of requests in flight to each host.
+    ///   - queue: The maximum number of waiting requests for each host.
     /// - Precondition: `maxPerHost` is greater than zero, and `queue` is not negative.
     public convenience init(maxPerHost: Int, queue: Int = .max) {
         precondition(maxPerHost > 0, "maxPerHost must be greater than zero (is \(maxPerHost))")
@@ -42,29 +43,29 @@ public final class ConcurrencyLimiter: Sendable {
         state = Mutex(State())
     }
 
-    /// How many requests hold a slot.
+    /// The number of requests that hold a permit.
     public var inFlight: Int {
         state.withLock { $0.all.inFlight + $0.hosts.values.reduce(0) { $0 + $1.inFlight } }
     }
 
-    /// How many requests wait for one.
+    /// The number of requests that wait for a permit.
     public var waiting: Int {
         state.withLock { $0.all.queue.count + $0.hosts.values.reduce(0) { $0 + $1.queue.count } }
     }
 
-    /// The number of hosts that take memory.
+    /// The number of hosts that take up memory.
     var hosts: Int {
         state.withLock { $0.hosts.count }
     }
 
-    /// Whose slots a request takes: nil when all share them.
+    /// Returns the host whose limit applies to a request; `nil` if all requests share one limit.
     func key(for request: HTTPRequestData) -> String? {
         isPerHost ? request.authority?.lowercased() ?? "" : nil
     }
 
-    /// Takes a slot, if one is free.
+    /// Takes a permit, if one is free.
     ///
-    /// None is while anybody waits: a slot that is given back goes to them.
+    /// Fails while other requests are queued, because a released permit goes to the first of them.
     func takeIfFree(_ host: String?) -> Bool {
         state.withLock { state in
             state.withHost(host) { slots, _ in
@@ -75,13 +76,13 @@ public final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Enters the queue; nil when it is full.
+    /// Enters the queue; `nil` when it is full.
     ///
-    /// One of lower priority that has to give way is refused with the error.
+    /// A waiting request of lower priority that is displaced is refused with the error.
     func enqueue(_ priority: RequestPriority, _ host: String?, refusal: @autoclosure () -> any Error) -> WaitPlace? {
         let (place, displaced) = state.withLock { state in
             state.withHost(host) { slots, numbers -> (WaitPlace?, WaitPlace?) in
-                // One may have come free since.
+                // A permit may have been released in the meantime.
                 if slots.inFlight < limit {
                     slots.inFlight += 1
                     let place = slots.queue.enter(priority, numbered: &numbers)
@@ -101,7 +102,7 @@ public final class ConcurrencyLimiter: Sendable {
         return place
     }
 
-    /// Gives a slot back, to whose turn it is.
+    /// Releases a permit, which goes to the next waiting request.
     func giveBack(_ host: String?) {
         while true {
             let next = state.withLock { state in
@@ -114,19 +115,19 @@ public final class ConcurrencyLimiter: Sendable {
                 }
             }
             guard let next else { return }
-            // One that has just been cancelled does not want it any more.
+            // A request that has just been cancelled no longer needs the permit.
             if next.wait.resume(with: .success(())) { return }
         }
     }
 
-    /// Ends a wait with an error, unless it is over.
+    /// Ends a wait with an error, unless it has already ended.
     func leave(_ place: WaitPlace, _ host: String?, with error: any Error) {
         if place.wait.resume(with: .failure(error)) {
             left(place, host)
         }
     }
 
-    /// Counts one out whose wait is over.
+    /// Removes a place whose wait has ended.
     func left(_ place: WaitPlace, _ host: String?) {
         state.withLock { state in state.withHost(host) { slots, _ in slots.queue.leave(place) } }
     }
@@ -157,7 +158,7 @@ public final class ConcurrencyLimiter: Sendable {
 }
 
 extension ConcurrencyLimiter: CustomStringConvertible {
-    /// The limits, as an outline shows them: `max: 6`.
+    /// The limits for the stack's outline: `max: 6`.
     public var description: String {
         "\(isPerHost ? "maxPerHost" : "max"): \(limit)" + (queue == .max ? "" : ", queue: \(queue)")
     }

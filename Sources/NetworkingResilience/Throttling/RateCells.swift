@@ -3,24 +3,24 @@ import NetworkingCore
 
 /// The state of one key of a rate limiter.
 protocol RateCell {
-    /// When all permits will have come back.
+    /// The moment at which all permits are available again.
     var emptyAt: Duration { get }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     var waiting: Int { get }
 }
 
-/// The cells of a rate limiter by key, of which those at rest make room for new ones.
+/// The cells of a rate limiter by key; idle cells make room for new ones.
 ///
-/// A new key looks at a few of the others and no more, so that finding room takes the same time however many there are.
+/// Adding a key examines only a few of the others, so it takes the same time however many there are.
 struct RateCells<Cell: RateCell> {
-    /// More than an app talks to.
+    /// More keys than an app is likely to use.
     private let limit: Int
-    /// How many keys are looked at for a new one.
+    /// The number of keys to examine for each new key.
     private let steps = 8
 
     private var cells: [String: Cell] = [:]
-    /// Each key once; the next to look at comes first.
+    /// Each key once; the next one to examine comes first.
     private var keys: Deque<String> = []
 
     init(limit: Int = 10_000) {
@@ -31,7 +31,7 @@ struct RateCells<Cell: RateCell> {
         cells.count
     }
 
-    /// How many requests wait, in all cells.
+    /// The number of waiting requests in all cells.
     var waiting: Int {
         cells.values.reduce(0) { $0 + $1.waiting }
     }
@@ -55,11 +55,10 @@ struct RateCells<Cell: RateCell> {
         return body(&cells.values[index])
     }
 
-    /// Removes the cells at rest among the next few, or, if there are none, the one that will be at rest first, which
-    /// lets a few more requests through.
+    /// Removes the idle cells among the next few, or the cell that will be idle first if none is.
     ///
-    /// A cell in which requests wait stays, so there are more than the limit only as long as so many keys have waiting
-    /// requests.
+    /// Removing a cell early lets a few more requests through. A cell with waiting requests stays, so the number of
+    /// cells exceeds the limit only while that many keys have waiting requests.
     private mutating func makeRoom(at now: Duration) {
         guard cells.count >= limit else { return }
         var hasRoom = false

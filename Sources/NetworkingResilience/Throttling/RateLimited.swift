@@ -1,34 +1,34 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Lets so many requests through in a while, evenly, with a few at once.
+    /// Limits how many requests are sent per interval: evenly, with short bursts.
     ///
-    /// It belongs inside `retry` and `cached`, so that what is sent is counted and nothing else, and outside
-    /// `throttled`, so that who waits here holds no slot.
+    /// It belongs inside `retry` and `cached`, so that only requests that are really sent are counted, and outside
+    /// `throttled`, so that a request that waits here holds no permit there.
     ///
     /// ```swift
     /// let network = URLSession.shared.rateLimited(to: 10, per: .seconds(1), burst: 20)
     /// ```
     ///
-    /// Waiting requests go in the order of ``HTTPRequestData/priority``, and in the order of arrival within one
-    /// priority. A request waits for `maximumWait` and for the time until its deadline at most, whatever its priority:
-    /// if more urgent requests would keep a waiting request beyond that, the queue goes in the order of arrival until
-    /// that one is sent. A request whose wait would be longer from the start, behind all that wait already, is refused
-    /// at once. It takes no permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
+    /// Waiting requests are served in the order of ``HTTPRequestData/priority``, and in the order of arrival within one
+    /// priority. Whatever its priority, a request waits no longer than `maximumWait` and the time until its deadline.
+    /// If more urgent requests would delay a waiting request beyond that, the queue is served in the order of arrival
+    /// until that request is sent. A request that would exceed its maximum wait behind all requests that already wait
+    /// is refused at once. It takes no permit, and the error's ``NetworkingError/retryAfter`` says when to try again.
     ///
     /// A cancelled caller gets `CancellationError` at once, and the requests behind it move up.
     /// ``HTTPRequestData/isThrottled`` lets one request pass uncounted, and ``HTTPRequestData/rateLimitWeight`` makes
     /// one count as several.
     ///
     /// - Parameters:
-    ///   - count: How many.
-    ///   - period: In which while.
-    ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
+    ///   - count: The number of requests in each period.
+    ///   - period: The length of the period.
+    ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
     ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
-    ///   - key: What is counted together; everything by default.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what it
-    ///   refuses.
+    ///   - key: The rule that groups requests; by default all requests are counted together.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
+    ///   that it refuses.
     /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, `period` is greater than zero and at most 1,000
     ///   years, and `maximumWait` is not negative.
     public func rateLimited(
@@ -41,16 +41,17 @@ extension NetworkingComponent {
         rateLimited(by: RateLimiter(count, per: period, burst: burst, key: key), maximumWait: maximumWait)
     }
 
-    /// Lets as many requests through as a limiter allows, which several stacks may share.
+    /// Limits how many requests are sent per interval with a limiter that several stacks may share.
     ///
-    /// For the rest it is ``rateLimited(to:per:burst:maximumWait:by:)``. If the same limiter stands in a stack twice, a
-    /// request counts once, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
+    /// Otherwise it works like ``rateLimited(to:per:burst:maximumWait:by:)``. If a stack contains the same limiter
+    /// twice, a request counts once, at the outer position, and ``NetworkingComponent/diagnostics`` reports the
+    /// duplicate.
     ///
     /// - Parameters:
     ///   - limiter: The limiter.
     ///   - maximumWait: The longest time that a request waits, of any priority. Zero refuses instead of waiting; `nil`,
     ///     the default, sets no limit.
-    /// - Returns: A component that refuses as that one does.
+    /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func rateLimited(by limiter: RateLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
         precondition(
@@ -62,7 +63,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// How many requests this one counts as at a rate limit; 1 by default, and less is 1.
+    /// The number of permits that this request takes from a rate limit; 1 by default, and the minimum.
     public var rateLimitWeight: Int {
         get { self[option: WeightOption.self] }
         set { self[option: WeightOption.self] = max(1, newValue) }

@@ -1,28 +1,27 @@
 public import NetworkingCore
 import Synchronization
 
-/// So many requests in a while, for ``NetworkingComponent/rateLimited(by:maximumWait:)``; one object may serve several
-/// stacks.
+/// A limit on requests per interval, for ``NetworkingComponent/rateLimited(by:maximumWait:)``.
 ///
-/// It is the generic cell rate algorithm: one moment says when the bucket would be empty, and nothing has to be filled
-/// up.
+/// Share one instance between stacks to share the limit. It implements the generic cell rate algorithm: a single moment
+/// records when the bucket will be empty, so no timer has to refill it.
 public final class RateLimiter: Sendable {
-    /// What is counted together.
+    /// The rule that groups requests: requests with the same key share one limit.
     public struct Key: Sendable {
         private let make: @Sendable (HTTPRequestData, Principal?) -> String
 
-        /// Everything.
+        /// One group for all requests.
         public static let everything = Key { _, _ in "" }
 
-        /// What goes to one authority.
+        /// One group for each authority.
         public static let host = Key { request, _ in request.authority?.lowercased() ?? "" }
 
-        /// What is sent on behalf of one principal, as the stack upstream tells.
+        /// One group for each principal that requests are sent for, as the stack upstream reports it.
         public static let principal = Key { _, principal in principal.map { "\($0.id)" } ?? "" }
 
-        /// What a closure gives the same name.
+        /// Groups requests by the name that a closure returns.
         ///
-        /// - Parameter name: Names what a request counts to.
+        /// - Parameter name: Returns the name of the group that a request counts towards.
         /// - Returns: The key.
         public static func custom(_ name: @escaping @Sendable (HTTPRequestData) -> String) -> Key {
             Key { request, _ in name(request) }
@@ -49,10 +48,10 @@ public final class RateLimiter: Sendable {
     /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - count: How many.
-    ///   - period: In which while.
-    ///   - burst: How many may go at once when none has gone for long; as many as `count` by default.
-    ///   - key: What is counted together.
+    ///   - count: The number of requests in each period.
+    ///   - period: The length of the period.
+    ///   - burst: The number of requests that may be sent at once after a quiet time; the same as `count` by default.
+    ///   - key: The rule that groups requests.
     /// - Precondition: `count` and `burst` are 1 to 1,000,000,000, and `period` is greater than zero and at most 1,000
     ///   years.
     public init(_ count: Int, per period: Duration, burst: Int? = nil, key: Key = .everything) {
@@ -72,36 +71,36 @@ public final class RateLimiter: Sendable {
         interval = period / count
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     public var waiting: Int {
         state.withLock { $0.cells.waiting }
     }
 
-    /// How many keys are remembered.
+    /// The number of keys in memory.
     var keys: Int {
         state.withLock { $0.cells.count }
     }
 
     enum Answer {
-        /// It may go.
+        /// The request may be sent.
         case taken
-        /// It has a place, and will go in about so long.
+        /// The request has a place in the queue and will be sent after about this time.
         case wait(WaitPlace, Duration)
-        /// It would have to wait so long.
+        /// The request is refused because it would have to wait this long.
         case refused(Duration)
-        /// It never may.
+        /// The request weighs more than the burst and can never be sent.
         case impossible
     }
 
-    /// Takes permits, or a place in the queue of a key.
+    /// Takes permits, or enters the queue of a key.
     ///
     /// - Parameters:
-    ///   - weight: How many permits.
-    ///   - priority: Where in the queue.
+    ///   - weight: The number of permits.
+    ///   - priority: The priority in the queue.
     ///   - key: The key.
-    ///   - longest: How long it may wait; `nil` for any time.
+    ///   - longest: The longest time that the request may wait; `nil` for no limit.
     ///   - clock: The clock.
-    /// - Returns: Whether it may be sent, has to wait, or is refused.
+    /// - Returns: Whether the request may be sent, has to wait, or is refused.
     func take(
         _ weight: Int,
         _ priority: RequestPriority,
@@ -114,10 +113,11 @@ public final class RateLimiter: Sendable {
         let (answer, alarm) = state.withLock { state -> (Answer, Duration?) in
             state.withCell(key, at: now, interval, burst) { cell, numbers in
                 if cell.queue.count == 0, cell.take(weight, at: now) { return (.taken, nil) }
-                // As long as it takes behind all that wait already, whatever their priority.
+                // The time until all requests that wait already are served, whatever their priority, and then this one.
                 let wait = cell.wait(for: weight + cell.queue.weight, at: now)
                 if let longest, wait > longest { return (.refused(wait), nil) }
-                // In the order of arrival all waits are kept; this is how much may be served out of order.
+                // In the order of arrival, every maximum wait is respected; this is the weight that may be served out
+                // of order.
                 let slack = longest.map { Int(min(($0 - wait) / interval, 1e15)) }
                 let place = cell.queue.enter(priority, weight: weight, slack: slack, numbered: &numbers)
                 return (.wait(place, wait), cell.planAlarm(at: now))
@@ -130,7 +130,7 @@ public final class RateLimiter: Sendable {
     /// Returns permits that were not used.
     ///
     /// - Parameters:
-    ///   - place: The place that they were given to.
+    ///   - place: The place that received the permits.
     ///   - key: Its key.
     ///   - clock: The clock.
     func giveBack(_ place: WaitPlace, _ key: String, on clock: NetworkClock) {
@@ -146,7 +146,7 @@ public final class RateLimiter: Sendable {
         let now = clock.now
         let alarm = state.withLock { state in
             state.withExistingCell(key, interval, burst) { cell -> Duration? in
-                // The cell in which it waited may have been forgotten since, and another one be there for its key.
+                // The cell in which the request waited may have been removed since, and its key may have a new cell.
                 guard place.number > cell.lastNumberBefore else { return nil }
                 if isPermit {
                     cell.giveBack(place.weight)
@@ -161,7 +161,7 @@ public final class RateLimiter: Sendable {
 
     private func set(_ moment: Duration?, _ key: String, on clock: NetworkClock) {
         guard let moment else { return }
-        // The alarm keeps the limiter alive until it rings, since requests wait for it.
+        // The alarm keeps the limiter alive until it rings, because requests wait for it.
         _ = clock.alarm(at: moment) { [self] in serve(key, plannedFor: moment, on: clock) }
     }
 
@@ -182,7 +182,7 @@ public final class RateLimiter: Sendable {
             } ?? ([], nil)
         }
         for place in due where !place.wait.resume(with: .success(())) {
-            // Its caller was cancelled just before.
+            // The caller was cancelled just before.
             giveBack(place, key, on: clock)
         }
         set(alarm, key, on: clock)
@@ -215,12 +215,12 @@ public final class RateLimiter: Sendable {
     }
 
     private struct Cell: RateCell {
-        /// The number of the last place before this cell was made: a place of a higher number waits in this one.
+        /// The number of the last place before this cell was created; a place with a higher number waits in this cell.
         let lastNumberBefore: UInt64
-        /// When the permits that were taken will have come back.
+        /// The moment at which all permits that were taken are available again.
         var emptyAt = Duration.zero
         var queue = WaitQueue()
-        /// When the next alarm rings.
+        /// The moment of the next alarm.
         var alarm: Duration?
 
         private var interval = Duration.zero
@@ -244,7 +244,7 @@ public final class RateLimiter: Sendable {
             return body(&self)
         }
 
-        /// How long until so many may go.
+        /// Returns the time until this many permits are available.
         func wait(for weight: Int, at now: Duration) -> Duration {
             max(.zero, max(emptyAt, now) + interval * (weight - 1) - tolerance - now)
         }
@@ -259,7 +259,7 @@ public final class RateLimiter: Sendable {
             emptyAt -= interval * weight
         }
 
-        /// The alarm to set for the one whose turn it is, unless one rings by then.
+        /// Returns the moment of the alarm for the next place in the queue, or `nil` if an alarm rings by then.
         mutating func planAlarm(at now: Duration) -> Duration? {
             guard let first = queue.first() else { return nil }
             let moment = now + wait(for: first.weight, at: now)
@@ -271,7 +271,7 @@ public final class RateLimiter: Sendable {
 }
 
 extension RateLimiter: CustomStringConvertible {
-    /// The limit, as an outline shows it: `10 per 1.0 seconds, burst: 10`.
+    /// The limit for the stack's outline: `10 per 1.0 seconds, burst: 10`.
     public var description: String {
         "\(count) per \(period), burst: \(burst)"
     }

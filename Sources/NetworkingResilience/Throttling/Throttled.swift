@@ -2,41 +2,43 @@ public import NetworkingCore
 import Synchronization
 
 extension NetworkingComponent {
-    /// Lets at most so many requests through at a time; the others wait their turn.
+    /// Limits how many requests are in flight at a time and queues the rest.
     ///
-    /// It belongs inside `retry`, so that a request that waits for its next attempt holds no slot, and outside
-    /// `timeout`, so that waiting here is no part of an attempt. Who waits goes in the order of
-    /// ``HTTPRequestData/priority``, and in the order of arrival within one. A slot is held until the body has arrived,
-    /// or, for a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), until the head has.
+    /// It belongs inside `retry`, so that a request holds no permit while it waits for its next attempt, and outside
+    /// `timeout`, so that the time in the queue is not part of an attempt. Waiting requests are served in the order of
+    /// ``HTTPRequestData/priority``, and in the order of arrival within one priority. A request holds its permit until
+    /// the body has arrived. For a sink that is read at the reader's own speed (``ResponseSink/isReaderPaced``), it
+    /// holds the permit only until the head has arrived.
     ///
     /// ```swift
     /// let network = URLSession.shared.throttled(max: 6)
     /// ```
     ///
-    /// A cancelled caller gets `CancellationError` at once and leaves no gap; a slot that it had just been given goes
-    /// to the next. ``HTTPRequestData/isThrottled`` lets one request pass without a slot.
+    /// A cancelled caller gets `CancellationError` at once and leaves the queue; a permit that it has just received
+    /// goes to the next request. ``HTTPRequestData/isThrottled`` lets one request pass without a permit.
     ///
     /// - Parameters:
-    ///   - max: How many.
-    ///   - queue: How many may wait. When they are too many, the last of the lowest priority gives way to one of a
-    ///     higher; otherwise the one that comes is refused.
-    ///   - maximumWait: How long one may wait; nil for as long as it takes.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for what the
-    ///   queue or the wait does not allow.
+    ///   - max: The maximum number of requests in flight.
+    ///   - queue: The maximum number of waiting requests. When the queue is full, a new request displaces the last
+    ///     waiting request of the lowest priority if its own priority is higher; otherwise the new request is refused.
+    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/rejected`` for requests
+    ///   that the queue or `maximumWait` does not allow.
     /// - Precondition: `max` is greater than zero, and neither `queue` nor `maximumWait` is negative.
     public func throttled(max: Int, queue: Int = .max, maximumWait: Duration? = nil) -> some NetworkingComponent {
         throttled(by: ConcurrencyLimiter(max: max, queue: queue), maximumWait: maximumWait)
     }
 
-    /// Lets at most so many requests to each host through at a time, so that a slow one does not hold up the others.
+    /// Limits how many requests are in flight to each host, so that a slow host does not delay requests to the others.
     ///
-    /// For the rest it is ``throttled(max:queue:maximumWait:)``.
+    /// Otherwise it works like ``throttled(max:queue:maximumWait:)``.
     ///
     /// - Parameters:
-    ///   - maxPerHost: How many for each authority. Only hosts with requests under way take memory.
-    ///   - queue: How many may wait for each.
-    ///   - maximumWait: How long one may wait; nil for as long as it takes.
-    /// - Returns: A component that refuses as that one does.
+    ///   - maxPerHost: The maximum number of requests in flight to each authority. Only hosts with requests in flight
+    ///     or waiting take up memory.
+    ///   - queue: The maximum number of waiting requests for each host.
+    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maxPerHost` is greater than zero, and neither `queue` nor `maximumWait` is negative.
     public func throttled(
         maxPerHost: Int,
@@ -46,7 +48,7 @@ extension NetworkingComponent {
         throttled(by: ConcurrencyLimiter(maxPerHost: maxPerHost, queue: queue), maximumWait: maximumWait)
     }
 
-    /// Lets as many requests through at a time as there are slots, which several stacks may share.
+    /// Limits how many requests are in flight with a limiter that several stacks may share.
     ///
     /// ```swift
     /// let slots = ConcurrencyLimiter(max: 6)
@@ -54,13 +56,13 @@ extension NetworkingComponent {
     /// let images = URLSession.shared.throttled(by: slots)
     /// ```
     ///
-    /// For the rest it is ``throttled(max:queue:maximumWait:)``. If the same slots stand in a stack twice, a request
-    /// takes one slot, at the outer place, and ``NetworkingComponent/diagnostics`` reports it.
+    /// Otherwise it works like ``throttled(max:queue:maximumWait:)``. If a stack contains the same limiter twice, a
+    /// request takes one permit, at the outer position, and ``NetworkingComponent/diagnostics`` reports the duplicate.
     ///
     /// - Parameters:
-    ///   - slots: The slots.
-    ///   - maximumWait: How long one may wait; nil for as long as it takes.
-    /// - Returns: A component that refuses as that one does.
+    ///   - slots: The limiter.
+    ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
+    /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
     public func throttled(by slots: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
         precondition(
@@ -72,7 +74,7 @@ extension NetworkingComponent {
 }
 
 extension Wait {
-    /// `throttled` waits for a slot.
+    /// `throttled` waits for a permit.
     public static let slot = Wait("slot")
 }
 
@@ -93,7 +95,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         let hold = SlotHold(slots: slots, host: host)
         defer { hold.giveBack() }
         var request = request.holdingPermit(of: slots.held)
-        // Its reader may take as long as it likes, and the others need not wait for that.
+        // The reader may take any amount of time, and other requests need not wait for it.
         request.sink = ObservedSink(sink: sink) { answer in
             if case .take = answer {
                 hold.giveBack()
@@ -116,7 +118,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         }
         defer { alarm?.cancel() }
         try await place.wait.value { [slots] in slots.left(place, host) }
-        // A slot that comes with the cancellation goes to the next.
+        // A permit that arrives together with the cancellation goes to the next request.
         guard !Task.isCancelled else {
             slots.giveBack(host)
             throw CancellationError()
@@ -185,7 +187,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     }
 }
 
-/// A slot that is given back once.
+/// A permit that is released only once.
 private final class SlotHold: Sendable {
     private let slots: ConcurrencyLimiter
     private let host: String?

@@ -24,15 +24,15 @@ struct WaitNumbers {
     }
 }
 
-/// The callers that wait for the same thing, by priority, and in the order of arrival within one priority.
+/// The callers that wait for the same resource, by priority, and in the order of arrival within one priority.
 ///
-/// Entering, leaving and being served take the same time however many there are.
+/// The time to enter, leave or be served does not depend on the number of callers.
 ///
-/// A place that is left keeps its entry until it comes to the front, or until such entries outnumber the others.
+/// A place that is left keeps its entry until it reaches the front, or until such entries outnumber the others.
 struct WaitQueue {
     private var lines = Array(repeating: Line(), count: RequestPriority.allCases.count)
 
-    /// How many wait.
+    /// The number of waiting callers.
     private(set) var count = 0
 
     /// The sum of the weights of the places.
@@ -41,16 +41,16 @@ struct WaitQueue {
     /// The weight that was served ahead of an earlier place since the queue was last empty.
     private var overtaken = 0
 
-    /// For the places that may be overtaken only so far: what ``overtaken`` may become while they wait.
+    /// For places that may be overtaken only to a limit: the maximum of ``overtaken`` while they wait.
     private var limits = Heap<OvertakingLimit>()
 
     /// Adds a place at the end of its priority.
     ///
     /// - Parameters:
     ///   - priority: The priority.
-    ///   - weight: What the place counts as.
-    ///   - slack: The weight of later places that may be served before this one; `nil` for any.
-    ///   - numbers: Numbers the place.
+    ///   - weight: The weight of the place.
+    ///   - slack: The weight of later places that may be served before this one; `nil` for no limit.
+    ///   - numbers: The counter that numbers the place.
     /// - Returns: The place.
     mutating func enter(
         _ priority: RequestPriority,
@@ -71,7 +71,7 @@ struct WaitQueue {
         return place
     }
 
-    /// Removes the place whose turn it is.
+    /// Removes and returns the place that is served next.
     mutating func serve() -> WaitPlace? {
         guard let turn = turn() else { return nil }
         guard let place = lines[turn.line].popFirst() else { return nil }
@@ -82,15 +82,15 @@ struct WaitQueue {
         return place
     }
 
-    /// The place whose turn it is.
+    /// Returns the place that is served next.
     mutating func first() -> WaitPlace? {
         turn().flatMap { lines[$0.line].first() }
     }
 
-    /// The line whose first place is next.
+    /// Returns the line whose first place is served next.
     ///
-    /// It is that of the highest priority, unless a place that has waited for longer would then be overtaken too far.
-    /// In that case the places go in the order of arrival.
+    /// It is the line of the highest priority, unless that would overtake an older place too far. In that case the
+    /// places are served in the order of arrival.
     private mutating func turn() -> (line: Int, overtakes: Bool)? {
         var urgent: (line: Int, place: WaitPlace)?
         var oldest: (line: Int, place: WaitPlace)?
@@ -107,12 +107,12 @@ struct WaitQueue {
         return (urgent.line, true)
     }
 
-    /// How many limits are kept, some of them of places that were left.
+    /// The number of limits in memory, including those of places that were left.
     var limitCount: Int {
         limits.count
     }
 
-    /// What ``overtaken`` may become at most, for the places that are in the queue.
+    /// Returns the maximum of ``overtaken`` for the places that are in the queue.
     private mutating func smallestLimit() -> Int? {
         while let limit = limits.min {
             if lines[limit.priority.rawValue].isWaiting(limit.number) { return limit.overtaken }
@@ -121,7 +121,7 @@ struct WaitQueue {
         return nil
     }
 
-    /// Removes the last place of the lowest priority, if that is below the given one.
+    /// Removes and returns the last place of the lowest priority, if that is below the given one.
     mutating func yield(to priority: RequestPriority) -> WaitPlace? {
         for index in 0..<priority.rawValue {
             if let place = lines[index].popLast() {
@@ -146,12 +146,12 @@ struct WaitQueue {
             overtaken = 0
             limits = Heap()
         } else if limits.count > 2 * count + 64 {
-            // Entries of places that are gone leave the heap at its top, or here once they outnumber the others.
+            // Limits of places that are gone leave the heap at its top, or here once they outnumber the others.
             limits = Heap(limits.unordered.filter { lines[$0.priority.rawValue].isWaiting($0.number) })
         }
     }
 
-    /// How far a place may be overtaken.
+    /// The maximum weight that may overtake a place.
     private struct OvertakingLimit: Comparable {
         let overtaken: Int
         let priority: RequestPriority
@@ -165,7 +165,7 @@ struct WaitQueue {
     /// The places of one priority.
     private struct Line {
         var places: Deque<WaitPlace> = []
-        /// The numbers of the places that were left, as long as their entries are there.
+        /// The numbers of the places that were left but still have entries.
         private var gone: Set<UInt64> = []
 
         mutating func leave(_ number: UInt64) -> Bool {

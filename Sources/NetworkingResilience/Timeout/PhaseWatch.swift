@@ -1,10 +1,10 @@
 import NetworkingCore
 import Synchronization
 
-/// Follows an attempt through its phases, by what the transport tells, and ends it when one takes too long.
+/// Tracks the phases of an attempt from the transport's events, and cancels the attempt when a phase takes too long.
 ///
-/// There is one alarm at a time. It is set anew only when it would ring too late: one that rings too early, because
-/// bytes have moved since, looks at the clock and is set for the rest.
+/// There is one alarm at a time. It is replaced only if it would ring too late. If it rings too early, because bytes
+/// have moved since, it checks the clock and is set again for the remaining time.
 final class PhaseWatch: Sendable {
     private let clock: NetworkClock
     private let state: Mutex<State>
@@ -14,7 +14,7 @@ final class PhaseWatch: Sendable {
         state = Mutex(State(limits: limits, start: clock.now))
     }
 
-    /// The request as this watch sends it: what happens to it is heard here.
+    /// Returns the request with observers, progress handler and sink that report to this watch.
     func watching(_ request: HTTPRequestData) -> HTTPRequestData {
         var watched = request
         if let sink = request.sink {
@@ -25,7 +25,7 @@ final class PhaseWatch: Sendable {
                 sinkIs(busy: isBusy)
             }
         }
-        // A transport that has someone to tell works a little more for it.
+        // Transports do extra work for observers, so they are added only when they are needed.
         if state.withLock({ $0.limits.hasPhases }) {
             watched.addObserver(self)
             let handler = request.progressHandler
@@ -37,9 +37,9 @@ final class PhaseWatch: Sendable {
         return watched
     }
 
-    /// Starts to watch.
+    /// Starts the watch.
     ///
-    /// - Parameter onExpiry: Ends the attempt; called once, when a limit is not kept.
+    /// - Parameter onExpiry: Cancels the attempt; called once, when a limit is exceeded.
     func start(onExpiry: @escaping @Sendable () -> Void) {
         let isExpired = state.withLock { state in
             state.onExpiry = onExpiry
@@ -57,7 +57,7 @@ final class PhaseWatch: Sendable {
         state.withLock { $0.stop() }?.cancel()
     }
 
-    /// The limit that was not kept.
+    /// The limit that was exceeded.
     var expired: TimeLimits.Name? {
         state.withLock { $0.expired }
     }
@@ -78,7 +78,7 @@ final class PhaseWatch: Sendable {
         }
     }
 
-    /// Changes the state and sets the alarm for what is due next.
+    /// Changes the state and sets the alarm for the next deadline.
     private func update(_ change: (inout State, Duration) -> Void) {
         let now = clock.now
         let plan = state.withLock { state in
@@ -117,7 +117,7 @@ final class PhaseWatch: Sendable {
         private var wholeDeadline: Duration?
         private var tellsConnection = false
         private var sent: Int64 = 0
-        /// Whether the network need not bring anything, whatever it does bring.
+        /// Whether the sink is busy with a chunk, so that time without new bytes does not count.
         var isSinkBusy = false
 
         var onExpiry: (@Sendable () -> Void)?
@@ -141,7 +141,7 @@ final class PhaseWatch: Sendable {
                 (tellsConnection, sent, isSinkBusy) = (false, 0, false)
                 enterConnecting(at: now)
             case .readingBody:
-                // Whoever brings it is not the network.
+                // The source of the body is the app, not the network, so its time does not count.
                 phase = nil
             case .bodyRead:
                 enterConnecting(at: now)
@@ -153,7 +153,7 @@ final class PhaseWatch: Sendable {
             case .headReceived:
                 enterBody(at: now)
             case .ended, .failed:
-                // Until the next attempt, only the whole goes on.
+                // Until the next attempt, only the limit for the whole attempt applies.
                 phase = nil
             case .connectionMeasured, .responseReceived:
                 break
@@ -192,14 +192,14 @@ final class PhaseWatch: Sendable {
             phase = isSinkBusy ? nil : limits.idle.map { (.idle, now + $0) }
         }
 
-        /// From here on only the time counts in which the reader waits for the network.
+        /// From here on, only the time in which the reader waits for the network counts.
         mutating func paceByReader(at now: Duration) {
             limits.idle = limits.idle ?? limits.whole
             wholeDeadline = nil
             enterBody(at: now)
         }
 
-        // MARK: The alarm
+        // MARK: Alarm
 
         private var next: (name: TimeLimits.Name, deadline: Duration)? {
             guard let wholeDeadline else { return phase }
@@ -207,7 +207,7 @@ final class PhaseWatch: Sendable {
             return phase
         }
 
-        /// The alarm to set, if the one that is set would come too late.
+        /// Returns the alarm to set if the current one would ring too late.
         mutating func planAlarm() -> AlarmPlan? {
             guard !isOver, let next else { return nil }
             if let alarmMoment, alarmMoment <= next.deadline { return nil }
@@ -217,7 +217,7 @@ final class PhaseWatch: Sendable {
             return AlarmPlan(moment: next.deadline, number: alarmNumber, replaced: alarm)
         }
 
-        /// Keeps an alarm to call it off later, and answers whether nobody needs it any more.
+        /// Stores an alarm so that it can be cancelled later; returns `true` if the alarm is no longer needed.
         mutating func keep(_ alarm: Alarm, _ number: Int) -> Bool {
             guard !isOver, number == alarmNumber, alarmMoment != nil else { return true }
             self.alarm = alarm

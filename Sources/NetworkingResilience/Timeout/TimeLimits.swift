@@ -1,23 +1,23 @@
 import NetworkingCore
 
-/// How long an attempt and its phases may take; nil is no limit.
+/// The time limits of an attempt and its phases; `nil` is no limit.
 struct TimeLimits: Sendable, CustomStringConvertible {
     var whole: Duration?
     var connect: Duration?
     var head: Duration?
     var idle: Duration?
 
-    /// Which limit it was that an attempt did not keep.
+    /// The limit that an attempt exceeded.
     enum Name {
         case whole
         case connect
         case head
-        /// Connecting and the head, where the transport cannot tell them apart.
+        /// Connecting and the head together, for transports that do not report the connection.
         case connectAndHead
         case idle
     }
 
-    /// The limits for one request, whose own come first.
+    /// Returns the limits for one request, whose own limits take precedence.
     func replaced(by request: HTTPRequestData) -> TimeLimits {
         guard let box = request.box else { return self }
         return TimeLimits(
@@ -37,7 +37,7 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         return [whole, head.map { $0 + (connect ?? .zero) } ?? connect, idle].lazy.compactMap { $0 }.max()
     }
 
-    /// A limit that leaves no time at all.
+    /// The limit that leaves no time at all, if there is one.
     var expiredFromTheStart: Name? {
         if let whole, whole <= .zero { return .whole }
         guard hasPhases else { return nil }
@@ -53,7 +53,7 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         case .connect: connect ?? .zero
         case .head: head ?? .zero
         case .connectAndHead: (connect ?? .zero) + (head ?? .zero)
-        // A reader-paced body has the time of the whole, if it has none of its own.
+        // A reader-paced body without an idle limit uses the limit of the whole attempt.
         case .idle: idle ?? whole ?? .zero
         }
     }

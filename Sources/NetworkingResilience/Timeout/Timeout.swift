@@ -1,37 +1,40 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Gives each attempt so much time: until its whole body has arrived, and for each of its phases.
+    /// Limits the time of each attempt until its whole body has arrived, and the time of each of its phases.
     ///
-    /// It belongs next to the transport, under `retry` and `throttled`: then it counts one attempt and no waiting.
-    /// When the time is up, what lies upstream is cancelled and awaited. A cancelled caller gets `CancellationError`.
+    /// It belongs next to the transport, under `retry` and `throttled`, so that it measures a single attempt without
+    /// any time in a queue. When the time is up, the work upstream is cancelled and awaited. A cancelled caller gets
+    /// `CancellationError`.
     ///
     /// ```swift
     /// let network = URLSession.shared.timeout(.seconds(10))
     /// let patient = URLSession.shared.timeout(head: .seconds(5), idle: .milliseconds(800))
     /// ```
     ///
-    /// The phases are those that the transport tells of:
-    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient cannot tell, unless the request has a
-    ///   body; there, `connect` and `head` are one time, their sum, and `connect` alone is the time until the head.
-    /// - `head`: from the connection, or the last byte of the request's body, until the head of the response.
-    /// - `idle`: between any two pieces of a body, sent or received. It is not counted while a sink is busy with what
-    ///   it got.
+    /// The phases depend on the events that the transport reports:
+    /// - `connect`: until there is a connection. URLSession and AsyncHTTPClient report it only if the request has a
+    ///   body. Without a body, `connect` and `head` are one limit, their sum, and `connect` alone limits the time until
+    ///   the head.
+    /// - `head`: from the connection, or from the last byte of the request's body, until the head of the response.
+    /// - `idle`: between two chunks of a body, sent or received. The time in which a sink processes a chunk is not
+    ///   counted.
     ///
-    /// For a sink that somebody reads from at their own speed (``ResponseSink/isReaderPaced``), `limit` is the time
-    /// until the head, and then, unless `idle` says otherwise, the time between pieces while none waits for the reader.
+    /// For a sink that is read at the reader's own speed (``ResponseSink/isReaderPaced``), `limit` applies until the
+    /// head arrives. After that it is the maximum time between chunks, unless `idle` is given. Time in which a chunk
+    /// waits for the reader is not counted.
     ///
-    /// All are counted on the environment's clock, to the precision of the clock.
+    /// All limits are measured on the environment's clock, with its precision.
     ///
     /// - Parameters:
-    ///   - limit: How long an attempt may take in all; nil sets no limit. ``HTTPRequestData/timeout`` replaces it for
+    ///   - limit: The time limit for the whole attempt; `nil` for no limit. ``HTTPRequestData/timeout`` replaces it for
     ///     one request.
-    ///   - connect: How long it may take to connect; ``HTTPRequestData/connectTimeout`` replaces it.
-    ///   - head: How long the head may take; ``HTTPRequestData/headTimeout`` replaces it.
-    ///   - idle: How long nothing may move; ``HTTPRequestData/idleTimeout`` replaces it.
-    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when time is
-    ///   up.
-    /// - Precondition: One of the limits is given, and each that is given is greater than zero.
+    ///   - connect: The time limit for connecting; ``HTTPRequestData/connectTimeout`` replaces it.
+    ///   - head: The time limit for the head; ``HTTPRequestData/headTimeout`` replaces it.
+    ///   - idle: The maximum time without any progress; ``HTTPRequestData/idleTimeout`` replaces it.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/timeout`` when the time
+    ///   is up.
+    /// - Precondition: At least one limit is given, and each given limit is greater than zero.
     public func timeout(
         _ limit: Duration? = nil,
         connect: Duration? = nil,
@@ -54,7 +57,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let limits = limits.replaced(by: request)
         let clock = NetworkEnvironment.current.clock
-        // What is left of some other time may be nothing.
+        // A limit that was computed from another time may be zero or negative.
         if let limit = limits.expiredFromTheStart { throw timeIsUp(limit, limits, for: request, over: upstream) }
         var request = request
         if let longest = limits.longest, longest > request.allowedSilence {
@@ -105,7 +108,7 @@ struct Timeout: NetworkingModifier, CustomStringConvertible {
     var roles: Set<StackRole> { [.timeout] }
     var requestOptions: Set<RequestOptionKey> { [.timeout, .connectTimeout, .headTimeout, .idleTimeout] }
 
-    /// The roles of modifiers whose own time is not part of an attempt.
+    /// The roles of modifiers whose waiting time is not part of an attempt.
     private static let outerRoles: Set<StackRole> = [.concurrencyLimit, .rateLimit, .authentication, .caching]
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// What `timeout` does with an attempt.
+/// An event of `timeout`.
 @nonexhaustive
 public enum TimeoutEvent: NetworkEvent {
     /// The attempt was cancelled because it exceeded this time limit.
