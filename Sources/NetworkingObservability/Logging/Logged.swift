@@ -26,8 +26,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - logger: The logger; `nil` for the environment's logger.
-    ///   - level: The level of the lines of a successful request. A failure is logged as a warning, a cancellation is
-    ///     not.
+    ///   - level: The level of the lines of a successful or cancelled request. A failure is logged as a warning.
     ///   - detail: The amount of detail. ``HTTPRequestData/logDetail`` replaces it for one request.
     ///   - privacy: The visibility of the values of query items, header fields and bodies that are not redacted.
     ///   - redaction: The secrets to redact.
@@ -71,8 +70,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - destination: The destination.
-    ///   - level: The level of the lines of a successful request. A failure is logged as a warning, a cancellation is
-    ///     not.
+    ///   - level: The level of the lines of a successful or cancelled request. A failure is logged as a warning.
     ///   - detail: The amount of detail. ``HTTPRequestData/logDetail`` replaces it for one request.
     ///   - privacy: The visibility of the values of query items, header fields and bodies that are not redacted.
     ///   - redaction: The secrets to redact.
