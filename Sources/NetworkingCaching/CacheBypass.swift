@@ -24,7 +24,9 @@ public enum CacheBypass: String, Sendable, Hashable {
     case incomplete
     /// The response was fetched for a principal other than that of the lookup.
     case principal
-    /// The response comes from another URL, after redirects. Put `redirected` outside `cached` to cache each step.
+    /// The response comes from another URL, after redirects.
+    ///
+    /// Put `redirected` outside `cached` to cache each step.
     case redirected
     /// The URL was changed, or removed from the cache, while the response was in flight.
     case outdated

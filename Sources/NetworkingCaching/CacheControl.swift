@@ -52,7 +52,7 @@ struct CacheControl: Sendable, Hashable {
             for piece in Self.split(value) {
                 guard let (name, argument) = Self.directive(piece) else { continue }
                 guard let directive = Directives.named[name] else { continue }
-                // Without field names, it applies to the whole message, even if another occurrence has some.
+                // Without an argument, it applies to the whole message, even if another occurrence has one.
                 if argument?.isEmpty != false {
                     unqualified.insert(directive)
                 }

@@ -3,7 +3,7 @@ import NetworkingCore
 /// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
 ///
 /// A cache stores a digest of each credential, and never the credential itself, so that no user gets another user's
-/// response. The key protects a short password or API key: without it, the digests of all candidates could be computed.
+/// response. Without a key, a short password or API key could be found by computing the digests of all candidates.
 ///
 /// A store whose entries outlive the process keeps its key with them, readable only by the same user:
 ///

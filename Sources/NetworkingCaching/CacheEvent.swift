@@ -15,7 +15,7 @@ public enum CacheEvent: NetworkEvent {
     case revalidated
     /// The cache does not serve the request, or does not store its response.
     case bypassed(CacheBypass)
-    /// The cache's store failed. The request continues without it.
+    /// The cache's store failed, and the request continues without it.
     case failed(any Error)
 
     /// The event without secrets: `cacheHit(fresh)`.

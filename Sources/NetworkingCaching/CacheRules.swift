@@ -210,7 +210,7 @@ struct CacheRules: Sendable, Hashable {
     /// Returns an id that depends only on the selecting fields, so that an entry replaces an older one for the same
     /// requests.
     ///
-    /// If two variants had the same id, one would replace the other, and neither would be found.
+    /// If two variants had the same id, each would replace the other in the store.
     static func id(of varying: [String: String]) -> UUID {
         var digest = StableDigest()
         for (name, value) in varying.sorted(by: { $0.key < $1.key }) {

@@ -21,8 +21,8 @@ extension NetworkingComponent {
     /// afterwards. If the server cannot be reached, the cache returns a stale response, unless that response has
     /// `must-revalidate` or `no-cache`. If the server fails, the cache returns a stale response within its
     /// `stale-if-error` window. Within its `stale-while-revalidate` window, a stale response is returned at once and
-    /// validated in the background. A successful request with any other method removes the stored responses of its URL,
-    /// for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
+    /// validated in the background. A successful request with an unsafe method, such as POST, removes the stored
+    /// responses of its URL, for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
     ///
     /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
     /// fetched for another principal. A request with its own `Authorization` field that belongs to no principal

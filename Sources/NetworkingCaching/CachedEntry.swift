@@ -31,7 +31,7 @@ public struct CachedEntry: Sendable, Identifiable {
     /// The approximate size of the entry in bytes: its body and its header fields.
     public var cost: Int { storage.cost }
 
-    /// The facts of its head, parsed once.
+    /// The facts in its head, parsed once.
     var facts: CacheFacts { storage.facts }
 
     private let storage: Storage

@@ -66,7 +66,7 @@ public final class ResponseCache: Sendable {
     }
 
     private func carryOut(_ token: UInt64, _ isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-        // A fetch that began during the removal may have read an entry that was about to be removed.
+        // A fetch that began during the removal may have read an entry before it was removed.
         defer { fetches.outdateAll() }
         do {
             try await store.removeAll(where: isUnwanted)
@@ -95,7 +95,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes the responses of a URL, and prevents fetches in flight from storing theirs.
+    /// Removes the responses of a URL, and prevents requests in flight from storing theirs.
     func remove(url: String) async throws {
         // The entries must not be used until they are removed, even if the store cannot remove them now.
         let token = fetches.doom(url)
@@ -108,7 +108,7 @@ public final class ResponseCache: Sendable {
         revalidations.withLock { !$0.isEmpty }
     }
 
-    /// Revalidates an entry in the background, unless that is already in progress or too many revalidations are.
+    /// Revalidates an entry in the background, unless that is in progress or too many others are.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
         let isFree = revalidations.withLock { revalidations in
             revalidations.count < Self.maximumRevalidations && revalidations.insert(key).inserted

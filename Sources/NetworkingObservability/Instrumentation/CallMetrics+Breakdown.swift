@@ -25,7 +25,7 @@ extension CallMetrics {
             case modifier(String)
             /// A wait.
             case wait(Wait)
-            /// An exchange of a transport; the first one is 1.
+            /// An exchange of a transport, numbered from 1.
             case attempt(Int)
             /// The transport reads the request body to its end before it connects.
             case readingBody

@@ -44,7 +44,7 @@ public struct CallMetrics: Sendable {
         case cacheBypass(CacheBypass)
         /// The call shared the exchange of an identical request.
         case shared
-        /// The call started another attempt.
+        /// The call scheduled another attempt.
         case retry
         /// The call made no further attempt, for this reason.
         case retryRefused(RetryRefusal)
@@ -81,8 +81,8 @@ public struct CallMetrics: Sendable {
     /// Whether the call shared the exchange of an identical request.
     public var isShared: Bool { log.tally.shared > 0 }
 
-    /// The number of body bytes that the caller received without their own network transfer: from the cache or a shared
-    /// exchange.
+    /// The number of body bytes that the caller received without a separate network transfer: from the cache or a
+    /// shared exchange.
     public var savedBytes: Int64 {
         let isFromCache =
             switch cache {

@@ -50,7 +50,7 @@ public struct SessionStatistics: Sendable {
     public private(set) var sentBytes: Int64 = 0
     /// The number of body bytes received.
     public private(set) var receivedBytes: Int64 = 0
-    /// The number of body bytes that callers received without their own network transfer.
+    /// The number of body bytes that callers received without a separate network transfer.
     public private(set) var savedBytes: Int64 = 0
     /// The durations of all calls except cancelled ones.
     public private(set) var durations = DurationDistribution()

@@ -21,8 +21,8 @@ extension HTTPRequestData {
     ///
     /// A stack completes a request on its way, so use ``NetworkingComponent/resolved(_:)`` for the complete request.
     /// Missing parts of the URL default to `https`, `localhost` and `/`. Any POSIX shell accepts the command, which
-    /// sends the same method, URL, header fields and body. The defaults of curl apply where the request has no such
-    /// field (`User-Agent`, `Accept`), and so do its rules for redirects, proxies and cookies.
+    /// sends the same method, URL, header fields and body. If the request has no `User-Agent` or `Accept`, curl adds
+    /// its own, and it applies its own rules for redirects, proxies and cookies.
     ///
     /// The command contains text as it is, creates other bytes with `printf`, and refers to a file by name. A body that
     /// is longer than 64 KiB, or that comes from a stream, is not included: a comment before the command says where to

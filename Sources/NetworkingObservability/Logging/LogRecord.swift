@@ -1,7 +1,7 @@
 public import Logging
 public import NetworkingCore
 
-/// A line of `logged` for a ``LogDestination``: a text in segments with a privacy each.
+/// A line of `logged` for a ``LogDestination``: a text in segments, each with its own visibility.
 public struct LogRecord: Sendable {
     /// The visibility of a segment.
     @nonexhaustive
