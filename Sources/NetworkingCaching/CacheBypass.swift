@@ -1,33 +1,35 @@
 import NetworkingCore
 
-/// Why `cached` lets a request or a response pass.
+/// The reason why `cached` bypasses the cache for a request or a response.
 @nonexhaustive
 public enum CacheBypass: String, Sendable, Hashable {
-    /// The request has an Authorization field of its own, or a component below the cache has added a credential without
+    /// The request has its own Authorization field, or a component below the cache has added a credential without
     /// naming a principal.
     case credentials
-    /// Its method is none that is cached.
+    /// The cache does not support the request's method.
     case method
-    /// The request says so.
+    /// The request forbids it.
     case request
-    /// The response says so.
+    /// The response forbids it.
     case response
-    /// It has a body, which no key holds.
+    /// The request has a body, which is not part of a cache key.
     case body
-    /// Its status is none that is cached, or says too little.
+    /// The response's status cannot be cached, or needs header fields that the response does not have.
     case status
-    /// Its Vary says that no other request gets the same.
+    /// The response's Vary prevents its use for any other request.
     case vary
-    /// It is longer than an entry may be, or went past.
+    /// The response is larger than the limit for an entry, or its body did not pass through the cache.
     case size
-    /// Its body ended early, or nobody brought it.
+    /// The response body is shorter than its Content-Length, or does not match its Content-Range.
     case incomplete
-    /// It was fetched for somebody else than it was looked up for.
+    /// The response was fetched for a principal other than that of the lookup.
     case principal
-    /// It comes from elsewhere, by redirects: put `redirected` outside `cached`, and each step is cached for itself.
+    /// The response comes from another URL, after redirects.
+    ///
+    /// Put `redirected` outside `cached` to cache each step.
     case redirected
-    /// Its URL was changed, or removed from the cache, while it was on its way.
+    /// The URL was changed, or removed from the cache, while the response was in flight.
     case outdated
-    /// The store has failed.
+    /// The store failed.
     case store
 }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A single range of bytes that a request wants (RFC 9110 section 14.1.2).
+/// A single byte range that a request asks for (RFC 9110 section 14.1.2).
 enum ByteRange: Sendable, Equatable {
     case from(Int, through: Int?)
     case last(Int)
@@ -26,7 +26,8 @@ enum ByteRange: Sendable, Equatable {
         }
     }
 
-    /// Its bytes in a representation of a length; nil where that is not known and matters, or there are none.
+    /// Returns the bytes in a representation of a given length; `nil` if there are none, or if the length is needed and
+    /// unknown.
     func bounds(of length: Int?) -> Range<Int>? {
         switch self {
         case .from(let first, through: let last?):
@@ -43,12 +44,12 @@ enum ByteRange: Sendable, Equatable {
 }
 
 extension HTTPRequestData {
-    /// The one range that it wants; nil for all, and for what cannot be read.
+    /// The single range that the request asks for; `nil` for the whole representation or for a malformed range.
     var byteRange: ByteRange? {
         headerFields[.range].flatMap { ByteRange($0) }
     }
 
-    /// Whether a range of a stored response is what it wants (RFC 9110 section 13.1.5).
+    /// Whether a range of a stored response satisfies the request's If-Range condition (RFC 9110 section 13.1.5).
     func ifRangeHolds(for response: HTTPResponse) -> Bool {
         guard let condition = headerFields[.ifRange] else { return true }
         if condition.hasPrefix("\"") { return response.headerFields[.eTag] == condition }
@@ -62,7 +63,7 @@ extension HTTPRequestData {
             }
     }
 
-    /// Whether the caller has what is stored, so that a 304 says all (RFC 9110 section 13.2.2).
+    /// Whether the caller already has the stored response, so that a 304 is enough (RFC 9110 section 13.2.2).
     func alreadyHas(_ entry: CachedEntry) -> Bool {
         guard !headerFields.isEmpty, entry.response.status.kind == .successful else { return false }
         let tags = headerFields[values: .ifNoneMatch].flatMap { $0.entityTags }
@@ -78,7 +79,7 @@ extension HTTPRequestData {
 }
 
 extension String {
-    /// The entity tags of a list; they may hold commas.
+    /// The entity tags of a list; tags may contain commas.
     var entityTags: [String] {
         var tags: [String] = []
         var rest = self[...].trimmed
@@ -87,7 +88,7 @@ extension String {
             let isWeak = rest.hasPrefix("W/")
             let opaque = isWeak ? rest.dropFirst(2) : rest
             guard opaque.hasPrefix("\""), let end = opaque.dropFirst().firstIndex(of: "\"") else {
-                // One without quotes, up to the next comma.
+                // A tag without quotes ends at the next comma.
                 let piece = rest.prefix { $0 != "," }
                 if !piece.trimmed.isEmpty { tags.append(String(piece.trimmed)) }
                 rest = rest.dropFirst(piece.count + 1).trimmed
@@ -99,7 +100,7 @@ extension String {
         return tags
     }
 
-    /// RFC 9110 section 8.8.3.2.
+    /// Weak comparison (RFC 9110 section 8.8.3.2).
     func isWeaklyEqual(to other: String) -> Bool {
         func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
         return opaque(self) == opaque(other)

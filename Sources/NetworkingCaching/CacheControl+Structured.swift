@@ -1,11 +1,11 @@
 import NetworkingCore
 
 /// Targeted directives are a dictionary of structured fields (RFC 9213 section 2.1, RFC 9651 section 3.2), which is
-/// read strictly: one that is not well formed is as if it were not there.
+/// parsed strictly: a malformed one is ignored.
 ///
-/// Of their values only whole numbers and truth mean something here, so that no more of the format is kept than that.
+/// Only integers and booleans are meaningful values here, so the parser keeps no other values.
 extension CacheControl {
-    /// Reads the fields of a targeted Cache-Control; nil when there are none, or when they are not well formed.
+    /// Reads the fields of a targeted Cache-Control; `nil` if there are none or they are malformed.
     ///
     /// - Parameter values: The values of the fields.
     init?(structured values: [String]) {
@@ -14,7 +14,7 @@ extension CacheControl {
         self.init([])
         for (name, value) in members {
             guard let directive = Directives.named[name] else { continue }
-            // The last counts where a name occurs twice.
+            // If a name occurs several times, the last one counts.
             remove(directive)
             switch (value, directive) {
             case (.integer(let number), .maxAge), (.integer(let number), .sMaxAge),
@@ -24,7 +24,7 @@ extension CacheControl {
                 insert(directive)
             case (.flag(true), _) where directive.isFlag:
                 insert(directive)
-            // Of a wrong type, it says nothing.
+            // A value of the wrong type is ignored.
             default: break
             }
         }
@@ -36,7 +36,7 @@ private struct StructuredDictionary {
     enum Value {
         case integer(Int)
         case flag(Bool)
-        /// Well formed, and of no meaning here.
+        /// A well-formed value without a meaning here.
         case other
     }
 
@@ -62,7 +62,7 @@ private struct StructuredDictionary {
             if rest.isEmpty { return members }
             guard take(",") else { return nil }
             skip(" \t")
-            // Nothing may follow the last comma but another member.
+            // After a comma, another member must follow.
             if rest.isEmpty { return nil }
         }
         return members

@@ -1,18 +1,18 @@
 import NetworkingCore
 
-/// The directives of Cache-Control fields, and of those of the same form (RFC 9111 section 5.2).
+/// The directives of Cache-Control fields, and of fields with the same syntax (RFC 9111 section 5.2).
 ///
-/// Whatever cannot be read is left out, but for a number that is none: that makes a response stale rather than fresh
-/// (section 4.2.1). The first counts where a directive occurs twice.
+/// Malformed directives are ignored. The exception is an argument that should be a number and is not: it makes a
+/// response stale rather than fresh (section 4.2.1). If a directive occurs several times, the first one counts.
 struct CacheControl: Sendable, Hashable {
-    /// What a cache knows of them; most requests have none.
+    /// The directives that this type knows; most requests have none.
     private(set) var directives: Directives = []
-    /// Those that have no argument, and so hold for the whole message.
+    /// The directives without an argument, which apply to the whole message.
     private var unqualified: Directives = []
     private var arguments: [Directives: String] = [:]
     private var seconds: [Directives: Double] = [:]
 
-    /// The directives that mean something to a cache.
+    /// The directives that a cache acts on.
     struct Directives: OptionSet, Sendable, Hashable {
         let rawValue: UInt16
 
@@ -32,7 +32,7 @@ struct CacheControl: Sendable, Hashable {
         static let staleIfError = Directives(rawValue: 1 << 13)
         static let staleWhileRevalidate = Directives(rawValue: 1 << 14)
 
-        /// Whether it has no argument.
+        /// Whether the directive takes no argument.
         var isFlag: Bool {
             Directives([.immutable, .mustRevalidate, .mustUnderstand, .noStore, .proxyRevalidate, .public])
                 .contains(self)
@@ -52,7 +52,7 @@ struct CacheControl: Sendable, Hashable {
             for piece in Self.split(value) {
                 guard let (name, argument) = Self.directive(piece) else { continue }
                 guard let directive = Directives.named[name] else { continue }
-                // For the whole message after all, wherever that is said.
+                // Without an argument, it applies to the whole message, even if another occurrence has one.
                 if argument?.isEmpty != false {
                     unqualified.insert(directive)
                 }
@@ -81,12 +81,12 @@ struct CacheControl: Sendable, Hashable {
         directives.contains(directive)
     }
 
-    /// Whether any of several directives is there.
+    /// Whether at least one of several directives is present.
     func contains(anyOf several: Directives) -> Bool {
         !directives.isDisjoint(with: several)
     }
 
-    /// Whether a directive is there without an argument, and so holds for the whole message.
+    /// Whether a directive is present without an argument, and so applies to the whole message.
     func isUnqualified(_ directive: Directives) -> Bool {
         unqualified.contains(directive)
     }
@@ -97,17 +97,17 @@ struct CacheControl: Sendable, Hashable {
         return argument.split(separator: ",").map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 
-    /// The seconds in a directive's argument: zero when that is no number; nil without the directive.
+    /// The seconds in a directive's argument: zero if the argument is not a number, `nil` without the directive.
     func seconds(_ directive: Directives) -> Double? {
         directives.contains(directive) ? seconds[directive] ?? 0 : nil
     }
 
-    /// A number of seconds; more than 2^31 is that (section 1.2.2).
+    /// Reads a number of seconds; a number above 2^31 becomes 2^31 (section 1.2.2).
     static func deltaSeconds(_ text: some StringProtocol) -> Double? {
         DecimalDigits.number(text.utf8, limit: 1 << 31).map { Double($0) }
     }
 
-    /// Parts at commas, but for those in quotes.
+    /// Splits a value at commas, except inside quotes.
     private static func split(_ value: String) -> [Substring] {
         var pieces: [Substring] = []
         var (isQuoted, isEscaped) = (false, false)
@@ -135,7 +135,7 @@ struct CacheControl: Sendable, Hashable {
             return piece.isEmpty ? nil : (piece.lowercased(), nil)
         }
         let name = piece[..<equals]
-        // A name with a blank behind it is none.
+        // A blank before the equals sign makes the name invalid.
         guard !name.isEmpty, !name.utf8.contains(where: { $0 == 0x20 || $0 == 0x09 }) else { return nil }
         var argument = piece[piece.utf8.index(after: equals)...]
         if argument.utf8.count >= 2, argument.hasPrefix("\""), argument.hasSuffix("\"") {

@@ -7,20 +7,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What to do with a request, given what is stored.
+/// The way to handle a request, given the stored entries.
 enum CacheDecision: Sendable {
-    /// Answer with an entry, and validate it afterwards if it is stale.
+    /// Return an entry, and validate it in the background if it is stale.
     case serve(CachedEntry, age: Double, isStale: Bool)
-    /// Ask the server whether the entries still hold; the chosen one, if there is one, is what would be used.
+    /// Ask the server whether the entries are still valid; the chosen entry, if any, is the one for the response.
     case validate([CachedEntry], chosen: CachedEntry?)
-    /// Ask the server, for a reason.
+    /// Send the request to the server, for a reason.
     case forward(CacheStatus.Forward)
-    /// Nothing is there, and nobody may be asked.
+    /// No entry is usable, and the request must not be sent.
     case unsatisfiable
 }
 
 extension CacheRules {
-    /// What to do with a request, given what is stored for its URL.
+    /// Decides how to handle a request, given the entries that are stored for its URL.
     func decide(
         about request: HTTPRequestData,
         _ credentials: CredentialDigests,
@@ -31,11 +31,11 @@ extension CacheRules {
         guard mode.reads else { return .forward(.bypass) }
         let wanted = Self.directives(of: request)
         let mayNotAsk = mode == .onlyIfCached || wanted.contains(.onlyIfCached)
-        // Whether something is still as it was only its server knows (RFC 9111 section 4.3.2).
+        // Only the origin server can evaluate these conditions (RFC 9111 section 4.3.2).
         let fields = request.headerFields
         let isForOrigin = !fields.isEmpty && (fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince))
         guard !wanted.contains(.noStore), !isForOrigin else { return mayNotAsk ? .unsatisfiable : .forward(.request) }
-        // The newest of those that fit (section 4).
+        // The newest of the matching entries (section 4).
         var fitting: CachedEntry?
         for entry in entries where matches(entry, request, credentials) {
             if let fitting, fitting.facts.date > entry.facts.date { continue }
@@ -43,7 +43,7 @@ extension CacheRules {
         }
         guard let entry = fitting, Self.covers(entry, request), !entry.isRedirect || !request.followsRedirects else {
             if mayNotAsk { return .unsatisfiable }
-            // Another variant may be what the server would send (section 4.3.1).
+            // The server may select another stored variant (section 4.3.1).
             let others = entries.filter { $0.part == nil && $0.facts.tag != nil }
             if fitting == nil, !others.isEmpty, request.headerFields[.range] == nil {
                 return .validate(others, chosen: nil)
@@ -59,19 +59,19 @@ extension CacheRules {
             return .serve(entry, age: age, isStale: isStale && !mayNotAsk)
         }
         if mayNotAsk { return .unsatisfiable }
-        // Kept for who overrules the server, and for nobody else.
+        // The entry was stored against the server's directives, so only modes that override the server may use it.
         if !mode.overrulesServer, !mayBeKept(directives(of: entry)) { return .forward(.stale) }
         let variants = entries.filter { $0.id != entry.id && $0.part == nil && $0.facts.tag != nil }
         return .validate([entry] + variants, chosen: entry)
     }
 
-    /// Whether an entry that may be used without asking is stale; nil when it may not.
+    /// Whether an entry that can be used without validation is stale; `nil` if it needs validation.
     private func isStale(_ entry: CachedEntry, age: Double, _ wanted: CacheControl) -> Bool? {
         let directives = directives(of: entry)
         guard mayBeKept(directives) else { return nil }
         if directives.isUnqualified(.noCache) || wanted.contains(.noCache) { return nil }
         let lifetime = lifetime(of: entry)
-        // What never changes while it is fresh need not be asked for again (RFC 8246).
+        // An immutable response needs no validation while it is fresh (RFC 8246).
         let isImmutable = directives.contains(.immutable) && lifetime > age
         if let limit = wanted.seconds(.maxAge), age > limit, !wanted.contains(.maxStale), !isImmutable {
             return nil
@@ -81,14 +81,14 @@ extension CacheRules {
         }
         guard mayBeStale(directives) else { return nil }
         if wanted.contains(.maxStale) {
-            // Without a number, any staleness will do.
+            // Without a number, any staleness is accepted.
             if wanted.isUnqualified(.maxStale) || age - lifetime <= wanted.seconds(.maxStale) ?? 0 { return false }
         }
         if let window = directives.seconds(.staleWhileRevalidate), age - lifetime <= window { return true }
         return nil
     }
 
-    /// Whether a response may be kept for everybody; those that a request's mode has kept may not.
+    /// Whether a response may be stored for all requests; `false` if only a request's mode allowed it.
     private func mayBeKept(_ directives: CacheControl) -> Bool {
         !directives.contains(.noStore) || directives.contains(.mustUnderstand)
     }
@@ -100,8 +100,8 @@ extension CacheRules {
         )
     }
 
-    /// Whether a stale entry may stand in for a server that fails (RFC 5861 section 4) or cannot be reached (RFC 9111
-    /// section 4.2.4).
+    /// Whether a stale entry may replace the response of a server that fails (RFC 5861 section 4) or cannot be reached
+    /// (RFC 9111 section 4.2.4).
     func mayStandIn(_ entry: CachedEntry, for request: HTTPRequestData, unreachable: Bool, at now: Date) -> Bool {
         let directives = directives(of: entry)
         let wanted = Self.directives(of: request)
@@ -117,10 +117,10 @@ extension CacheRules {
         return unreachable
     }
 
-    /// Whether an entry has all that a request wants.
+    /// Whether an entry contains all the bytes that a request asks for.
     static func covers(_ entry: CachedEntry, _ request: HTTPRequestData) -> Bool {
         guard let part = entry.part else { return true }
-        // A store of somebody's own may have mixed them up.
+        // A custom store may return inconsistent entries.
         guard part.range.count == entry.body.count else { return false }
         guard let range = request.byteRange, request.ifRangeHolds(for: entry.response) else { return false }
         guard let wanted = range.bounds(of: part.length) else { return false }
@@ -129,14 +129,14 @@ extension CacheRules {
 }
 
 extension CachedEntry {
-    /// Whether it sends elsewhere who follows redirects.
+    /// Whether the response is a redirect that a client can follow.
     fileprivate var isRedirect: Bool {
         [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields.contains(.location)
     }
 }
 
 extension HTTPRequestData {
-    /// Whether what lies upstream would follow a redirect, so that the response is another's.
+    /// Whether the upstream components would follow a redirect, so that the response comes from another URL.
     fileprivate var followsRedirects: Bool {
         !state.contains(.hasRedirectsFollowed) && redirects.limit != nil
     }

@@ -2,10 +2,10 @@ import NetworkingCore
 
 /// The secret key of a ``CacheStore`` for the digests that stand for credentials in its entries.
 ///
-/// A cache keeps no credential. It keeps a digest of each, so that no user gets another user's response. The key
-/// prevents that a short password or API key is found by computing the digests of all candidates.
+/// A cache stores a digest of each credential, and never the credential itself, so that no user gets another user's
+/// response. Without a key, a short password or API key could be found by computing the digests of all candidates.
 ///
-/// A store that keeps entries beyond the process keeps its key with them, readable by the same user only:
+/// A store whose entries outlive the process keeps its key with them, readable only by the same user:
 ///
 /// ```swift
 /// let key = CacheDigestKey()
@@ -20,12 +20,12 @@ public struct CacheDigestKey: Sendable, Hashable {
 
     /// Creates a random key, from ``NetworkEnvironment/secureRandom``.
     public init() {
-        // A source for tests may give fewer bytes than were asked for.
+        // A random source for tests may return fewer bytes.
         let bytes = NetworkEnvironment.current.secureRandom.bytes(Self.byteCount)
         self = CacheDigestKey(bytes: bytes) ?? CacheDigestKey(bytes[...])
     }
 
-    /// Creates the key that has these bytes; `nil` unless there are 16.
+    /// Creates a key from its bytes; `nil` unless there are 16.
     ///
     /// - Parameter bytes: The bytes of a key.
     public init?(bytes: [UInt8]) {
@@ -33,9 +33,9 @@ public struct CacheDigestKey: Sendable, Hashable {
         self.init(bytes[...])
     }
 
-    /// The 16 bytes of the key, for a store that keeps it.
+    /// The 16 bytes of the key, for a store that saves it.
     ///
-    /// They are secret.
+    /// The bytes are secret.
     public var bytes: [UInt8] {
         [low, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
@@ -56,7 +56,7 @@ public struct CacheDigestKey: Sendable, Hashable {
 }
 
 extension CacheDigestKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name of the type, and none of the bytes.
+    /// The name of the type, without the bytes.
     public var description: String {
         "CacheDigestKey(<redacted>)"
     }

@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// What `cached` does with a request or its response.
+/// An action of `cached` for a request or its response.
 @nonexhaustive
 public enum CacheEvent: NetworkEvent {
     /// The response comes from the cache.
@@ -9,13 +9,13 @@ public enum CacheEvent: NetworkEvent {
     case missed
     /// The cache has stored a response.
     case stored
-    /// The cache has removed this many other responses to make room.
+    /// The cache has removed this number of other responses to make room.
     case evicted(count: Int)
     /// The server has confirmed a stored response.
     case revalidated
     /// The cache does not serve the request, or does not store its response.
     case bypassed(CacheBypass)
-    /// The cache's store failed. The request continues without it.
+    /// The cache's store failed, and the request continues without it.
     case failed(any Error)
 
     /// The event without secrets: `cacheHit(fresh)`.

@@ -7,30 +7,30 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the head of a stored response says, read once and not at each use.
+/// The facts in the head of a stored response, parsed once instead of at each use.
 struct CacheFacts: Sendable {
     /// The directives of Cache-Control.
     let directives: CacheControl
-    /// The directives for shared caches alone, which then count in place of the others (RFC 9213); nil without any.
+    /// The directives targeted at shared caches, which replace the others (RFC 9213); `nil` if there are none.
     let targeted: CacheControl?
-    /// How old it was when it came, in seconds (RFC 9111 section 4.2.3).
+    /// The age at arrival, in seconds (RFC 9111 section 4.2.3).
     let initialAge: Double
-    /// For how long it is fresh, in seconds (section 4.2.1).
+    /// The freshness lifetime, in seconds (section 4.2.1).
     let lifetime: Double
-    /// For how long it is fresh in a shared cache, in seconds.
+    /// The freshness lifetime in a shared cache, in seconds.
     let sharedLifetime: Double
-    /// When it was made, by its server's clock, or came.
+    /// The server's date for the response, or else the date of its arrival.
     let date: Date
-    /// When the representation was changed, as far as is known.
+    /// The date of the last change of the representation, if it is known.
     let lastModified: Date?
-    /// Its entity tag.
+    /// The entity tag.
     let tag: String?
-    /// The request header fields that Vary names; nil when it says `*`, or what cannot be read.
+    /// The request header fields that Vary names; `nil` if it contains `*` or is malformed.
     let vary: [Vary]?
 
     struct Vary: Sendable {
         let field: HTTPField.Name
-        /// In lower case.
+        /// The name in lower case.
         let name: String
 
         init?(_ name: String) {
@@ -47,7 +47,7 @@ struct CacheFacts: Sendable {
         targeted = CacheControl(structured: fields[values: .cdnCacheControl])
         let date = response.date(.date, at: responseDate)
         let modified = response.date(.lastModified, at: responseDate)
-        // The first counts where there are several, and what is no number is none.
+        // The first of several values counts, and a value that is not a number is ignored.
         let age = fields[values: .age].first.flatMap { $0.split(separator: ",").first }
         let stated = age.flatMap { CacheControl.deltaSeconds($0.trimmed) } ?? 0
         let apparent = date.map { max(0, responseDate.timeIntervalSince($0)) } ?? 0
@@ -58,7 +58,7 @@ struct CacheFacts: Sendable {
         vary = Self.vary(of: response)
 
         let expiring = Self.expiring(response, date ?? responseDate, responseDate)
-        // Section 4.2.2: a tenth of the time for which it has been as it is.
+        // Section 4.2.2: a tenth of the time since the last change.
         let heuristic = modified.map { max(0, (date ?? responseDate).timeIntervalSince($0) / 10) } ?? 0
         func lifetime(_ directives: CacheControl, _ expiring: Double?) -> Double {
             let mayGuess = CacheRules.heuristic.contains(response.status.code) || directives.contains(.public)
@@ -70,7 +70,7 @@ struct CacheFacts: Sendable {
             ?? directives.seconds(.sMaxAge) ?? self.lifetime
     }
 
-    /// The request header fields that Vary names; nil when it says `*`, or what cannot be read.
+    /// Returns the request header fields that Vary names; `nil` if it contains `*` or is malformed.
     static func vary(of response: HTTPResponse) -> [Vary]? {
         var fields: [Vary] = []
         for name in response.headerFields[values: .vary].flatMap({ $0.split(separator: ",") }) {
@@ -82,7 +82,7 @@ struct CacheFacts: Sendable {
         return fields
     }
 
-    /// The seconds that Expires gives; none when it cannot be read, and nil when it is not there.
+    /// Returns the lifetime in seconds according to Expires: zero if it is malformed, `nil` if it is missing.
     private static func expiring(_ response: HTTPResponse, _ date: Date, _ responseDate: Date) -> Double? {
         let values = response.headerFields[values: .expires]
         guard !values.isEmpty else { return nil }
@@ -92,13 +92,13 @@ struct CacheFacts: Sendable {
 }
 
 extension HTTPResponse {
-    /// The date in a field; nil when there is none that can be read.
+    /// Returns the date in a field; `nil` if the field is missing or malformed.
     fileprivate func date(_ name: HTTPField.Name, at now: Date) -> Date? {
         headerFields[values: name].first.flatMap { Date(httpDate: $0, now: now) }
     }
 }
 
 extension HTTPField.Name {
-    // A valid name, so there is a value.
+    // The name is valid, so the initializer returns a value.
     static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")!
 }

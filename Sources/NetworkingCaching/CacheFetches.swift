@@ -1,33 +1,35 @@
 import NetworkingCore
 import Synchronization
 
-/// The fetches that are under way, so that one which began before its URL was changed is not kept after that; and what
-/// was to be removed and could not be.
+/// The fetches in progress, and the removals that are not finished.
+///
+/// A response is not stored if its URL was changed after its fetch began. Entries with an unfinished removal are not
+/// used.
 final class CacheFetches: Sendable {
     private struct State {
         var fetches: [String: Fetch] = [:]
-        /// URLs whose entries were to be removed and are not yet, with the number of the change.
+        /// The URLs whose entries are still to be removed, with the number of the change.
         var doomed: [String: UInt64] = [:]
-        /// What else was to be removed and is not yet, by the number of the change.
+        /// The other removals that are not finished, by the number of the change.
         var removals: [UInt64: Removal] = [:]
-        /// How often anything was changed.
+        /// The total number of changes.
         var changes: UInt64 = 0
         /// The URLs of the latest changes, each at its number modulo the size; `nil` for a change of all URLs.
         var latest: [String?] = Array(repeating: nil, count: CacheFetches.mostLatest)
-        /// How often everything was outdated.
+        /// The number of changes that made all fetches outdated.
         var generation: UInt64 = 0
 
         func standing(of url: String) -> Beginning {
             Beginning(generation: generation, changes: fetches[url]?.changes ?? 0)
         }
 
-        /// Notes a change of a URL, or of all.
+        /// Records a change of a URL, or of all URLs.
         mutating func note(_ url: String?) {
             changes += 1
             latest[Int(changes % UInt64(latest.count))] = url
         }
 
-        /// Whether a URL was changed after a number of changes; also `true` when there were too many to know.
+        /// Whether a URL was changed after a number of changes; also `true` if there were too many changes to know.
         func hasChanged(_ url: String, since number: UInt64) -> Bool {
             guard changes > number else { return false }
             guard changes - number <= UInt64(latest.count) else { return true }
@@ -38,52 +40,52 @@ final class CacheFetches: Sendable {
                 }
         }
 
-        /// Everything is to be removed, since there is too much to tell.
+        /// Marks everything for removal, because there are too many separate removals to remember.
         mutating func doomAll() {
             doomed = [:]
             removals = [changes: Removal(token: changes, isUnwanted: { _ in true }, isUnderWay: false)]
         }
     }
 
-    /// Of many keys, which takes a while.
+    /// A removal of many keys, which takes some time.
     struct Removal: Sendable {
         let token: UInt64
         let isUnwanted: @Sendable (CacheKey) -> Bool
-        /// Whether somebody is at it; others have nothing to do but to leave alone what goes.
+        /// Whether a task is carrying it out; other tasks then only avoid the entries that it removes.
         var isUnderWay: Bool
     }
 
     private struct Fetch {
-        /// How many are under way.
+        /// The number of fetches in progress.
         var count = 0
-        /// How often they were outdated.
+        /// The number of changes that made them outdated.
         var changes: UInt64 = 0
     }
 
-    /// Where things stand with a URL.
+    /// The state of a URL when a fetch begins.
     struct Beginning: Sendable, Equatable {
         fileprivate let generation: UInt64
         fileprivate let changes: UInt64
     }
 
-    /// Where things stand with everything.
+    /// The state of all URLs at one moment.
     struct Glance: Sendable {
         fileprivate let changes: UInt64
-        /// Whether anything was to be removed and is not yet.
+        /// Whether removals are not finished.
         let hasDoomed: Bool
     }
 
-    /// What was to be removed and concerns a key.
+    /// The unfinished removals that concern a key.
     enum Doom {
         case none
         case url(UInt64)
         case several([Removal])
     }
 
-    /// A store that never removes anything must not fill the memory.
+    /// If the store never removes anything, the pending removals must not fill the memory.
     private static let maximumDoomed = 1_000
     private static let maximumRemovals = 32
-    /// As many changes are remembered by their URLs; a store is read in less time than they take.
+    /// The number of changes that are remembered with their URL; reading a store takes less time than so many changes.
     private static let mostLatest = 256
 
     private let state = Mutex(State())
@@ -97,13 +99,12 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// A fetch from a URL begins; it has to be ended.
+    /// Begins a fetch from a URL; each fetch must be ended with `end(_:)`.
     ///
     /// - Parameters:
     ///   - url: The URL.
-    ///   - glance: How things stood when the store was read; if the URL was changed since, nothing of the fetch is
-    ///     kept.
-    /// - Returns: Where it stands with the URL; nil when that is so.
+    ///   - glance: The state before the store was read. If the URL was changed since then, the response is not stored.
+    /// - Returns: The state of the URL; `nil` if it was changed since then.
     func begin(_ url: String, since glance: Glance) -> Beginning? {
         state.withLock { state in
             state.fetches[url, default: Fetch()].count += 1
@@ -115,7 +116,7 @@ final class CacheFetches: Sendable {
         state.withLock { $0.standing(of: url) }
     }
 
-    /// Whether what a fetch brings still counts.
+    /// Whether the response of a fetch may still be stored.
     func isCurrent(_ beginning: Beginning?, _ url: String) -> Bool {
         state.withLock { $0.standing(of: url) == beginning }
     }
@@ -129,10 +130,10 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// Whatever is being fetched from a URL is from before a change, and whatever is stored of it is not to be used.
+    /// Marks the fetches from a URL as outdated, and its stored entries as unusable.
     ///
     /// - Parameter url: The URL.
-    /// - Returns: What ends that, when it is gone.
+    /// - Returns: A token for `spare(_:_:)`, to be called once the entries are removed.
     func doom(_ url: String) -> UInt64 {
         state.withLock { state in
             state.note(url)
@@ -145,7 +146,7 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// What was stored of a URL is gone; a later change of it is another matter.
+    /// Ends a removal whose entries are gone; a later change of the URL stays in effect.
     func spare(_ url: String, _ token: UInt64) {
         state.withLock { state in
             if let doomed = state.doomed[url], doomed <= token {
@@ -154,10 +155,10 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// What a closure names is to be removed, which is under way, and whatever is being fetched is from before that.
+    /// Begins a removal of the keys that match a predicate, and marks all fetches as outdated.
     ///
-    /// - Parameter isUnwanted: Names it.
-    /// - Returns: What ends that, when it is gone.
+    /// - Parameter isUnwanted: Returns `true` for the keys to remove.
+    /// - Returns: A token for `end(_:hasFailed:)`, to be called once the entries are removed.
     func doom(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
         let token = outdateAll()
         state.withLock { state in
@@ -169,7 +170,7 @@ final class CacheFetches: Sendable {
         return token
     }
 
-    /// A removal is over; if it has failed, it is for the next who wants what it names.
+    /// Ends a removal; if it has failed, the next request for one of its keys repeats it.
     func end(_ token: UInt64, hasFailed: Bool) {
         state.withLock { state in
             if hasFailed {
@@ -180,7 +181,7 @@ final class CacheFetches: Sendable {
         }
     }
 
-    /// Whether a removal that has failed is now the caller's to carry out.
+    /// Claims a failed removal, and returns whether the caller must carry it out.
     func claim(_ token: UInt64) -> Bool {
         state.withLock { state in
             guard state.removals[token]?.isUnderWay == false else { return false }
@@ -193,13 +194,13 @@ final class CacheFetches: Sendable {
         let (doom, removals) = state.withLock { state in
             (state.doomed.isEmpty ? nil : state.doomed[key.url], Array(state.removals.values))
         }
-        // The closures are asked outside the lock.
+        // The predicates are called outside the lock.
         let concerning = removals.filter { $0.isUnwanted(key) }
         guard concerning.isEmpty else { return .several(concerning) }
         return doom.map { .url($0) } ?? .none
     }
 
-    /// Whatever is being fetched is from before a change.
+    /// Marks all fetches in progress as outdated.
     ///
     /// - Returns: The number of the change.
     @discardableResult

@@ -6,24 +6,24 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a cache looks entries up by: whose they are, and where they came from.
+/// The key of entries in a cache: the principal that they were fetched for, and their URL.
 public struct CacheKey: Sendable, Hashable {
-    /// On whose behalf they were fetched; nil for nobody's.
+    /// The principal that the entries were fetched for; `nil` if there is none.
     public let principal: Principal?
-    /// Their URL, without a fragment: scheme and host in lower case, and no port that the scheme implies.
+    /// The URL of the entries, without a fragment: scheme and host in lower case, and no default port.
     public let url: String
 
     /// Creates a key.
     ///
     /// - Parameters:
-    ///   - principal: On whose behalf.
+    ///   - principal: The principal.
     ///   - url: The URL.
     public init(principal: Principal?, url: String) {
         self.principal = principal
         self.url = url
     }
 
-    /// The key of a request; nil while its authority is open.
+    /// Creates the key of a request; `nil` if the request has no authority yet.
     init?(_ request: HTTPRequestData, principal: Principal?) {
         guard let authority = request.authority else { return nil }
         let scheme = request.scheme.map { $0 == "https" ? $0 : $0.lowercased() } ?? "https"
@@ -39,7 +39,7 @@ public struct CacheKey: Sendable, Hashable {
 }
 
 extension CacheKey {
-    /// Scheme, host and port.
+    /// The scheme, host and port.
     var origin: Substring {
         let bytes = url.utf8
         let slash = UInt8(ascii: "/")
@@ -51,13 +51,13 @@ extension CacheKey {
 }
 
 extension CacheKey: CustomStringConvertible, CustomReflectable {
-    /// Where it came from, and not whose it is or what a query says.
+    /// The URL with a redacted query, without the principal.
     public var description: String {
         let end = url.firstIndex(of: "?")
         return end.map { "\(url[..<$0])?<redacted>" } ?? url
     }
 
-    /// What a dump shows: no secret.
+    /// A mirror without secrets, for dumps.
     public var customMirror: Mirror {
         Mirror(self, children: ["url": description, "hasPrincipal": principal != nil])
     }

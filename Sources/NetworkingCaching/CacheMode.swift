@@ -1,24 +1,24 @@
 public import NetworkingCore
 
-/// How a request uses the cache, whatever its fields and the responses say.
+/// A cache policy for one request, which overrides its header fields and those of the responses.
 public enum CacheMode: Sendable, Hashable {
-    /// As HTTP says.
+    /// Follows HTTP.
     case standard
-    /// Nothing is read or stored.
+    /// Neither reads from the cache nor stores the response.
     case noStore
-    /// Nothing is read; what comes is stored.
+    /// Does not read from the cache, and stores the response.
     case reload
-    /// What is there is validated before it is used, also while it is fresh.
+    /// Validates a stored response before each use, even if it is fresh.
     case noCache
-    /// What is there is used, however old; what is not there is fetched.
+    /// Uses a stored response of any age, and fetches one if none is stored.
     case forceCache
-    /// What is there is used, however old; what is not there is an answer of 504.
+    /// Uses a stored response of any age, and returns a 504 response if none is stored.
     case onlyIfCached
-    /// As HTTP says, and nothing new is stored.
+    /// Follows HTTP, and stores no new response.
     case readOnly
-    /// Nothing is read and what comes is stored: the same as ``reload``.
+    /// Does not read from the cache, and stores the response: the same as ``reload``.
     public static let writeOnly = CacheMode.reload
-    /// Whatever the server says, a success is fresh for this long.
+    /// Treats a successful response as fresh for this duration, regardless of the server's directives.
     case fixed(Duration)
 
     var reads: Bool {
@@ -35,13 +35,13 @@ public enum CacheMode: Sendable, Hashable {
         }
     }
 
-    /// Whether what the server says of keeping and using a response does not matter.
+    /// Whether the server's directives for storing and reusing a response are ignored.
     var overrulesServer: Bool {
         if case .fixed = self { return true }
         return ignoresAge
     }
 
-    /// Whether age does not matter.
+    /// Whether the age of an entry is ignored.
     var ignoresAge: Bool {
         self == .forceCache || self == .onlyIfCached
     }
@@ -57,7 +57,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// How the request uses the stack's `cached`.
+    /// The policy that the stack's `cached` applies to the request.
     public var cacheMode: CacheMode {
         get { self[option: CacheModeOption.self] }
         set { self[option: CacheModeOption.self] = newValue }

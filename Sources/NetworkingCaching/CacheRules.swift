@@ -7,15 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What HTTP says of storing and reusing a response (RFC 9111, 5861, 8246, 9213): no state, no I/O, no clock of its
-/// own.
+/// The rules of HTTP for storing and reusing responses (RFC 9111, 5861, 8246, 9213), without state, I/O or a clock.
 struct CacheRules: Sendable, Hashable {
-    /// Whether it serves many users, as a proxy does.
+    /// Whether the cache serves many users, as a proxy does.
     var isShared = false
 
     // MARK: Directives
 
-    /// The directives that count for a response: those for this kind of cache, where there are such (RFC 9213).
+    /// The directives that apply to a response: those targeted at this kind of cache, if there are any (RFC 9213).
     func directives(of response: HTTPResponse) -> CacheControl {
         if isShared {
             if let targeted = CacheControl(structured: response.headerFields[values: .cdnCacheControl]) {
@@ -25,7 +24,7 @@ struct CacheRules: Sendable, Hashable {
         return CacheControl(response.headerFields[values: .cacheControl])
     }
 
-    /// The directives that count for an entry.
+    /// The directives that apply to an entry.
     func directives(of entry: CachedEntry) -> CacheControl {
         isShared ? entry.facts.targeted ?? entry.facts.directives : entry.facts.directives
     }
@@ -37,7 +36,7 @@ struct CacheRules: Sendable, Hashable {
 
     // MARK: Storing
 
-    /// Why a response is not stored; nil when it is (section 3).
+    /// Returns the reason why a response is not stored; `nil` if it can be stored (section 3).
     func refusal(toStore response: HTTPResponse, of request: HTTPRequestData) -> CacheBypass? {
         guard request.method == .get else { return .method }
         let directives = directives(of: response)
@@ -46,7 +45,7 @@ struct CacheRules: Sendable, Hashable {
             return nil
         }
         let code = response.status.code
-        // 304 updates what is there, and 206 needs to say what part it is.
+        // A 304 updates a stored entry, and a 206 must state its range.
         guard 200..<600 ~= code, code != 304 else { return .status }
         if directives.contains(.noStore), !(directives.contains(.mustUnderstand) && Self.understood.contains(code)) {
             return .response
@@ -58,14 +57,14 @@ struct CacheRules: Sendable, Hashable {
         let mayBeValidated =
             response.headerFields.contains(.eTag) || response.headerFields.contains(.lastModified)
         guard isExplicit || Self.heuristic.contains(code) else { return .status }
-        // Nothing says how long, and nothing could be asked: it would never be used.
+        // Such a response has no lifetime and cannot be validated, so it would never be used.
         guard isExplicit || mayBeValidated || directives.contains(.noCache) || code == 206 || code == 200 else {
             return .status
         }
         return nil
     }
 
-    /// Why a response is not stored whatever the request's mode says: it would be returned to another user.
+    /// Returns the reason why no mode may store a response: another user could get it.
     private func absoluteRefusal(
         toStore response: HTTPResponse,
         _ directives: CacheControl,
@@ -74,7 +73,8 @@ struct CacheRules: Sendable, Hashable {
         if Self.directives(of: request).contains(.noStore) { return .request }
         if isShared {
             if directives.isUnqualified(.private) { return .response }
-            // What section 3.5 says of Authorization holds for each credential: the response may be its owner's alone.
+            // The rule of section 3.5 for Authorization applies to every credential: the response may be for one user
+            // only.
             let isAllowed = directives.contains(anyOf: [.public, .mustRevalidate, .sMaxAge])
             if CredentialDigests.areNeeded(for: request), !isAllowed { return .response }
             // A cookie is for one user, and so may be the page that sets it (section 7.3).
@@ -84,20 +84,22 @@ struct CacheRules: Sendable, Hashable {
         return CacheFacts.vary(of: response) == nil ? .vary : nil
     }
 
-    /// Whether a response says for how long it may be used.
+    /// Whether a response states its lifetime.
     func saysHowLong(_ response: HTTPResponse) -> Bool {
         let directives = directives(of: response)
         return directives.contains(.maxAge) || isShared && directives.contains(.sMaxAge)
             || response.headerFields.contains(.expires)
     }
 
-    /// RFC 9110 section 15.1.
+    /// The statuses with a heuristic lifetime (RFC 9110 section 15.1).
     static let heuristic: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
-    /// The statuses whose caching this library knows.
+    /// The statuses whose caching rules this library implements.
     private static let understood: Set<Int> = heuristic.union([302, 303, 307, 400, 401, 403, 500, 502, 503, 504])
 
-    /// The fields of a response that are stored: not those about its connection (section 3.1), nor in a shared cache
-    /// those for one user alone (section 5.2.2.7).
+    /// Returns a response with only the fields that are stored.
+    ///
+    /// Fields about the connection are removed (section 3.1). A shared cache also removes the fields for a single user
+    /// (section 5.2.2.7).
     func stored(_ response: HTTPResponse) -> HTTPResponse {
         var names = Self.connectionFields(of: response)
         if isShared {
@@ -119,7 +121,7 @@ struct CacheRules: Sendable, Hashable {
         return names
     }
 
-    /// The part that a 206 says it brings.
+    /// The range that a 206 response states.
     static func part(of response: HTTPResponse) -> CachedEntry.Part? {
         guard let content = response.contentRange, let first = Int(exactly: content.range.lowerBound),
             let end = Int(exactly: content.range.upperBound)
@@ -127,10 +129,10 @@ struct CacheRules: Sendable, Hashable {
         return CachedEntry.Part(range: first..<end, length: content.length.flatMap { Int(exactly: $0) })
     }
 
-    /// What of a representation so many bytes of a response are; nil where the server has counted wrongly.
+    /// Returns the range that a body of a given length covers; `nil` if the length contradicts the head.
     static func part(of response: HTTPResponse, with count: Int, for request: HTTPRequestData) -> CachedEntry.Part? {
         guard var part = part(of: response) else {
-            // A coding that the transport has decoded makes a body longer, or shorter.
+            // If the transport has decoded the body, its length differs from Content-Length.
             let length = response.headerFields[.contentEncoding] == nil ? response.headerFields[.contentLength] : nil
             guard (length.flatMap { Int($0) } ?? 0) <= count else { return nil }
             return CachedEntry.Part(range: 0..<count, length: count)
@@ -138,7 +140,7 @@ struct CacheRules: Sendable, Hashable {
         if let length = part.length, part.range.count != count,
             let wanted = request.byteRange?.bounds(of: length), wanted.count == count
         {
-            // What was asked for, whatever it says.
+            // The body has the length of the requested range, so the stated range is wrong.
             part.range = wanted
         }
         return part.range.count == count ? part : nil
@@ -146,28 +148,28 @@ struct CacheRules: Sendable, Hashable {
 
     // MARK: Age and freshness
 
-    /// How old an entry is, in seconds (section 4.2.3); nil when the clock says that it has not come yet.
+    /// The age of an entry in seconds (section 4.2.3); `nil` if the clock is before the entry's arrival.
     func age(of entry: CachedEntry, at now: Date) -> Double? {
         let resident = now.timeIntervalSince(entry.responseDate)
         return resident >= 0 ? entry.facts.initialAge + resident : nil
     }
 
-    /// For how long an entry is fresh, in seconds (section 4.2.1).
+    /// The freshness lifetime of an entry, in seconds (section 4.2.1).
     func lifetime(of entry: CachedEntry) -> Double {
         isShared ? entry.facts.sharedLifetime : entry.facts.lifetime
     }
 
     // MARK: Choosing
 
-    /// Whether an entry was chosen by header fields that a request has too (section 4.1).
+    /// Whether a request has the header fields that selected an entry (section 4.1).
     func matches(_ entry: CachedEntry, _ request: HTTPRequestData, _ credentials: CredentialDigests) -> Bool {
-        // An entry with a Vary that cannot be read matches no request.
+        // An entry with an unreadable Vary matches no request.
         guard let vary = entry.facts.vary else { return false }
         if vary.isEmpty, isShared || credentials.isEmpty { return entry.varying.isEmpty }
         return entry.varying == varying(vary, request, credentials)
     }
 
-    /// The header fields of a request by which a response is chosen.
+    /// The header fields of a request that select a response.
     func varying(
         _ response: HTTPResponse,
         _ request: HTTPRequestData,
@@ -176,10 +178,10 @@ struct CacheRules: Sendable, Hashable {
         varying(CacheFacts.vary(of: response) ?? [], request, credentials)
     }
 
-    /// The fields that Vary names, and in a private cache all credentials.
+    /// Returns the fields that Vary names, and in a private cache all credentials.
     ///
-    /// A cookie or an API key tells whose response it is, whether Vary names it or not. No credential is kept, only its
-    /// digest.
+    /// A cookie or an API key identifies the user, even if Vary does not name it. Only the digest of a credential is
+    /// stored.
     private func varying(
         _ names: [CacheFacts.Vary],
         _ request: HTTPRequestData,
@@ -198,17 +200,17 @@ struct CacheRules: Sendable, Hashable {
         return fields
     }
 
-    /// Whether an entry was fetched with the same credentials as a request has, so that what the server says of the
-    /// entry holds for the request.
+    /// Whether an entry was fetched with the credentials of a request, so that the server's statements about the entry
+    /// apply to the request too.
     func isForTheSameUser(_ entry: CachedEntry, _ credentials: CredentialDigests) -> Bool {
         guard !isShared, !(entry.varying.isEmpty && credentials.isEmpty) else { return true }
         return CredentialDigests.digests(in: entry.varying) == credentials.byName
     }
 
-    /// An id that entries have in common when they answer the same requests, so that the last takes the place of the
-    /// others.
+    /// Returns an id that depends only on the selecting fields, so that an entry replaces an older one for the same
+    /// requests.
     ///
-    /// Where two variants got the same, one would replace the other, and neither would answer for it.
+    /// If two variants had the same id, each would replace the other in the store.
     static func id(of varying: [String: String]) -> UUID {
         var digest = StableDigest()
         for (name, value) in varying.sorted(by: { $0.key < $1.key }) {
@@ -219,13 +221,13 @@ struct CacheRules: Sendable, Hashable {
         return numbers.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
-    /// A field's value without what makes no difference: blanks around commas, and for languages and codings case and
-    /// order.
+    /// Returns a field's value without insignificant differences: blanks around commas, and for languages and codings
+    /// also case and order.
     private static func normalized(_ values: [String], _ name: String) -> String {
         var items = values.flatMap { $0.split(separator: ",") }.map { String($0.trimmed) }
         if ["accept", "accept-language", "accept-encoding", "accept-charset"].contains(name) {
             items = items.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
-            // Without weights, the order says nothing (RFC 9110 section 12.4.2).
+            // Without weights, the order has no meaning (RFC 9110 section 12.4.2).
             if !items.contains(where: { $0.contains(";") }) {
                 items.sort()
             }
@@ -235,10 +237,10 @@ struct CacheRules: Sendable, Hashable {
 }
 
 extension Date {
-    /// Reads a date that is written exactly as HTTP says, except for its case.
+    /// Parses a date in exactly the formats of HTTP, ignoring case.
     ///
-    /// Returns `nil` for every other date, which then counts as long past, because it limits how long a response is
-    /// used.
+    /// Returns `nil` for every other date. Such a date then counts as long past, because it limits the lifetime of a
+    /// response.
     init?(strictHTTPDate text: String, now: Date) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let time = words.first { $0.contains(":") } ?? ""

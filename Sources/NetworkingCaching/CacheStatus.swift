@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a cache handled a request (RFC 9211): its description is a member of a `Cache-Status` field.
+/// A description of how a cache handled a request (RFC 9211), which prints as a member of a `Cache-Status` field.
 ///
 /// ```swift
 /// let response = try await network.data(request)
@@ -16,35 +16,35 @@ import Foundation
 /// }
 /// ```
 public struct CacheStatus: Sendable, Hashable {
-    /// Whether the cache answered without that the server was asked for this request.
+    /// Whether the cache returned a response without sending the request to the server.
     public var isHit = false
-    /// Why the request went on to the server; nil for a hit.
+    /// The reason why the cache forwarded the request to the server; `nil` for a hit.
     public var forward: Forward?
-    /// The status that the server answered with; nil where it was not asked or did not answer.
+    /// The status of the server's response; `nil` if there was none.
     public var forwardStatus: Int?
-    /// For how many more seconds the response is fresh, negative once it is stale; nil where nothing says so.
+    /// The number of seconds for which the response stays fresh, negative once it is stale; `nil` if it is unknown.
     public var lifetimeLeft: Int?
-    /// Whether the response was put into the cache.
+    /// Whether the response was stored.
     public var isStored = false
-    /// Why it was not, or which kind of hit it is, in one word.
+    /// The reason why the response was not stored, or the kind of the hit, in one word.
     public var detail: String?
 
-    /// Why a cache sends a request on (RFC 9211 section 2.2).
+    /// The reason why a cache forwards a request (RFC 9211 section 2.2).
     @nonexhaustive
     public enum Forward: String, Sendable, Hashable {
-        /// It was told not to look.
+        /// The cache was configured not to look for a response.
         case bypass
-        /// The method is none that it answers.
+        /// The cache does not serve this method.
         case method
-        /// Nothing is stored for the URL.
+        /// No response is stored for the URL.
         case uriMiss = "uri-miss"
-        /// Nothing that is stored for the URL fits the request's header fields.
+        /// No stored response for the URL matches the request's header fields.
         case varyMiss = "vary-miss"
-        /// What the request says does not let it use what is stored.
+        /// The request does not allow the use of the stored response.
         case request
-        /// What is stored is stale, or has to be validated.
+        /// The stored response is stale or must be validated.
         case stale
-        /// What is stored does not have all of it.
+        /// The stored response does not contain all requested bytes.
         case partial
     }
 }
@@ -63,19 +63,19 @@ extension CacheStatus: CustomStringConvertible {
     }
 }
 
-/// What `cached` leaves on a response.
+/// The record that `cached` attaches to a response.
 struct CacheRecord: Sendable {
     var status = CacheStatus()
-    /// How old the response is, in seconds, when it comes from the cache.
+    /// The age of the response in seconds, if it comes from the cache.
     var age: Double?
-    /// What it comes from, and where that came from.
+    /// The entry that the response comes from, and its key.
     var source: (key: CacheKey, entry: CachedEntry)?
 
     fileprivate enum Key: ResponseMetadata {
         static let defaultValue: CacheRecord? = nil
     }
 
-    /// What is left on a response that the server was asked for.
+    /// Creates the record for a response that came from the server.
     static func forwarded(
         _ reason: CacheStatus.Forward,
         _ status: HTTPResponse.Status,
@@ -95,25 +95,25 @@ extension HTTPResponseData {
         set { self[metadata: CacheRecord.Key.self] = newValue }
     }
 
-    /// Whether its body comes from a cache of the stack; the server may have been asked whether it still holds.
+    /// Whether the body comes from a cache of the stack; the server may have validated it.
     public var isCached: Bool {
         cacheRecord?.source != nil
     }
 
-    /// How long ago the server made it, when it comes from a cache of the stack, as far as is known.
+    /// The time since the server created the response, if it comes from a cache of the stack and the age is known.
     public var age: Duration? {
         cacheRecord?.age.map { .seconds($0) }
     }
 
-    /// How the stack's `cached` handled the request; nil without one.
+    /// How the stack's `cached` handled the request; `nil` if the stack has no cache.
     public var cacheStatus: CacheStatus? {
         cacheRecord?.status
     }
 
-    /// The request that brought what comes from a cache of the stack.
+    /// The original request of a response that comes from a cache of the stack.
     ///
-    /// It has the URL and the header fields by which the response was chosen, except credentials. The cache keeps
-    /// nothing else of the request.
+    /// It has the URL and the header fields that selected the response, except credentials. The cache stores nothing
+    /// else of the request.
     public var cachedOriginalRequest: HTTPRequestData? {
         guard let (key, entry) = cacheRecord?.source, let url = URL(string: key.url) else { return nil }
         var request = HTTPRequestData(url: url)

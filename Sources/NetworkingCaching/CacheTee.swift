@@ -8,11 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sink that keeps a copy of what goes into another, for the cache: as much as an entry may have, and nothing past
-/// that.
+/// A sink that forwards a body to another sink and copies it for the cache, up to the maximum size of an entry.
 final class CacheTee: ForwardingSink {
     private struct State {
-        /// What has been copied; nil when there is nothing to keep.
+        /// The copied bytes; `nil` if nothing is to be stored.
         var copy: Data?
         var isComplete = false
         var hasTaken = false
@@ -21,9 +20,9 @@ final class CacheTee: ForwardingSink {
 
     let sink: any ResponseSink
     private let limit: Int
-    /// Whether a response with this head may be kept.
+    /// Whether a response with this head may be stored.
     private let keeps: @Sendable (HTTPResponse) -> Bool
-    /// Whether a response with this head is for the cache, which answers with another.
+    /// Whether a response with this head is for the cache, which returns another response to the caller.
     private let withholds: @Sendable (HTTPResponse) -> Bool
     private let state = Mutex(State())
 
@@ -39,17 +38,17 @@ final class CacheTee: ForwardingSink {
         self.withholds = withholds
     }
 
-    /// The whole body that went past; nil when it did not, was cut off or is too long.
+    /// The complete body that was forwarded; `nil` if there was none, or if it was truncated or too long.
     var body: Data? {
         state.withLock { $0.isComplete ? $0.copy : nil }
     }
 
-    /// Whether the last head was kept from the other sink.
+    /// Whether the last head was withheld from the other sink.
     var hasWithheld: Bool {
         state.withLock { $0.hasWithheld }
     }
 
-    /// Whether the other sink could take another body from the start.
+    /// Whether the other sink can receive another body from the start.
     var canTakeAnother: Bool {
         sink.canRestart || state.withLock { !$0.hasTaken }
     }
@@ -59,7 +58,7 @@ final class CacheTee: ForwardingSink {
             state.copy = nil
             state.isComplete = false
         }
-        // As much as any sink has collected of what it does not want.
+        // 1 MiB, the limit for any response that a sink does not accept.
         let isWithheld = withholds(head)
         state.withLock { $0.hasWithheld = isWithheld }
         if isWithheld { return .collect(upTo: 1 << 20) }

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Answers GET and HEAD from a cache where HTTP allows it (RFC 9111, 5861, 8246), and keeps what comes.
+    /// Serves GET and HEAD requests from a cache where HTTP allows it (RFC 9111, 5861, 8246), and stores responses.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -17,30 +17,32 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// What the server lets it keep is used for as long as it is fresh, and then validated. A stale response stands in
-    /// for a server that cannot be reached, unless it says `must-revalidate` or `no-cache`, and for one that fails
-    /// within its `stale-if-error`; within its `stale-while-revalidate` it is used at once and validated in the
-    /// background. A success of any other method removes what is kept for its URL, for every user.
-    /// ``HTTPRequestData/cacheMode`` replaces all this for one request.
+    /// The cache stores a response if its server permits that. It uses the response while it is fresh, and validates it
+    /// afterwards. If the server cannot be reached, the cache returns a stale response, unless that response has
+    /// `must-revalidate` or `no-cache`. If the server fails, the cache returns a stale response within its
+    /// `stale-if-error` window. Within its `stale-while-revalidate` window, a stale response is returned at once and
+    /// validated in the background. A successful request with an unsafe method, such as POST, removes the stored
+    /// responses of its URL, for every user. ``HTTPRequestData/cacheMode`` replaces these rules for one request.
     ///
-    /// Outside of `deduplicated`, `retry` and `authenticated`: nobody gets what was fetched for another principal. A
-    /// request with an `Authorization` of its own, which no principal stands for, passes.
+    /// Place it outside `deduplicated`, `retry` and `authenticated`, so that no request gets a response that was
+    /// fetched for another principal. A request with its own `Authorization` field that belongs to no principal
+    /// bypasses the cache.
     ///
-    /// A body that goes to a sink is copied on its way, up to the store's limit for an entry, and kept once it is
-    /// complete. A cancelled caller gets `CancellationError`. What the store throws is told as an event
-    /// (`cacheFailed`), and the request goes on without it. ``HTTPResponseData/cacheStatus`` says what became of a
-    /// request.
+    /// A response body that goes to a sink is copied on its way, up to the store's limit for an entry. The copy is
+    /// stored once it is complete. A cancelled caller gets `CancellationError`. If the store throws, the cache reports
+    /// an event (`cacheFailed`) and the request continues without the store. ``HTTPResponseData/cacheStatus`` describes
+    /// how the cache handled the request.
     ///
-    /// - Parameter cache: The cache; stacks that have the same one share it.
-    /// - Returns: A component that throws what its upstream throws.
+    /// - Parameter cache: The cache. Stacks that use the same object share their responses.
+    /// - Returns: A component that throws the errors of its upstream.
     public func cached(in cache: ResponseCache = ResponseCache()) -> some NetworkingComponent {
         modified(Cached(cache: cache))
     }
 
-    /// Answers from a cache in a store of its own; for the rest it is the form with a ``ResponseCache``.
+    /// Serves requests from a cache with the given store, and otherwise behaves like the form with a ``ResponseCache``.
     ///
-    /// - Parameter store: Where the responses are kept.
-    /// - Returns: A component that throws what its upstream throws.
+    /// - Parameter store: The store for the responses.
+    /// - Returns: A component that throws the errors of its upstream.
     public func cached(in store: some CacheStore) -> some NetworkingComponent {
         cached(in: ResponseCache(in: store))
     }
@@ -55,7 +57,8 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         let principal = upstream.principal(for: request)
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
-        // Whose they are nobody says, and a key must not hold them. A shared cache keeps only what is for all.
+        // Their user is unknown, and a key must not contain credentials. A shared cache stores only responses for all
+        // users.
         let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
         guard request.method == .get || request.method == .head else {
             guard !Self.safe.contains(request.method) else { return try await upstream.send(request) }
@@ -68,7 +71,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             response.cacheRecord = .forwarded(.bypass, response.status, detail: .credentials)
             return response
         }
-        // Its answer is one to what it asks, and not what its URL brings.
+        // The response depends on the body, and not only on the URL.
         guard request.body == nil else {
             request.emit(CacheEvent.bypassed(.body))
             var response = try await upstream.send(request)
@@ -104,7 +107,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
         func report(_ message: String) {
             diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
         }
-        // A shared cache has no users, and the responses say whether it may store them.
+        // A shared cache does not separate users. The responses state whether it may store them.
         if !cache.rules.isShared {
             if isInside(.authentication, withoutOuterCacheIn: stack) {
                 report(
@@ -129,7 +132,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
 
     /// Returns whether the place is inside a modifier with a role, and no other cache is outside that modifier.
     ///
-    /// With another cache there, this one serves the requests without credentials.
+    /// With a cache outside that modifier, this cache serves the requests without credentials.
     private func isInside(_ role: StackRole, withoutOuterCacheIn stack: StackPlace) -> Bool {
         guard let index = stack.outer.firstIndex(where: { $0.roles.contains(role) }) else { return false }
         return !stack.outer[index...].contains { $0.roles.contains(.caching) }

@@ -8,17 +8,17 @@ import Foundation
 #endif
 
 extension [CachedEntry] {
-    /// The entry that a 304 to this cache's own condition speaks of (RFC 9111 section 4.3.4).
+    /// Returns the entry that a 304 to this cache's own condition confirms (RFC 9111 section 4.3.4).
     func confirmed(by head: HTTPResponse, chosen: CachedEntry?) -> CachedEntry? {
         guard let tag = head.headerFields[.eTag] else {
-            // Of several tags that were sent nobody knows which one holds.
+            // If several tags were sent, it is unknown which one matched.
             return count == 1 ? first : chosen?.facts.tag == nil ? chosen : nil
         }
         if let chosen, chosen.facts.tag == nil || chosen.facts.tag?.isWeaklyEqual(to: tag) == true { return chosen }
         return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
     }
 
-    /// The entry that a 304 to somebody else's condition speaks of: what they have may be another.
+    /// Returns the entry that a 304 to the caller's own condition confirms; the caller may have another version.
     func confirmed(byAnswerToAnother head: HTTPResponse) -> CachedEntry? {
         if let tag = head.headerFields[.eTag] {
             return first { $0.facts.tag?.isWeaklyEqual(to: tag) == true }
@@ -29,23 +29,23 @@ extension [CachedEntry] {
 }
 
 extension CachedEntry {
-    /// The fields that describe the message and not what is stored (RFC 9111 section 3.2).
+    /// The fields that describe the message and not the stored response (RFC 9111 section 3.2).
     private static let unchanged: Set<String> = [
         "content-length", "content-encoding", "content-range", "transfer-encoding", "connection", "keep-alive", "te",
         "trailer",
         "upgrade", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
     ]
 
-    /// This, confirmed by a response whose fields it takes over.
+    /// Returns the entry confirmed by a response, with the fields of that response.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - rules: What is kept of a head.
-    ///   - request: The request that the entry answers from now on, which may have been another's; nil to leave that as
-    ///     it is.
+    ///   - rules: The rules for the fields that are stored.
+    ///   - request: The request that the entry serves from now on, which may differ from the original one; `nil` to
+    ///     keep the selecting fields.
     ///   - credentials: The credentials of the request.
-    ///   - sent: When the request was sent.
-    ///   - received: When the response came.
+    ///   - sent: The date at which the request was sent.
+    ///   - received: The date at which the response arrived.
     /// - Returns: An entry with the same body.
     func freshened(
         by head: HTTPResponse,
@@ -65,7 +65,7 @@ extension CachedEntry {
         if !names.contains("age") {
             response.headerFields[.age] = nil
         }
-        // A message without a date is from when it came (RFC 9110 section 6.6.1).
+        // The date of a message without one is that of its arrival (RFC 9110 section 6.6.1).
         if !names.contains("date") {
             response.headerFields[.date] = received.httpDate
         }
@@ -81,7 +81,7 @@ extension CachedEntry {
         )
     }
 
-    /// This and a part that follows or overlaps it, of the same strong tag (RFC 9111 section 3.4).
+    /// Returns the entry combined with an adjacent or overlapping part with the same strong tag (RFC 9111 section 3.4).
     func combined(with new: CachedEntry) -> CachedEntry? {
         guard let tag = response.headerFields[.eTag], !tag.hasPrefix("W/"), new.response.headerFields[.eTag] == tag,
             let newPart = new.part

@@ -7,47 +7,47 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A response as a cache keeps it.
+/// A response in a cache.
 ///
-/// It never changes: what confirms or completes it makes another with its id.
+/// An entry is immutable. Validating or completing it creates another entry with the same id.
 public struct CachedEntry: Sendable, Identifiable {
-    /// Tells the entries of a key apart; those of `cached` have the same when they have the same ``varying``.
+    /// The identifier among the entries of a key; entries of `cached` with the same ``varying`` have the same id.
     public var id: UUID { storage.id }
     /// The status and the header fields.
     public var response: HTTPResponse { storage.response }
-    /// The body, or the part of it that is there.
+    /// The body, or the stored part of it.
     public var body: Data { storage.body }
-    /// Which part of the representation the body is; nil for all of it.
+    /// The part of the representation that the body contains; `nil` for all of it.
     public var part: Part? { storage.part }
-    /// The header fields of the request by which the response was chosen, by their names in lower case.
+    /// The header fields of the request that selected the response, by their names in lower case.
     ///
-    /// They are the fields that the response's Vary names, and in a private cache the credentials. A digest stands in
-    /// place of a credential.
+    /// These are the fields that the response's Vary names, and in a private cache the credentials. A digest replaces
+    /// each credential.
     public var varying: [String: String] { storage.varying }
-    /// When the request was sent.
+    /// The date at which the request was sent.
     public var requestDate: Date { storage.requestDate }
-    /// When the response came.
+    /// The date at which the response arrived.
     public var responseDate: Date { storage.responseDate }
-    /// How much room it takes, roughly: its body and its fields, in bytes.
+    /// The approximate size of the entry in bytes: its body and its header fields.
     public var cost: Int { storage.cost }
 
-    /// What its head says, read once.
+    /// The facts in its head, parsed once.
     var facts: CacheFacts { storage.facts }
 
     private let storage: Storage
 
     /// A part of a representation.
     public struct Part: Sendable, Hashable, Codable {
-        /// Its bytes.
+        /// The range of its bytes.
         public var range: Range<Int>
-        /// How many bytes there are altogether; nil when the server does not say.
+        /// The length of the whole representation in bytes; `nil` if the server does not state it.
         public var length: Int?
 
         /// Creates a part.
         ///
         /// - Parameters:
-        ///   - range: Its bytes.
-        ///   - length: How many there are altogether.
+        ///   - range: The range of its bytes.
+        ///   - length: The length of the whole representation in bytes; `nil` if it is unknown.
         public init(range: Range<Int>, length: Int?) {
             self.range = range
             self.length = length
@@ -57,13 +57,13 @@ public struct CachedEntry: Sendable, Identifiable {
     /// Creates an entry.
     ///
     /// - Parameters:
-    ///   - id: Tells the entries of a key apart.
+    ///   - id: The identifier among the entries of a key.
     ///   - response: The status and the header fields.
     ///   - body: The body.
-    ///   - part: Which part of the representation the body is; nil for all of it.
+    ///   - part: The part of the representation that the body contains; `nil` for all of it.
     ///   - varying: The header fields of the request that the response's Vary names.
-    ///   - requestDate: When the request was sent.
-    ///   - responseDate: When the response came.
+    ///   - requestDate: The date at which the request was sent.
+    ///   - responseDate: The date at which the response arrived.
     public init(
         id: UUID = UUID(),
         response: HTTPResponse,
@@ -76,7 +76,7 @@ public struct CachedEntry: Sendable, Identifiable {
         storage = Storage(
             id: id,
             response: response,
-            // A piece of something larger would keep all of that.
+            // A slice would keep the whole buffer in memory.
             body: body.startIndex == 0 ? body : Data(body),
             part: part,
             varying: varying,
@@ -89,7 +89,7 @@ public struct CachedEntry: Sendable, Identifiable {
         )
     }
 
-    // One reference, since a hit passes entries along several times.
+    // A hit passes entries along several times, so an entry is a single reference.
     private final class Storage: Sendable {
         let id: UUID
         let response: HTTPResponse
@@ -126,13 +126,13 @@ public struct CachedEntry: Sendable, Identifiable {
 }
 
 extension CachedEntry: Hashable {
-    /// Entries are equal when all that is kept of them is.
+    /// Returns whether two entries are equal in all their stored values.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.id == rhs.id && lhs.response == rhs.response && lhs.body == rhs.body && lhs.part == rhs.part
             && lhs.varying == rhs.varying && lhs.requestDate == rhs.requestDate && lhs.responseDate == rhs.responseDate
     }
 
-    /// Hashes what tells it apart.
+    /// Hashes the id and the date of the response.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(id)
         hasher.combine(responseDate)
@@ -140,12 +140,12 @@ extension CachedEntry: Hashable {
 }
 
 extension CachedEntry: CustomStringConvertible, CustomReflectable {
-    /// The status and how many bytes there are, and nothing of what they say.
+    /// The status and the number of bytes, without any content.
     public var description: String {
         "\(response.status.text), \(body.count) bytes"
     }
 
-    /// What a dump shows: no secret.
+    /// A mirror without secrets, for dumps.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -8,15 +8,15 @@ import Foundation
 #endif
 
 extension CachedExchange {
-    /// The response that an entry gives.
+    /// Returns the response that an entry gives.
     ///
     /// - Parameters:
     ///   - entry: The entry.
-    ///   - age: How old it is, in seconds.
-    ///   - hit: Why it is used.
-    ///   - status: What the server has answered when it was asked.
-    /// - Returns: The response, whose body has gone to the request's sink where there is one.
-    /// - Throws: `CancellationError`, and what the sink throws.
+    ///   - age: The age of the entry, in seconds.
+    ///   - hit: The reason for using it.
+    ///   - status: The status of the server's response, if there was one.
+    /// - Returns: The response. If the request has a sink, the body has gone to the sink.
+    /// - Throws: `CancellationError`, or the sink's error.
     func answer(
         with entry: CachedEntry,
         age: Double,
@@ -57,7 +57,7 @@ extension CachedExchange {
         return response
     }
 
-    /// The answer when nothing is there and nobody may be asked (RFC 9111 section 5.2.1.7).
+    /// Returns the response for a request that may not be sent and has no usable entry (RFC 9111 section 5.2.1.7).
     func unsatisfiable() -> HTTPResponseData {
         request.emit(CacheEvent.missed)
         var response = HTTPResponseData(request: request, status: .gatewayTimeout)
@@ -95,7 +95,7 @@ extension CachedExchange {
 }
 
 extension HTTPRequestData {
-    /// The bytes that it wants of an entry's representation; nil for all of it.
+    /// Returns the bytes of an entry's representation that the request asks for; `nil` for all of it.
     fileprivate func wantedBytes(of entry: CachedEntry) -> Range<Int>? {
         guard !headerFields.isEmpty, method == .get, entry.response.status == .ok || entry.part != nil,
             let range = byteRange,

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension CachedExchange {
-    /// Sends what changes something, and removes what was stored of it (RFC 9111 section 4.4).
+    /// Sends an unsafe request, and removes the entries that it makes invalid (RFC 9111 section 4.4).
     func change(mayKeep: Bool, over upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await fetching(after: [], mayKeep: mayKeep && request.method == .post) { fetch in
             var response: HTTPResponseData
@@ -32,8 +32,8 @@ extension CachedExchange {
         }
     }
 
-    /// Keeps the response to a POST that says that it is what a GET of the URL brings, and for how long (RFC 9110
-    /// section 9.3.3).
+    /// Stores the response to a POST if the response states that it equals that of a GET for the URL, and states its
+    /// lifetime (RFC 9110 section 9.3.3).
     private func keepPosted(_ response: inout HTTPResponseData, _ fetch: Fetch) async {
         guard request.method == .post, response.status == .ok, cache.rules.saysHowLong(response.http),
             let location = response.headerFields[.contentLocation],
@@ -50,7 +50,7 @@ extension CachedExchange {
 }
 
 extension Error {
-    /// Whether a request that has failed so may have reached its server, and been carried out.
+    /// Whether a request that failed with this error may have reached its server and been carried out.
     fileprivate var mayHaveChangedSomething: Bool {
         guard let error = self as? NetworkingError else { return true }
         if let response = error.response, response.status.code >= 400 { return false }

@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A GET or HEAD that goes through a cache.
+/// A GET or HEAD request that passes through a cache.
 struct CachedExchange: Sendable {
     let cache: ResponseCache
     let key: CacheKey
     let request: HTTPRequestData
-    /// How things stood before the store was read.
+    /// The state of the cache before the store was read.
     let glance: CacheFetches.Glance
     /// The credentials of the request.
     var credentials = CredentialDigests.none
@@ -21,9 +21,9 @@ struct CachedExchange: Sendable {
         cache.rules
     }
 
-    // MARK: Asking
+    // MARK: Fetching and validating
 
-    /// Asks the server, and keeps what it answers.
+    /// Sends the request to the server, and stores the response.
     func forward(
         _ reason: CacheStatus.Forward,
         _ entries: [CachedEntry],
@@ -36,13 +36,13 @@ struct CachedExchange: Sendable {
         }
     }
 
-    /// Asks the server whether entries still hold.
+    /// Asks the server whether entries are still valid.
     func validate(
         _ candidates: [CachedEntry],
         chosen: CachedEntry?,
         over upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        // The caller's own condition is the caller's to be told of.
+        // If the caller sends its own condition, it expects the server's response to that.
         let asksItself = !request.isConditional && request.headerFields[.range] == nil
         let confirmed: HTTPResponseData? = try await fetching(after: candidates) { fetch in
             let (sent, tee) = copying(asksItself ? conditional(candidates, chosen) : request, withholding: chosen)
@@ -58,7 +58,7 @@ struct CachedExchange: Sendable {
             guard asksItself, response.status == .notModified else {
                 return await kept(response, .stale, tee, candidates, fetch)
             }
-            // A caller who has asked for no 304 must not get one, whatever it speaks of.
+            // A caller without a condition must never receive a 304, even if it matches no entry.
             guard response.principal == nil || response.principal == key.principal, response.redirects.isEmpty,
                 let entry = candidates.confirmed(by: response.http, chosen: chosen)?
                     .freshened(by: response.http, rules, for: request, credentials, sent: fetch.sent, received: now)
@@ -71,10 +71,10 @@ struct CachedExchange: Sendable {
         return try await forward(.stale, candidates, over: upstream)
     }
 
-    /// Asks the server in the background whether entries still hold.
+    /// Asks the server in the background whether entries are still valid.
     func revalidate(_ entries: [CachedEntry], chosen: CachedEntry, over upstream: some NetworkingComponent) {
         var request = request.detached
-        // Its caller has the answer, and hears no more; it is about all of what is stored.
+        // The caller already has its response, and the validation concerns the complete stored entry.
         request.sink = nil
         for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince, .range, .ifRange] {
             request.headerFields[name] = nil
@@ -92,12 +92,12 @@ struct CachedExchange: Sendable {
         }
     }
 
-    /// The request with the conditions that entries give (RFC 9111 section 4.3.1).
+    /// Returns the request with the conditions for validating entries (RFC 9111 section 4.3.1).
     private func conditional(_ candidates: [CachedEntry], _ chosen: CachedEntry?) -> HTTPRequestData {
         var conditional = request
         let tags = candidates.compactMap(\.facts.tag)
-        // Beside tags the date would not count (RFC 9110 section 13.1.3), and it may be all that is known of the chosen
-        // one.
+        // The server ignores the date if there are tags (RFC 9110 section 13.1.3), and the chosen entry may have only a
+        // date.
         if !tags.isEmpty, chosen == nil || chosen?.facts.tag != nil {
             conditional.headerFields[.ifNoneMatch] = tags.joined(separator: ", ")
         }
@@ -107,7 +107,7 @@ struct CachedExchange: Sendable {
         return conditional
     }
 
-    /// A request whose body is copied on its way to the sink, and the copy.
+    /// Returns the request with a sink that copies the body, and that sink.
     private func copying(
         _ request: HTTPRequestData,
         withholding chosen: CachedEntry?
@@ -131,11 +131,11 @@ struct CachedExchange: Sendable {
         return (request, tee)
     }
 
-    // MARK: Keeping
+    // MARK: Storing
 
-    /// A fetch that is under way.
+    /// A fetch in progress.
     struct Fetch {
-        /// nil when it is outdated from its beginning.
+        /// `nil` if the fetch is outdated from the start.
         let beginning: CacheFetches.Beginning?
         /// The store's latest change when the fetch began, for a fetch whose response may be stored.
         let change: StoreChange?
@@ -163,7 +163,7 @@ struct CachedExchange: Sendable {
         return try await body(Fetch(beginning: beginning, change: change, clock: clock, sent: clock.date))
     }
 
-    /// Puts a response into the cache, where it may be, and marks it.
+    /// Stores a response, if that is allowed, and attaches a record to it.
     func kept(
         _ response: HTTPResponseData,
         _ reason: CacheStatus.Forward,
@@ -172,7 +172,7 @@ struct CachedExchange: Sendable {
         _ fetch: Fetch
     ) async -> HTTPResponseData {
         var response = response
-        // What was held back for the cache is the caller's after all.
+        // The withheld response goes to the caller after all.
         if tee?.hasWithheld == true {
             response.wasOfferedToSink = false
         }
@@ -189,7 +189,7 @@ struct CachedExchange: Sendable {
         return response
     }
 
-    /// Returns why a response is not kept; nil when it is.
+    /// Stores a response, and returns the reason if it is not stored.
     private func keep(
         _ response: HTTPResponseData,
         copy: Data?,
@@ -197,7 +197,7 @@ struct CachedExchange: Sendable {
         _ fetch: Fetch
     ) async -> CacheBypass? {
         guard response.principal == nil || response.principal == key.principal else { return .principal }
-        // It is what another URL brings, and the step there may have been for once.
+        // The response comes from another URL, and the redirect may have been temporary.
         guard response.redirects.isEmpty else { return .redirected }
         let received = fetch.clock.date
         if request.method == .head {
@@ -215,7 +215,7 @@ struct CachedExchange: Sendable {
         guard !hasCredentialsFromBelow(response) else { return .credentials }
         guard !variesByCredentialsBelow(response.http) else { return .vary }
         guard let data = response.body.data ?? copy else { return .size }
-        // What a server cannot count, it has not sent whole.
+        // A body shorter than its stated length is incomplete.
         guard let part = CacheRules.part(of: response.http, with: data.count, for: request) else { return .incomplete }
         let varying = rules.varying(response.http, request, credentials)
         var entry = CachedEntry(
@@ -227,29 +227,29 @@ struct CachedExchange: Sendable {
             requestDate: fetch.sent,
             responseDate: received
         )
-        // Entries that were stored while this response was on its way count too.
+        // Entries that were stored while this response was in flight count too.
         let known = await cache.entries(for: key, request, credentials)
         for old in known where rules.matches(old, request, credentials) {
             if entry.part != nil, let combined = old.combined(with: entry) {
                 entry = combined
             } else if entry.part != nil, old.part == nil {
-                // A part does not take the place of the whole.
+                // A part does not replace the whole representation.
                 return .status
             }
         }
         return await write(entry, over: known, replacesMatching: true, fetch)
     }
 
-    /// Whether a component below the cache has added or changed a credential without naming a principal: another user's
-    /// request would look the same here.
+    /// Whether a component below the cache has added or changed a credential without naming a principal.
+    ///
+    /// The cache could not distinguish the request from that of another user.
     private func hasCredentialsFromBelow(_ response: HTTPResponseData) -> Bool {
         guard key.principal == nil else { return false }
         let sent = response.sentRequest.headerFields.filter(\.isCredential)
         return sent != request.headerFields.filter(\.isCredential)
     }
 
-    /// Whether the response depends on a credential that the transport may have added, such as a cookie, which the
-    /// cache cannot see.
+    /// Whether the response depends on a credential that the cache cannot see, such as a cookie added by the transport.
     private func variesByCredentialsBelow(_ head: HTTPResponse) -> Bool {
         guard key.principal == nil else { return false }
         return CacheFacts.vary(of: head)?
@@ -257,7 +257,7 @@ struct CachedExchange: Sendable {
             == true
     }
 
-    /// What a HEAD says of what is stored (RFC 9111 section 4.3.5).
+    /// Updates or removes stored entries after a HEAD response (RFC 9111 section 4.3.5).
     private func freshen(_ entries: [CachedEntry], byHead head: HTTPResponse, _ fetch: Fetch) async {
         guard head.status == .ok else { return }
         for entry in entries where rules.matches(entry, request, credentials) && entry.part == nil {
@@ -273,7 +273,7 @@ struct CachedExchange: Sendable {
                     fetch
                 )
             } else {
-                // A later request may have brought a newer one meanwhile.
+                // A later request may have stored a newer entry in the meantime.
                 let known = await cache.entries(for: key, request, credentials)
                 guard !known.contains(where: { $0.id == entry.id && $0.requestDate > fetch.sent }) else { continue }
                 await cache.remove(entry.id, key, request)
@@ -281,7 +281,7 @@ struct CachedExchange: Sendable {
         }
     }
 
-    /// Writes an entry that was confirmed, unless what confirms it says that it may not be kept.
+    /// Stores a confirmed entry, unless the confirming response forbids that.
     @discardableResult
     private func update(_ entry: CachedEntry, _ fetch: Fetch) async -> CacheBypass? {
         var get = request
@@ -299,10 +299,11 @@ struct CachedExchange: Sendable {
     /// - Parameters:
     ///   - entry: The entry.
     ///   - known: The entries that are stored for the URL.
-    ///   - replacesMatching: Whether it takes the place of all entries that match the request, and not of the one with
-    ///     its id alone: the server may vary by other fields than before.
-    ///   - fetch: The fetch that brought it.
-    /// - Returns: Why it is not written; `nil` if it is. A late response removes nothing, either.
+    ///   - replacesMatching: Whether the entry replaces all entries that match the request, and not only the one with
+    ///     its id. The server may vary by other fields than before.
+    ///   - fetch: The fetch that the entry comes from.
+    /// - Returns: The reason why the entry is not stored; `nil` if it is. A late response does not remove entries
+    ///   either.
     private func write(
         _ entry: CachedEntry,
         over known: [CachedEntry],
@@ -310,7 +311,7 @@ struct CachedExchange: Sendable {
         _ fetch: Fetch
     ) async -> CacheBypass? {
         let rivals = known.filter { $0.id == entry.id || rules.matches($0, request, credentials) }
-        // A later request was faster. An entry from the future, by a clock that went back, does not count.
+        // A later request has completed first. Entries with future dates, after the clock was set back, do not count.
         let now = fetch.clock.date
         let isLate = rivals.contains {
             $0.requestDate > fetch.sent && $0.responseDate <= now && $0.facts.date >= entry.facts.date
@@ -328,7 +329,7 @@ struct CachedExchange: Sendable {
         for old in others {
             await cache.remove(old.id, key, request)
         }
-        // What was removed while this was written must not come back by it.
+        // An entry that was removed during this write must not reappear.
         guard cache.fetches.isCurrent(fetch.beginning, key.url) else {
             await cache.remove(entry.id, key, request)
             return .outdated
@@ -338,7 +339,7 @@ struct CachedExchange: Sendable {
 }
 
 extension Result<HTTPResponseData, any Error> {
-    /// Whether the server failed because it could not be reached, and not by its answer; nil when it did not fail.
+    /// Whether the server could not be reached; `false` if it sent a failure status, `nil` if it did not fail.
     fileprivate var failsUnreachable: Bool? {
         switch self {
         case .success(let response):
@@ -349,7 +350,7 @@ extension Result<HTTPResponseData, any Error> {
             case .status, .tooLarge:
                 return error.response.map { HTTPResponseData.unavailable.contains($0.status.code) } == true
                     ? false : nil
-            // Not for a server whose certificate is wrong: the app must hear of that.
+            // An invalid certificate is not in the list, because the app must learn of it.
             case .offline, .nameResolution, .connection, .connectionLost, .timeout, .truncated: return true
             default: return nil
             }
@@ -358,6 +359,6 @@ extension Result<HTTPResponseData, any Error> {
 }
 
 extension HTTPResponseData {
-    /// The statuses for which `stale-if-error` is meant (RFC 5861 section 4).
+    /// The statuses for which `stale-if-error` applies (RFC 5861 section 4).
     static let unavailable: Set<Int> = [500, 502, 503, 504]
 }

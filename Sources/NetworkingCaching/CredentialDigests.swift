@@ -1,9 +1,9 @@
 import HTTPTypes
 import NetworkingCore
 
-/// The credentials of a request as digests, by which a cache tells users apart without keeping their secrets.
+/// Digests of a request's credentials, with which a cache separates users without storing their secrets.
 struct CredentialDigests: Sendable, Hashable {
-    /// The digest of each field that is a credential, by the field's name in lower case.
+    /// The digest of each credential field, by the field's name in lower case.
     private(set) var byName: [String: String] = [:]
 
     /// The digests of a request without credentials.
@@ -15,32 +15,32 @@ struct CredentialDigests: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - key: The key of the store whose entries the digests are compared with.
+    ///   - key: The key of the store whose entries are compared with the digests.
     init(_ request: HTTPRequestData, key: CacheDigestKey) {
         for field in request.headerFields where field.isCredential {
             let name = field.name.canonicalName
             guard byName[name] == nil else { continue }
-            // Lengths before the texts: no two lists of values have the same bytes.
+            // Each text follows its length, so that no two lists of values have the same bytes.
             var bytes = Self.length(name.utf8.count) + name.utf8
             for field in request.headerFields[fields: field.name] {
-                // The bytes and not a text, in which all bytes that are no UTF-8 would be the same.
+                // Bytes instead of a string, in which all bytes that are not UTF-8 would be the same.
                 field.withUnsafeBytesOfValue { bytes += Self.length($0.count) + $0 }
             }
             byName[name] = Self.mark + key.digest(of: bytes)
         }
     }
 
-    /// Whether there are none.
+    /// Whether the request has no credentials.
     var isEmpty: Bool {
         byName.isEmpty
     }
 
-    /// The digests among the header fields by which an entry was chosen.
+    /// Returns the digests among the header fields that selected an entry.
     static func digests(in varying: [String: String]) -> [String: String] {
         varying.filter { isDigest($0.value) }
     }
 
-    /// Whether a text stands for a credential.
+    /// Whether a value is the digest of a credential.
     static func isDigest(_ value: String) -> Bool {
         value.hasPrefix(mark)
     }
@@ -50,8 +50,10 @@ struct CredentialDigests: Sendable, Hashable {
         request.headerFields.contains { $0.isCredential }
     }
 
-    /// No field's value in ``CachedEntry/varying`` begins so, because a blank follows each comma there: a request that
-    /// sends a digest as a value gets nothing for it.
+    /// The prefix of a digest.
+    ///
+    /// No header value in ``CachedEntry/varying`` starts with it, because a blank follows each comma there. A request
+    /// that sends a digest as a field value therefore matches no entry.
     private static let mark = ",digest "
 
     private static func length(_ count: Int) -> [UInt8] {

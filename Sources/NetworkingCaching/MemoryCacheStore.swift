@@ -1,14 +1,14 @@
 import NetworkingCore
 import Synchronization
 
-/// Keeps entries in memory, up to a cost and a count; the keys that were used longest ago go first.
+/// A store in memory with a maximum cost and count, which evicts the least recently used keys first.
 ///
-/// On Apple's platforms half of it goes when the system warns of low memory, and all when that is critical; elsewhere
-/// ``trim(toCost:)`` does so by hand.
+/// On Apple's platforms, the store evicts half of its contents at a memory warning, and all at a critical one. On other
+/// platforms, call ``trim(toCost:)``.
 public final class MemoryCacheStore: CacheStore {
-    /// The most bytes that an entry may take.
+    /// The maximum size of an entry, in bytes.
     public let entryCostLimit: Int
-    /// More variants of one URL come from a server that varies by something without end.
+    /// More variants of one URL mean that the server varies by a field with unlimited values.
     static let maximumVariants = 32
 
     private let key = CacheDigestKey()
@@ -18,9 +18,9 @@ public final class MemoryCacheStore: CacheStore {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - costLimit: The most bytes of all entries; 64 MiB by default.
-    ///   - countLimit: The most entries; 10,000 by default.
-    ///   - entryCostLimit: The most bytes of one; 8 MiB by default.
+    ///   - costLimit: The maximum size of all entries in bytes; 64 MiB by default.
+    ///   - countLimit: The maximum number of entries; 10,000 by default.
+    ///   - entryCostLimit: The maximum size of one entry in bytes; 8 MiB by default.
     public init(costLimit: Int = 64 << 20, countLimit: Int = 10_000, entryCostLimit: Int = 8 << 20) {
         self.costLimit = max(0, costLimit)
         self.entryCostLimit = max(0, min(entryCostLimit, costLimit))
@@ -32,15 +32,15 @@ public final class MemoryCacheStore: CacheStore {
         self.pressure.withLock { $0 = pressure }
     }
 
-    /// The most bytes of all entries.
+    /// The maximum size of all entries, in bytes.
     let costLimit: Int
 
-    /// How many entries there are.
+    /// The number of entries.
     public var count: Int {
         state.withLock { $0.count }
     }
 
-    /// How many bytes they take.
+    /// The size of all entries, in bytes.
     public var cost: Int {
         state.withLock { $0.cost }
     }
@@ -50,17 +50,17 @@ public final class MemoryCacheStore: CacheStore {
         key
     }
 
-    /// All entries of a key, which counts as used now.
+    /// Returns all entries of a key, and marks the key as used.
     public func entries(for key: CacheKey) -> [CachedEntry] {
         state.withLock { $0.entries(for: key) }
     }
 
-    /// Keeps an entry, unless it costs more than one may; a key's oldest variant goes when there are more than 32.
+    /// Stores an entry, unless it is too large, and evicts the oldest variant of a key that has more than 32.
     ///
     /// - Parameters:
     ///   - entry: The entry.
     ///   - key: Its key.
-    /// - Returns: How many others went to make room for it.
+    /// - Returns: The number of other entries that were evicted to make room.
     @discardableResult
     public func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
         guard entry.cost <= entryCostLimit else {
@@ -70,7 +70,7 @@ public final class MemoryCacheStore: CacheStore {
         return state.withLock { $0.store(entry, for: key) }
     }
 
-    /// Keeps all entries of a key, or none of them where that would be too much.
+    /// Replaces all entries of a key, or removes them if the new ones do not fit.
     func replace(_ entries: [CachedEntry], for key: CacheKey) {
         let cost = entries.reduce(0) { $0 + $1.cost }
         let fits =
@@ -85,7 +85,7 @@ public final class MemoryCacheStore: CacheStore {
         }
     }
 
-    /// Removes an entry, or all of a key.
+    /// Removes one entry of a key, or all of them.
     public func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
         state.withLock { $0.remove(id, for: key) }
     }
@@ -99,25 +99,25 @@ public final class MemoryCacheStore: CacheStore {
         }
     }
 
-    /// Removes the entries of all keys that a closure names.
+    /// Removes the entries of all keys that match a predicate.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) {
-        // The closure is asked outside the lock.
+        // The predicate is called outside the lock.
         let unwanted = state.withLock { $0.nodes.compactMap { $0?.key } }.filter(isUnwanted)
         for key in unwanted {
             remove(nil, for: key)
         }
     }
 
-    /// Removes what was used longest ago, until the rest takes no more than a number of bytes.
+    /// Evicts the least recently used entries until the rest is within a size.
     ///
-    /// - Parameter cost: How many bytes may stay.
+    /// - Parameter cost: The maximum size of the remaining entries, in bytes.
     public func trim(toCost cost: Int) {
         state.withLock { _ = $0.trim(toCost: cost, count: .max) }
     }
 }
 
 extension MemoryCacheStore {
-    /// Keys in a list from the newest use to the oldest, whose nodes lie in an array.
+    /// A linked list of keys from the most to the least recently used, with its nodes in an array.
     private struct State {
         struct Node {
             let key: CacheKey
@@ -159,7 +159,7 @@ extension MemoryCacheStore {
                 forget(variants[0], at: place)
                 evicted = 1
             }
-            // Its own variants before what others use.
+            // The key's own variants are evicted before other keys.
             while let variants = nodes[place]?.entries, variants.count > 1,
                 variants.reduce(0, { $0 + $1.cost }) > costLimit
             {
@@ -167,7 +167,7 @@ extension MemoryCacheStore {
                 evicted += 1
             }
             evicted += trim(toCost: costLimit, count: countLimit)
-            // It may be among those itself, when its key alone is too much.
+            // If the key alone exceeds the limit, the new entry is among the evicted ones.
             return places[key.url]?[key.principal] == nil ? max(0, evicted - 1) : evicted
         }
 
@@ -187,7 +187,7 @@ extension MemoryCacheStore {
             count -= 1
         }
 
-        /// Returns how many entries went.
+        /// Returns the number of evicted entries.
         mutating func trim(toCost most: Int, count maximumEntries: Int) -> Int {
             let before = count
             while cost > most || count > maximumEntries, let oldest {

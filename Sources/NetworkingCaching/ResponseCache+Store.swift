@@ -7,14 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The latest change of a store when a fetch began.
+/// The latest change of a store at the start of a fetch.
 enum StoreChange: Sendable {
-    /// The store does not number its changes, since only one cache uses it.
+    /// The store does not number its changes, because only one cache uses it.
     case untracked
     case number(Int64)
 }
 
-// What the store throws is not the caller's trouble: it is told, and the request goes on without it.
+// A store's error does not reach the caller: it is reported as an event, and the request continues without the store.
 extension ResponseCache {
     func entries(
         for key: CacheKey,
@@ -34,9 +34,9 @@ extension ResponseCache {
         }
     }
 
-    /// Returns the digests of a request's credentials, by which its entries are found.
+    /// Returns the digests of a request's credentials, which are used to find its entries.
     ///
-    /// While the store cannot say its key, digests under the cache's own key match no other entry, and none is lost.
+    /// If the store cannot read its key, digests under the cache's own key match no stored entry, and no entry is lost.
     func credentials(of request: HTTPRequestData) async -> CredentialDigests {
         guard CredentialDigests.areNeeded(for: request) else { return .none }
         do {
@@ -56,7 +56,7 @@ extension ResponseCache {
     ) async -> StoreChange? {
         do {
             guard let number = try await store.changeNumber() else { return .untracked }
-            // They were read before the number was.
+            // The entries were read before the number.
             guard !entries.isEmpty else { return .number(number) }
             let stored = try await store.entries(for: key)
             return entries.allSatisfy { stored.contains($0) } ? .number(number) : nil
@@ -105,15 +105,16 @@ extension ResponseCache {
         }
     }
 
-    /// Removes what was changed, and what the response names, at the same origin (RFC 9111 section 4.4).
+    /// Removes the entries of a changed URL, and of the URLs that the response names, at the same origin (RFC 9111
+    /// section 4.4).
     ///
     /// - Parameters:
     ///   - response: The response, if there is one.
-    ///   - request: The request that has changed something.
+    ///   - request: The request that changed the resource.
     ///   - key: The request's key.
     ///   - change: The store's latest change when the request was sent.
-    /// - Returns: The state of the request's URL from now on, and the store's change that is this removal; `nil` for
-    ///   that if another process has removed the URL since the request was sent.
+    /// - Returns: The state of the request's URL from now on, and the number of this removal in the store. The number
+    ///   is `nil` if another process has removed the URL since the request was sent.
     @discardableResult
     func invalidate(
         after response: HTTPResponseData?,
@@ -122,7 +123,7 @@ extension ResponseCache {
         since change: StoreChange? = nil
     ) async -> (beginning: CacheFetches.Beginning, change: StoreChange?) {
         var urls = [key.url]
-        // Where redirects led, the change was made there.
+        // After redirects, the change happened at those URLs.
         let steps = (response?.redirects.map(\.request) ?? []) + [response?.sentRequest ?? request]
         urls += steps.compactMap { CacheKey($0, principal: nil)?.url }
         if let response, let last = steps.last, let origin = CacheKey(last, principal: nil)?.origin {
@@ -135,7 +136,7 @@ extension ResponseCache {
                 }
             }
         }
-        // All at once, before anything is waited for.
+        // All URLs are marked before the first `await`.
         let dooms = Set(urls).map { (url: $0, token: fetches.doom($0)) }
         let beginning = fetches.standing(of: key.url)
         var own = change

@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The responses that `cached` keeps; stacks that have the same one share them.
+/// The responses that `cached` stores; stacks that use the same object share them.
 ///
 /// ```swift
 /// let cache = ResponseCache(in: MemoryCacheStore(costLimit: 10 << 20))
@@ -17,56 +17,56 @@ public import Foundation
 /// try await cache.remove(url: url)
 /// ```
 ///
-/// What is removed stays removed: responses that are on their way at that moment are not kept.
+/// Removed responses do not come back: a response that is in flight during the removal is not stored.
 public final class ResponseCache: Sendable {
     let store: any CacheStore
     let rules: CacheRules
     let fetches = CacheFetches()
-    /// The key for digests of credentials where the store has none.
+    /// The key for digests of credentials if the store has none.
     let ownDigestKey = CacheDigestKey()
-    /// Revalidations that nobody waits for, by what they revalidate.
+    /// The keys of the background revalidations in progress.
     private let revalidations = Mutex<Set<CacheKey>>([])
-    /// More at a time would compete with what somebody waits for.
+    /// More of them would compete with requests that a caller is waiting for.
     private static let maximumRevalidations = 8
 
     /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - store: Where the responses are kept.
-    ///   - isShared: Whether it serves many users, as a proxy does: then `private` responses are not kept, and
-    ///     `s-maxage` and `CDN-Cache-Control` count.
+    ///   - store: The store for the responses.
+    ///   - isShared: Whether the cache serves many users, as a proxy does. A shared cache does not store `private`
+    ///     responses, and follows `s-maxage` and `CDN-Cache-Control`.
     public init(in store: any CacheStore = MemoryCacheStore(), isShared: Bool = false) {
         self.store = store
         rules = CacheRules(isShared: isShared)
     }
 
-    /// Removes what was fetched from a URL, for every user.
+    /// Removes the responses of a URL, for every user.
     ///
     /// - Parameter url: The URL.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func remove(url: URL) async throws {
         try await remove(url: CacheKey(HTTPRequestData(url: url), principal: nil)?.url ?? url.absoluteString)
     }
 
-    /// Removes what was fetched on somebody's behalf.
+    /// Removes the responses that were fetched for a principal.
     ///
-    /// - Parameter principal: On whose.
-    /// - Throws: What the store throws.
+    /// - Parameter principal: The principal.
+    /// - Throws: The store's error.
     public func remove(principal: Principal) async throws {
         try await removeAll { $0.principal == principal }
     }
 
-    /// Removes the responses of all keys that a closure names.
+    /// Removes the responses of all keys that match a predicate.
     ///
-    /// - Parameter isUnwanted: Names them.
-    /// - Throws: What the store throws.
+    /// - Parameter isUnwanted: Returns `true` for the keys to remove; the default removes all responses.
+    /// - Throws: The store's error.
     public func removeAll(where isUnwanted: @escaping @Sendable (CacheKey) -> Bool = { _ in true }) async throws {
         let token = fetches.doom(where: isUnwanted)
         try await carryOut(token, isUnwanted)
     }
 
     private func carryOut(_ token: UInt64, _ isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
-        // Once more after it: what is read meanwhile may be among what goes.
+        // A fetch that began during the removal may have read an entry before it was removed.
         defer { fetches.outdateAll() }
         do {
             try await store.removeAll(where: isUnwanted)
@@ -77,9 +77,9 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes what could not be removed before, as far as it concerns a key.
+    /// Carries out earlier removals that failed, if they concern a key.
     ///
-    /// Returns whether what is stored of the key may be used: not while somebody else removes it.
+    /// Returns whether the stored entries of the key may be used: `false` while another task is removing them.
     func removeDoomed(_ key: CacheKey) async throws -> Bool {
         switch fetches.doom(of: key) {
         case .none: return true
@@ -95,26 +95,26 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes what was fetched from a URL, and whatever is being fetched from it.
+    /// Removes the responses of a URL, and prevents requests in flight from storing theirs.
     func remove(url: String) async throws {
-        // Until it is gone it must not be used, also when the store cannot remove it just now.
+        // The entries must not be used until they are removed, even if the store cannot remove them now.
         let token = fetches.doom(url)
         try await store.remove(url: url)
         fetches.spare(url, token)
     }
 
-    /// Whether something is being revalidated in the background.
+    /// Whether a background revalidation is in progress.
     var isRevalidating: Bool {
         revalidations.withLock { !$0.isEmpty }
     }
 
-    /// Revalidates in the background, unless that is being done.
+    /// Revalidates an entry in the background, unless that is in progress or too many others are.
     func revalidate(_ key: CacheKey, _ work: @escaping @Sendable () async throws -> Void) {
         let isFree = revalidations.withLock { revalidations in
             revalidations.count < Self.maximumRevalidations && revalidations.insert(key).inserted
         }
         guard isFree else { return }
-        // A shared operation without waiters: it belongs to nobody, and has no deadline of its first caller's.
+        // A shared operation without waiters does not inherit the deadline of a caller.
         let operation = SharedOperation<Void>(outlivesWaiters: true)
         operation.start { [self] in
             defer { revalidations.withLock { _ = $0.remove(key) } }

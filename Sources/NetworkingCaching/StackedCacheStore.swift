@@ -1,32 +1,33 @@
 import NetworkingCore
 import Synchronization
 
-/// A store in memory over a slower one: what is used often is read from memory, and everything is kept in the other.
+/// A memory store in front of a slower store: entries in frequent use are read from memory, and the other store has
+/// all.
 ///
 /// ```swift
 /// let disk = SQLiteCacheStore(file: file)
 /// let network = URLSession.shared.cached(in: StackedCacheStore(over: disk))
 /// ```
 ///
-/// The memory is this process's own: what another process changes in the other store is seen here once memory has let
-/// go of it.
+/// The memory belongs to this process. A change that another process makes in the other store is visible here once the
+/// memory store has evicted the entry.
 public final class StackedCacheStore: CacheStore {
     private let memory: MemoryCacheStore
     private let store: any CacheStore
-    /// How often something was stored or removed; what was read before that must not come into memory after it.
+    /// The number of changes; entries that were read before a change must not be cached in memory after it.
     private let changes = Mutex<UInt64>(0)
 
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - memory: The store in memory; nobody else may use it.
-    ///   - store: The store that has everything.
+    ///   - memory: The store in memory. No other component may use it.
+    ///   - store: The store that has all entries.
     public init(_ memory: MemoryCacheStore = MemoryCacheStore(), over store: any CacheStore) {
         self.memory = memory
         self.store = store
     }
 
-    /// The other store's limit; what is too large for memory is kept there alone.
+    /// The other store's limit; entries that are too large for memory are stored only there.
     public var entryCostLimit: Int {
         store.entryCostLimit
     }
@@ -39,11 +40,11 @@ public final class StackedCacheStore: CacheStore {
         try await store.digestKey()
     }
 
-    /// All entries of a key, from memory where that has them.
+    /// Returns all entries of a key, from memory if they are there.
     ///
     /// - Parameter key: The key.
     /// - Returns: The entries.
-    /// - Throws: What the other store throws.
+    /// - Throws: The other store's error.
     public func entries(for key: CacheKey) async throws -> [CachedEntry] {
         // Memory has all entries of a key or none.
         let known = memory.entries(for: key)
@@ -57,13 +58,13 @@ public final class StackedCacheStore: CacheStore {
         return entries
     }
 
-    /// Keeps an entry in the other store; memory has it after its first use.
+    /// Stores an entry in the other store; memory caches it at its first use.
     ///
     /// - Parameters:
     ///   - entry: The entry.
     ///   - key: Its key.
-    /// - Returns: How many others left the other store.
-    /// - Throws: What the other store throws.
+    /// - Returns: The number of entries that the other store has evicted.
+    /// - Throws: The other store's error.
     @discardableResult
     public func store(_ entry: CachedEntry, for key: CacheKey) async throws -> Int {
         try await changing(
@@ -95,7 +96,8 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Removes all entries of a URL from both, and checks whether the URL was removed from the other store before.
+    /// Removes all entries of a URL from both stores, and checks whether the URL was removed from the other store
+    /// before.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -109,12 +111,12 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Removes an entry, or all of a key, from both.
+    /// Removes one entry of a key, or all of them, from both stores.
     ///
     /// - Parameters:
-    ///   - id: The id; nil for all.
+    ///   - id: The id; `nil` for all entries of the key.
     ///   - key: The key.
-    /// - Throws: What the other store throws.
+    /// - Throws: The other store's error.
     public func remove(_ id: CachedEntry.ID?, for key: CacheKey) async throws {
         try await changing(
             { memory.remove(nil, for: key) },
@@ -122,10 +124,10 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Removes all entries of a URL from both.
+    /// Removes all entries of a URL from both stores.
     ///
     /// - Parameter url: The URL.
-    /// - Throws: What the other store throws.
+    /// - Throws: The other store's error.
     public func remove(url: String) async throws {
         try await changing(
             { memory.remove(url: url) },
@@ -133,10 +135,10 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Removes the entries of all keys that a closure names from both.
+    /// Removes the entries of all keys that match a predicate from both stores.
     ///
-    /// - Parameter isUnwanted: Names them.
-    /// - Throws: What the other store throws.
+    /// - Parameter isUnwanted: Returns `true` for the keys to remove.
+    /// - Throws: The other store's error.
     public func removeAll(where isUnwanted: @Sendable (CacheKey) -> Bool) async throws {
         try await changing(
             { memory.removeAll(where: isUnwanted) },
@@ -144,8 +146,9 @@ public final class StackedCacheStore: CacheStore {
         )
     }
 
-    /// Changes the other store, with memory forgetting before and after: what is read meanwhile may be from before the
-    /// change.
+    /// Changes the other store, and clears the entries in memory before and after.
+    ///
+    /// A read during the change may return entries from before it.
     private func changing<Value>(
         _ forget: () -> Void,
         _ change: () async throws -> Value

@@ -2,7 +2,7 @@ public import NetworkingCore
 import NetworkingResilience
 
 extension NetworkingComponent {
-    /// Reports the events of each request from here on, towards the transport, to a listener.
+    /// Reports the events of each request between this place and the transport to a listener.
     ///
     /// ```swift
     /// struct RetryCounter: NetworkEventObserver {
@@ -16,17 +16,17 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.retry().observed(by: RetryCounter(count: count))
     /// ```
     ///
-    /// The listener also receives a ``CallEvent`` when a request reaches this place, and when it leaves. If several
-    /// requests share an exchange, the listeners of each request receive its events as those of their own request. Work
-    /// in the background is not reported.
+    /// The listener also receives a ``CallEvent`` when a request enters this component, and when it leaves. If several
+    /// requests share an exchange, the listeners of each request receive its events as those of their own request.
+    /// Background work is not reported.
     ///
     /// - Parameter observer: The listener.
-    /// - Returns: A component that reports to it.
+    /// - Returns: A component that reports to the listener.
     public func observed(by observer: some NetworkEventObserver) -> some NetworkingComponent {
         modified(Observed(observer: observer))
     }
 
-    /// Reports the events of each request from here on, towards the transport, to a closure.
+    /// Reports the events of each request between this place and the transport to a closure.
     ///
     /// ```swift
     /// let network = URLSession.shared.throttled(max: 6).observed { event, request in
@@ -36,11 +36,11 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// For the rest it is ``observed(by:)``.
+    /// Otherwise, it behaves like ``observed(by:)``.
     ///
-    /// - Parameter observe: Receives each event with its request, on the thread where it happens. Keep it short,
-    ///   because the request waits for it.
-    /// - Returns: A component that reports to it.
+    /// - Parameter observe: Receives each event with its request, on the thread on which the event occurs. It should
+    ///   return quickly, because the request waits for it.
+    /// - Returns: A component that reports to the closure.
     public func observed(
         _ observe: @escaping @Sendable (_ event: any NetworkEvent, _ request: HTTPRequestData) -> Void
     ) -> some NetworkingComponent {
@@ -48,7 +48,7 @@ extension NetworkingComponent {
     }
 }
 
-/// The closure of `observed(_:)` as a listener.
+/// The closure of `observed(_:)`, wrapped in a listener.
 struct ClosureObserver: NetworkEventObserver {
     let closure: @Sendable (any NetworkEvent, HTTPRequestData) -> Void
 
@@ -74,7 +74,7 @@ struct Observed<Observer: NetworkEventObserver>: NetworkingModifier, CustomStrin
         }
     }
 
-    // Measurements of an app use the route.
+    // An app's measurements may use the route.
     var requestOptions: Set<RequestOptionKey> { observer.requestOptions.union([.route]) }
 
     var description: String {

@@ -1,28 +1,28 @@
 import DequeModule
 import NetworkingCore
 
-/// What was recorded of a call, in the order in which it happened; ``CallMetrics`` is how it is read.
+/// The recorded entries of a call in chronological order, which ``CallMetrics`` interprets.
 ///
-/// Of a call that never ends, such as one that is retried for ever, the first and the last entries are kept. Entries
-/// are numbered from 0, those that were dropped included.
+/// If a call never ends, such as one that is retried forever, the first and the last entries are kept. Entries are
+/// numbered from 0, and dropped entries count.
 struct CallLog: Sendable {
-    /// How many entries are kept of the beginning, and how many of the end: those of hundreds of attempts.
+    /// The maximum number of entries at the start, and of those at the end: enough for hundreds of attempts.
     static let keptEntries = 4_096
 
     struct Entry: Sendable {
-        /// In nanoseconds of the environment's clock.
+        /// The time in nanoseconds of the environment's clock.
         let moment: Int64
         let change: Change
     }
 
-    /// What of the events matters for where the time went.
+    /// The events that affect the timing of a call.
     ///
-    /// Types rather than names: making text of them takes longer than many a call.
+    /// Modifiers are recorded as types and not as names, because formatting a name takes longer than many calls.
     enum Change: Sendable {
         case enter(any Any.Type)
-        /// With the number of the entry with which it came.
+        /// With the number of the matching `enter` entry.
         case leave(Int32)
-        // Indirect, since a name would make all entries longer.
+        // Indirect, because a name in place would enlarge every entry.
         indirect case waiting(Wait)
         indirect case waited(Wait)
         case attemptStarted
@@ -41,7 +41,7 @@ struct CallLog: Sendable {
         case body
     }
 
-    /// Boxes, since they are rare and would make all entries longer.
+    /// A class, because such entries are rare and would enlarge every entry.
     final class Traffic: Sendable {
         let sent: Int64
         let received: Int64
@@ -68,7 +68,7 @@ struct CallLog: Sendable {
         }
     }
 
-    /// A place in a log.
+    /// A position in a log.
     struct Position: Sendable {
         let index: Int
         let tally: CallTally
@@ -81,17 +81,17 @@ struct CallLog: Sendable {
 
     /// The first entries.
     private(set) var entries: [Entry] = []
-    /// The last entries, once there are too many.
+    /// The last entries, if there are too many for the first list.
     private(set) var lastEntries: Deque<Entry> = []
-    /// How many entries there were between them.
+    /// The number of dropped entries between the two lists.
     private(set) var dropped = 0
-    /// How many of them began an attempt.
+    /// The number of dropped entries that began an attempt.
     private(set) var droppedAttempts = 0
 
     init(start: Int64) {
         self.start = start
         end = start
-        // A stack of nine and an exchange.
+        // Enough for a stack of nine components and an exchange.
         entries.reserveCapacity(24)
     }
 
@@ -102,7 +102,7 @@ struct CallLog: Sendable {
 
     /// Adds an entry.
     ///
-    /// - Returns: Its number.
+    /// - Returns: The number of the entry.
     @discardableResult
     mutating func add(_ change: Change, at moment: Int64) -> Int32 {
         let number = Int32(clamping: count)
@@ -119,7 +119,7 @@ struct CallLog: Sendable {
         return number
     }
 
-    /// About how many bytes of memory the log takes.
+    /// The approximate size of the log in memory, in bytes.
     var byteCount: Int {
         func branches(of sum: Int, _ entry: Entry) -> Int {
             guard case .branch(let branch) = entry.change else { return sum }
@@ -129,7 +129,7 @@ struct CallLog: Sendable {
         return lastEntries.reduce(entries.reduce(own, branches), branches)
     }
 
-    /// What came after a position, as a call.
+    /// Returns the entries after a position as a separate call.
     func part(from position: Position) -> CallLog {
         var part = CallLog(start: position.moment)
         part.end = end
@@ -148,7 +148,7 @@ struct CallLog: Sendable {
 }
 
 extension CallLog.Change {
-    // One cast for each type of event, the most frequent first: a pattern for each case would be a cast for each case.
+    // One cast for each type of event, the most frequent first; matching each case would need a cast for each case.
     init?(_ event: any NetworkEvent) {
         switch event {
         case let event as ExchangeEvent: self.init(event)

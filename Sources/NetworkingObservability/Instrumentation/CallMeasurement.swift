@@ -6,17 +6,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The measuring of one call, from where it begins: what `instrument` does, for whoever else tells what a call took.
+/// The measurement of one call, for `instrument` and for other components that report the timing of a call.
 package struct CallMeasurement: Sendable {
     private let recorder: CallRecorder
-    /// Within another's call this one reads that one's log, of which its own is a part.
+    /// The start of this measurement in the log of an outer one; `nil` if this is the outer one.
     private let position: CallLog.Position?
-    /// When it began.
+    /// The date at which the measurement began.
     private let date: Date
 
-    /// Begins to measure.
+    /// Starts a measurement.
     ///
-    /// - Parameter request: The request, whose call may be measured already.
+    /// - Parameter request: The request, which an outer component may already measure.
     package init(of request: HTTPRequestData) {
         let outer = request.recorder as? CallRecorder
         recorder = outer ?? CallRecorder(on: NetworkEnvironment.current.clock)
@@ -24,7 +24,7 @@ package struct CallMeasurement: Sendable {
         date = recorder.clock.date
     }
 
-    /// The request to send, of which is recorded what it meets.
+    /// Returns the request to send, which records its events for this measurement.
     package func measured(_ request: HTTPRequestData) -> HTTPRequestData {
         var request = request
         request.recorder = recorder
@@ -32,12 +32,12 @@ package struct CallMeasurement: Sendable {
         return request
     }
 
-    /// What the call took that brought a response.
+    /// Returns the metrics of a call that returned a response.
     package func end(of request: HTTPRequestData, with response: HTTPResponseData) -> CallMetrics {
         metrics(of: request, outcome: .response(response.status.code), bodyLength: response.body.count)
     }
 
-    /// What the call took that failed, or was cancelled.
+    /// Returns the metrics of a call that failed or was cancelled.
     package func end(of request: HTTPRequestData, with error: any Error) -> CallMetrics {
         let isCancelled = error is CancellationError
         let outcome = isCancelled ? .cancelled : CallMetrics.Outcome.failure((error as? NetworkingError)?.kind)

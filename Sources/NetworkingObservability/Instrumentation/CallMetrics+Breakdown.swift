@@ -1,80 +1,81 @@
 public import NetworkingCore
 
 extension CallMetrics {
-    /// A part of a call: what it was, and from when to when.
+    /// A part of a call: its kind, its start and its duration.
     public struct Span: Sendable, Hashable, Identifiable {
-        /// Its place in ``CallMetrics/spans``.
+        /// The index of the span in ``CallMetrics/spans``.
         public let id: Int
-        /// The span that it began in; nil for the call.
+        /// The index of the enclosing span; `nil` for the call.
         public let parent: Int?
-        /// What it was.
+        /// The kind of the span.
         public internal(set) var kind: Kind
-        /// When it began, since the call did.
+        /// The start of the span, relative to the start of the call.
         public let offset: Duration
-        /// How long it took, with all that began in it.
+        /// The duration of the span, including all spans within it.
         public internal(set) var duration = Duration.zero
-        /// What its transport knows of its connection; attempts only.
+        /// The transport's information about the connection, for attempts only.
         public internal(set) var connection: ConnectionMetrics?
 
-        /// What a part of a call was.
+        /// The kind of a part of a call.
         @nonexhaustive
         public enum Kind: Sendable, Hashable {
-            /// The call: what none of the others accounts for.
+            /// The call itself: the time that no other kind accounts for.
             case call
             /// A modifier, by the name of its type: `retry`, `throttled`.
             case modifier(String)
             /// A wait.
             case wait(Wait)
-            /// An exchange of a transport, counted from 1.
+            /// An exchange of a transport, numbered from 1.
             case attempt(Int)
-            /// A transport reads the body to its end before it connects.
+            /// The transport reads the request body to its end before it connects.
             case readingBody
-            /// A transport connects. Few tell; for the others that is a part of ``firstByte``.
+            /// The transport connects; most transports do not report this and include the time in ``firstByte``.
             case connecting
-            /// The request is sent, and the head of its response awaited.
+            /// The transport sends the request and waits for the head of the response.
             case firstByte
-            /// The body of the response arrives.
+            /// The transport receives the body of the response.
             case body
         }
     }
 
-    /// How much of a call was spent on one thing alone.
+    /// The part of a call's time that was spent on one kind of work alone.
     public struct Share: Sendable, Hashable {
-        /// What it was spent on; attempts are taken together, as ``Span/Kind/attempt(_:)`` of 1.
+        /// The kind of work; all attempts count together, as ``Span/Kind/attempt(_:)`` of 1.
         public let kind: Span.Kind
-        /// How long, all times that it was begun taken together.
+        /// The total duration of all spans of this kind.
         public let duration: Duration
-        /// How often it was begun.
+        /// The number of spans of this kind.
         public let count: Int
     }
 
-    /// What happened, and when that was since the call began.
+    /// An event of a call with its time.
     public struct MarkedMoment: Sendable, Hashable {
-        /// What happened.
+        /// The event.
         public let mark: Mark
-        /// When it did, since the call began.
+        /// The time of the event, relative to the start of the call.
         public let offset: Duration
     }
 
-    /// All parts of the call in the order of their beginning, the call itself first.
+    /// All parts of the call in the order of their start, beginning with the call itself.
     ///
-    /// Of a call with hundreds of attempts the first and the last are kept. The time between them belongs to the
-    /// modifiers that were under way then, and the numbers of the attempts show the gap.
+    /// For a call with hundreds of attempts, only the first and the last are kept. The time between them counts for the
+    /// modifiers that were active then, and the numbers of the attempts show the gap.
     ///
-    /// What a modifier sends upstream several times at once is nested in the order of its beginning.
+    /// If a modifier sends several requests upstream at the same time, their spans are nested in the order of their
+    /// start.
     public var spans: [Span] {
         CallReplay(log).spans
     }
 
-    /// What happened besides, in order.
+    /// The other events of the call, in order.
     public var marks: [MarkedMoment] {
         CallReplay(log).marks
     }
 
-    /// What the elapsed time was spent on, each moment counted once: the shares add up to ``duration``.
+    /// The elapsed time by kind of work, with each moment counted once, so that the shares add up to ``duration``.
     ///
-    /// A moment belongs to the part that began last of those under way: a modifier's share is what it took itself,
-    /// without what it waited for upstream. They are in the order in which they were first begun.
+    /// A moment belongs to the most recently started of the active parts. The share of a modifier is therefore its own
+    /// time, without the time that it waited for upstream. The shares are in the order of their first start.
     public var breakdown: [Share] {
         let spans = spans
         let own = Self.ownDurations(of: spans)
@@ -93,7 +94,7 @@ extension CallMetrics {
         }
     }
 
-    /// What each span took itself.
+    /// Returns the time that each span took itself, without the spans within it.
     package static func ownDurations(of spans: [Span]) -> [Duration] {
         let changes =
             spans.flatMap { span in
@@ -107,7 +108,7 @@ extension CallMetrics {
         var underWay: [Int] = []
         var last = Duration.zero
         for change in changes {
-            // In the order of their beginning, so the last began last.
+            // The active spans are in the order of their start, so the last one is the most recent.
             if let latest = underWay.last { own[latest] += change.moment - last }
             last = change.moment
             if change.isBeginning {
@@ -133,7 +134,7 @@ extension CallMetrics {
 }
 
 extension CallMetrics.Share: CustomStringConvertible {
-    /// What, how often and how long: `wait (backoff) ×2: 20.4 ms`.
+    /// The kind, the count and the duration: `wait (backoff) ×2: 20.4 ms`.
     public var description: String {
         let name = kind.isAttempt ? "attempts" : "\(kind)"
         return "\(name)\(count == 1 ? "" : " ×\(count)"): \(duration.milliseconds)"
@@ -141,7 +142,7 @@ extension CallMetrics.Share: CustomStringConvertible {
 }
 
 extension CallMetrics.Span.Kind: CustomStringConvertible {
-    /// What it was, as a waterfall shows it.
+    /// The name of the kind in a waterfall.
     public var description: String {
         switch self {
         case .call: "call"

@@ -1,7 +1,7 @@
 import NetworkingCore
 
 extension CallMetrics {
-    /// The call as text: a line for each part that took time, with a bar from its beginning to its end.
+    /// Returns the call as text: a line for each part that took time, with a bar from its start to its end.
     ///
     /// ```
     /// GET https://api.example.com/users/42 → 200 in 61.3 ms, 2 attempts, 187 bytes in
@@ -10,9 +10,10 @@ extension CallMetrics {
     ///   attempt 2                                        ████████  12.0 ms
     /// ```
     ///
-    /// Modifiers show where they took a part of the time themselves. Phases show where a transport told more than one.
+    /// A modifier has a line if it took at least a hundredth of the time itself. Phases have lines if a transport
+    /// reported more than one.
     ///
-    /// - Parameter width: How many columns the bars have.
+    /// - Parameter width: The number of columns for the bars.
     /// - Returns: The lines.
     /// - Precondition: `width` is greater than zero.
     public func waterfall(width: Int = 48) -> String {
@@ -55,7 +56,7 @@ extension CallMetrics {
         switch span.kind {
         case .call: false
         case .wait, .attempt: true
-        // A hundredth of the call: less is no column of the bar either.
+        // A hundredth of the call; less would not fill a column of the bar.
         case .modifier: own * 100 >= duration && own > .zero
         case .readingBody, .connecting, .firstByte, .body:
             spans.count { $0.parent == span.parent && $0.kind.isPhase && $0.duration > .zero } > 1
@@ -64,7 +65,7 @@ extension CallMetrics {
 }
 
 extension SessionInstrument {
-    /// The last calls as text: a line for each, with a bar from its beginning to its end.
+    /// Returns the last calls as text: a line for each, with a bar from its start to its end.
     ///
     /// ```
     /// 3 calls in 92.4 ms
@@ -73,14 +74,14 @@ extension SessionInstrument {
     ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
     ///
-    /// Queries are redacted, and long ones are cut.
+    /// Queries are redacted, and long ones are shortened.
     ///
-    /// - Parameter width: How many columns the bars have.
+    /// - Parameter width: The number of columns for the bars.
     /// - Returns: The lines.
     /// - Precondition: `width` is greater than zero.
     public func waterfall(width: Int = 48) -> String {
         precondition(width > 0, "width must be greater than zero (is \(width))")
-        // They are kept in the order in which they ended.
+        // The calls are stored in the order of their end.
         let calls = recent.sorted { $0.log.start < $1.log.start }
         guard let start = calls.first?.log.start, let end = calls.map(\.log.end).max() else { return "no calls" }
         let whole = Duration.nanoseconds(end - start)
@@ -97,7 +98,7 @@ extension SessionInstrument {
 }
 
 extension CallMetrics {
-    /// Path and query, redacted: pages of a list differ in their query alone.
+    /// The redacted path and query; the pages of a list differ only in their query.
     fileprivate var shownTarget: String {
         let redaction = Redaction.standard.hidingSecrets(of: request)
         return TextWaterfall.shortened(PrintableText.singleLine(redaction.target(request.closedTarget)))

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What one call took, and what it was spent on.
+/// The duration of one call, and its breakdown.
 ///
 /// ```swift
 /// let response = try await network.data(request)
@@ -19,70 +19,70 @@ public import Foundation
 /// }
 /// ```
 ///
-/// It covers what lies upstream of `instrument`. Times are those of the environment's clock. It shows no secrets: of
-/// the request it keeps method, URL and label, and prints them redacted.
+/// The metrics cover the components upstream of `instrument`. Times are those of the environment's clock. The metrics
+/// contain no secrets: of the request, they keep the method, URL, route and label, and print them redacted.
 public struct CallMetrics: Sendable {
-    /// What came of a call.
+    /// The result of a call.
     @nonexhaustive
     public enum Outcome: Sendable, Hashable {
         /// A response with this status code.
         case response(Int)
-        /// An error of this kind; nil for somebody else's error.
+        /// An error of this kind; `nil` for an error of another type.
         case failure(NetworkingError.Kind?)
-        /// Its caller was cancelled.
+        /// A cancellation by the caller.
         case cancelled
     }
 
-    /// Something that happened in a call and took no time of its own.
+    /// An event in a call that took no time itself.
     @nonexhaustive
     public enum Mark: Sendable, Hashable {
         /// The response came from the cache.
         case cacheHit(CacheHit)
-        /// The cache had nothing fit.
+        /// The cache had no matching response.
         case cacheMiss
-        /// The cache let it pass.
+        /// The request bypassed the cache.
         case cacheBypass(CacheBypass)
-        /// It shared the exchange of an identical request.
+        /// The call shared the exchange of an identical request.
         case shared
-        /// Another attempt was decided upon.
+        /// The call scheduled another attempt.
         case retry
-        /// No other attempt was made, and why.
+        /// The call made no further attempt, for this reason.
         case retryRefused(RetryRefusal)
-        /// A redirect was followed.
+        /// The call followed a redirect.
         case redirect
-        /// It had the credentials renewed.
+        /// The call had its credentials renewed.
         case refresh
-        /// An attempt's time ran out.
+        /// An attempt exceeded its timeout.
         case timeout
-        /// Its own time ran out.
+        /// The call exceeded its deadline.
         case deadline
-        /// An event of another package or a note, by its description.
+        /// An event of another package, or a note, by its description.
         indirect case event(String)
     }
 
     private let content: Content
 
-    /// The request, as far as it is kept: method, URL, route and label.
+    /// The parts of the request that are kept: method, URL, route and label.
     public var request: HTTPRequestData { content.request }
-    /// When it began.
+    /// The date at which the call began.
     public var date: Date { content.date }
-    /// The whole elapsed time.
+    /// The total elapsed time.
     public var duration: Duration { .nanoseconds(log.end - log.start) }
-    /// What came of it.
+    /// The result of the call.
     public var outcome: Outcome { content.outcome }
-    /// How many exchanges transports made, redirects and those after a refresh included.
+    /// The number of exchanges that transports made, including redirects and exchanges after a refresh.
     public var attempts: Int { log.tally.attempts }
-    /// How many bytes of bodies went out in exchanges that ended well.
+    /// The number of body bytes sent in successful exchanges.
     public var sentBytes: Int64 { log.tally.sentBytes }
-    /// How many bytes of bodies came in, decompressed, in exchanges that ended well.
+    /// The number of body bytes received in successful exchanges, after decompression.
     public var receivedBytes: Int64 { log.tally.receivedBytes }
-    /// What the cache made of it; nil without `cached` upstream.
+    /// The result of the cache; `nil` without `cached` upstream.
     public var cache: Mark? { log.tally.cache }
-    /// Whether it shared the exchange of an identical request.
+    /// Whether the call shared the exchange of an identical request.
     public var isShared: Bool { log.tally.shared > 0 }
 
-    /// How many bytes of the body that the caller got did not come over the network for it: from the cache, or by
-    /// sharing.
+    /// The number of body bytes that the caller received without a separate network transfer: from the cache or a
+    /// shared exchange.
     public var savedBytes: Int64 {
         let isFromCache =
             switch cache {
@@ -98,10 +98,10 @@ public struct CallMetrics: Sendable {
 
     var log: CallLog { content.log }
 
-    /// About how many bytes of memory the metrics take, without their request.
+    /// The approximate size of the metrics in memory, in bytes, without their request.
     package var byteCount: Int { log.byteCount }
 
-    /// Behind one reference, since responses carry it.
+    /// A single reference, because responses carry it.
     private final class Content: Sendable {
         let log: CallLog
         let request: HTTPRequestData
@@ -120,10 +120,10 @@ public struct CallMetrics: Sendable {
 }
 
 extension CallMetrics.Mark {
-    /// The longest description of an event that is kept.
+    /// The maximum length of the description of an event.
     private static let maximumDescription = 200
 
-    /// What of an event is kept.
+    /// Creates the mark for an event.
     init?(_ event: any NetworkEvent) {
         switch event {
         case let event as CacheEvent: self.init(event)
@@ -156,12 +156,12 @@ extension CallMetrics.Mark {
 }
 
 extension CallMetrics: CustomStringConvertible, CustomReflectable {
-    /// The call in a line: `GET https://api.example.com/users/42 → 200 in 34.5 ms`.
+    /// The call in one line: `GET https://api.example.com/users/42 → 200 in 34.5 ms`.
     public var description: String {
         "\(request) → \(outcome) in \(duration.milliseconds)"
     }
 
-    /// What a dump shows: no secret.
+    /// A mirror without secrets, for dumps.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -178,7 +178,7 @@ extension CallMetrics: CustomStringConvertible, CustomReflectable {
 }
 
 extension CallMetrics.Outcome: CustomStringConvertible {
-    /// The status code, or what went wrong.
+    /// The status code, or the kind of the failure.
     public var description: String {
         switch self {
         case .response(let code): "\(code)"
@@ -189,7 +189,7 @@ extension CallMetrics.Outcome: CustomStringConvertible {
 }
 
 extension HTTPResponseData {
-    /// What its call took and did; nil without `instrument` in the stack.
+    /// The metrics of the response's call; `nil` without `instrument` in the stack.
     public internal(set) var metrics: CallMetrics? {
         get { self[metadata: CallMetricsKey.self] }
         set { self[metadata: CallMetricsKey.self] = newValue }
@@ -197,7 +197,7 @@ extension HTTPResponseData {
 }
 
 extension NetworkingError {
-    /// What its call took and did; nil without `instrument` in the stack.
+    /// The metrics of the failed call; `nil` without `instrument` in the stack.
     public internal(set) var metrics: CallMetrics? {
         get { self[metadata: CallMetricsKey.self] }
         set { self[metadata: CallMetricsKey.self] = newValue }

@@ -1,13 +1,14 @@
 import NetworkingCore
 import Synchronization
 
-/// Writes down what happens in one call, as it happens: which part of the stack has the request, what it waits for, and
-/// how far its exchanges are.
+/// Records the events of one call: the active component of the stack, its waits, and the progress of its exchanges.
 ///
-/// It only writes; whoever reads the log makes sense of it. So a part of a stack pays for two looks at the clock.
+/// The recorder only writes entries, and the metrics interpret them when they are read. A component of a stack
+/// therefore costs only two readings of the clock.
 final class CallRecorder: CallRecording {
     let clock: NetworkClock
-    /// The system's time is told without a clock: the way through one takes as long as the rest.
+    /// Whether the clock is the system's, whose time is read directly: a call through the clock takes as long as the
+    /// rest.
     private let isSystem: Bool
     private let log: Mutex<CallLog>
 
@@ -21,14 +22,14 @@ final class CallRecorder: CallRecording {
         isSystem ? SystemTime.nanoseconds : clock.nanoseconds
     }
 
-    /// A part of the stack gets the request.
+    /// Records that a component of the stack receives the request.
     ///
-    /// - Returns: The number to leave with.
+    /// - Returns: The number for the matching `leave(_:)`.
     package func enter(_ part: any Any.Type) -> Int32 {
         log.withLock { $0.add(.enter(part), at: now) }
     }
 
-    /// It has returned or thrown.
+    /// Records that the component has returned or thrown.
     package func leave(_ number: Int32) {
         guard number >= 0 else { return }
         log.withLock { _ = $0.add(.leave(number), at: now) }
@@ -42,12 +43,12 @@ final class CallRecorder: CallRecording {
         }
     }
 
-    /// One for work that is done beside this call, and may outlive it.
+    /// Returns a recorder for concurrent work, which may outlive this call.
     package func branch() -> any CallRecording {
         CallRecorder(on: clock)
     }
 
-    /// Adds what a branch has recorded so far; what it records later is not this call's.
+    /// Adds the entries that a branch has recorded so far; its later entries do not belong to this call.
     package func join(_ branch: any CallRecording) {
         guard let branch = branch as? CallRecorder else { return }
         let part = branch.log.withLock { $0 }
@@ -57,21 +58,21 @@ final class CallRecorder: CallRecording {
         }
     }
 
-    /// Where the log is now, for who reads it from here on.
+    /// The current position in the log, from which a part of it can be read later.
     var position: CallLog.Position {
         log.withLock { CallLog.Position(index: $0.count, tally: $0.tally, moment: now) }
     }
 
-    /// What was recorded up to now.
+    /// Returns the log up to now.
     func finish() -> CallLog {
         log.withLock { log in
             log.end = now
-            // Who recorded goes with this, so the entries change hands without a copy.
+            // The recorder is discarded afterwards, so the entries are moved and not copied.
             return log
         }
     }
 
-    /// What was recorded from a position up to now.
+    /// Returns the log from a position up to now.
     func finish(from position: CallLog.Position) -> CallLog {
         finish().part(from: position)
     }

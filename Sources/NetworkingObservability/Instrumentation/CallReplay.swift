@@ -1,7 +1,7 @@
 import DequeModule
 import NetworkingCore
 
-/// Makes spans of a log: who reads a call goes through it once more.
+/// Converts a log into spans, each time that a call's metrics are read.
 struct CallReplay {
     private(set) var spans: [CallMetrics.Span] = []
     private(set) var marks: [CallMetrics.MarkedMoment] = []
@@ -20,7 +20,7 @@ struct CallReplay {
     }
 
     private mutating func play(_ log: CallLog) {
-        // Which span an entry began, for the one that ends it.
+        // The span that each `enter` entry began, for its `leave` entry.
         var begun: [Int: Int] = [:]
         let root = open.count
         for (number, entry) in log.entries.enumerated() {
@@ -34,7 +34,7 @@ struct CallReplay {
         }
     }
 
-    /// Ends what ended in entries that were dropped: all that is open, but for modifiers that are left later.
+    /// Ends the spans that ended in dropped entries: all open spans, except modifiers whose end comes later in the log.
     private mutating func bridgeGap(of log: CallLog, at moment: Int64, _ root: Int, _ begun: [Int: Int]) {
         var goOn: Set<Int> = []
         for entry in log.lastEntries {
@@ -64,7 +64,7 @@ struct CallReplay {
         case .attemptEnded, .attemptFailed: endLast(at: now, where: \.isAttempt)
         case .mark(let mark): marks.append(CallMetrics.MarkedMoment(mark: mark, offset: .nanoseconds(now - start)))
         case .branch(let branch):
-            // It began where its first entry says, within what is open here, and ends here.
+            // A branch starts at its first entry, within the spans that are open here, and ends here.
             play(branch.log)
             while open.count > root, let last = open.last, !begun.values.contains(last) {
                 end(last, at: now)
@@ -85,9 +85,9 @@ struct CallReplay {
         spans[span].duration = .nanoseconds(moment - start) - spans[span].offset
     }
 
-    /// Ends a modifier's span, and the waits and exchanges that were given up in it.
+    /// Ends a modifier's span, and the waits and exchanges in it that were abandoned.
     ///
-    /// Modifiers upstream leave by themselves, also those that were sent to at the same time.
+    /// Modifiers upstream record their own end, even if several were active at the same time.
     private mutating func leave(_ span: Int, at moment: Int64) {
         for other in open.reversed() where other > span && isIn(other, span) && !spans[other].kind.isModifier {
             end(other, at: moment)
@@ -103,14 +103,14 @@ struct CallReplay {
         return current == ancestor
     }
 
-    /// An exchange comes into another phase.
+    /// Records that an exchange enters another phase.
     private mutating func enter(_ phase: CallMetrics.Span.Kind, at moment: Int64) {
         guard let attempt = last(where: \.isAttempt) else { return }
         guard let current = open.last(where: { spans[$0].parent == attempt && spans[$0].kind.isPhase }) else {
             begin(phase, at: moment)
             return
         }
-        // What comes before the first phase that the transport tells of belongs to it.
+        // The time before the first reported phase belongs to that phase.
         if current == attempt + 1, spans[current].kind == .firstByte, phase != .body {
             spans[current].kind = phase
         } else if spans[current].kind != phase {
@@ -131,7 +131,7 @@ struct CallReplay {
         open.last { isWanted(spans[$0].kind) }
     }
 
-    /// The name of a modifier's call: that of its type, in lower case and without what it is generic over.
+    /// Returns the display name of a modifier: the name of its type, in lower case and without generic parameters.
     private static func name(of type: Any.Type) -> String {
         var name = "\(type)"[...]
         if name.hasPrefix("Optional<") { name = name.dropFirst("Optional<".count) }

@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// What is counted in a call, so that nobody has to read its log for it.
+/// The counts of a call, available without reading its log.
 struct CallTally: Sendable, Hashable {
     var attempts = 0
     var retries = 0
@@ -9,9 +9,9 @@ struct CallTally: Sendable, Hashable {
     var shared = 0
     var sentBytes: Int64 = 0
     var receivedBytes: Int64 = 0
-    /// The cache's last word: what was missing may be there for the next attempt.
+    /// The last result of the cache; a response that was missing may be stored for the next attempt.
     var cache: CallMetrics.Mark?
-    /// How often it spoke.
+    /// The number of results of the cache.
     var cacheWords = 0
 
     mutating func add(_ change: CallLog.Change) {
@@ -60,7 +60,7 @@ struct CallTally: Sendable, Hashable {
         rest.sentBytes -= earlier.sentBytes
         rest.receivedBytes -= earlier.receivedBytes
         rest.cacheWords -= earlier.cacheWords
-        // What was said before is of a cache downstream, or of another attempt.
+        // The earlier result belongs to a downstream cache, or to another attempt.
         if rest.cacheWords == 0 { rest.cache = nil }
         return rest
     }

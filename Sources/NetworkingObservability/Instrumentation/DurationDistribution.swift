@@ -1,50 +1,50 @@
 import NetworkingCore
 
-/// How long things took: how many, and how they are spread, to within 2 %.
+/// The distribution of durations, accurate to within 2 %.
 ///
-/// It counts in classes that grow with what they hold, so that it stays small however many it has seen.
+/// It counts durations in classes whose width grows with the duration, so its size does not depend on their number.
 public struct DurationDistribution: Sendable {
-    /// How many there were.
+    /// The number of durations.
     public private(set) var count = 0
-    // Nanoseconds, since the arithmetic of durations takes longer than all else here; their sum may be more than 292
+    // Nanoseconds, because the arithmetic of durations is slower than everything else here. Their sum may exceed 292
     // years.
     private var total: Int128 = 0
     private var least: Int64 = 0
     private var most: Int64 = 0
-    /// How many there are in each class.
+    /// The number of durations in each class.
     private var classes: [Int] = []
 
-    /// Each doubling has so many classes.
+    /// The number of classes for each doubling of the duration.
     private static let steps = 64
 
-    /// Creates one of nothing.
+    /// Creates an empty distribution.
     public init() {}
 
-    /// What they took together.
+    /// The sum of all durations.
     public var sum: Duration { .nanoseconds(total) }
-    /// The shortest; zero where there is none.
+    /// The shortest duration; zero if there is none.
     public var minimum: Duration { .nanoseconds(least) }
-    /// The longest; zero where there is none.
+    /// The longest duration; zero if there is none.
     public var maximum: Duration { .nanoseconds(most) }
 
-    /// What they took on average; zero where there is none.
+    /// The average duration; zero if there is none.
     public var mean: Duration {
         count == 0 ? .zero : .nanoseconds(total / Int128(count))
     }
 
-    /// What half of them took at most.
+    /// The median: half of the durations are at most this long.
     public var p50: Duration { percentile(50) }
-    /// What nine in ten took at most.
+    /// The 90th percentile.
     public var p90: Duration { percentile(90) }
-    /// What nineteen in twenty took at most.
+    /// The 95th percentile.
     public var p95: Duration { percentile(95) }
-    /// What ninety-nine in a hundred took at most.
+    /// The 99th percentile.
     public var p99: Duration { percentile(99) }
 
-    /// What a part of them took at most, by the nearest rank.
+    /// Returns a percentile of the durations, by the nearest rank.
     ///
-    /// - Parameter percent: The part in percent.
-    /// - Returns: The time, at most 2 % longer than the one at that rank; zero where there is none.
+    /// - Parameter percent: The rank in percent.
+    /// - Returns: The duration, at most 2 % longer than the one at that rank; zero if there is none.
     /// - Precondition: `percent` is from 0 to 100.
     public func percentile(_ percent: Double) -> Duration {
         precondition((0...100).contains(percent), "percent must be from 0 to 100 (is \(percent))")
@@ -57,9 +57,9 @@ public struct DurationDistribution: Sendable {
         return maximum
     }
 
-    /// Counts one more.
+    /// Adds a duration.
     ///
-    /// - Parameter duration: How long it took; less than zero is zero, and more than 292 years are that.
+    /// - Parameter duration: The duration. A negative one counts as zero, and one above 292 years counts as 292 years.
     public mutating func add(_ duration: Duration) {
         add(nanoseconds: duration.nanoseconds)
     }
@@ -75,9 +75,9 @@ public struct DurationDistribution: Sendable {
         classes[index] += 1
     }
 
-    /// Counts what another one has.
+    /// Adds all durations of another distribution.
     ///
-    /// - Parameter other: The other one.
+    /// - Parameter other: The other distribution.
     public mutating func merge(_ other: DurationDistribution) {
         guard other.count > 0 else { return }
         least = count == 0 ? other.least : min(least, other.least)
@@ -95,7 +95,7 @@ public struct DurationDistribution: Sendable {
         classes.append(contentsOf: repeatElement(0, count: index + 1 - classes.count))
     }
 
-    /// The class of a time: the doubling of a nanosecond that it is in, and the step in that.
+    /// Returns the class of a duration, from its doubling of a nanosecond and the step within that.
     private static func `class`(of nanoseconds: UInt64) -> Int {
         guard nanoseconds >= UInt64(steps) else { return Int(nanoseconds) }
         let doubling = 63 - nanoseconds.leadingZeroBitCount
@@ -103,7 +103,7 @@ public struct DurationDistribution: Sendable {
         return (doubling - 5) * steps + step
     }
 
-    /// The longest time in a class.
+    /// Returns the longest duration in a class.
     private static func end(of index: Int) -> Duration {
         guard index >= steps else { return .nanoseconds(Int64(index)) }
         let doubling = index / steps + 5

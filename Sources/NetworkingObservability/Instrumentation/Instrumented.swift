@@ -1,11 +1,11 @@
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Measures each call: the whole elapsed time, and what it was spent on.
+    /// Measures each call: its total elapsed time, and a breakdown of that time.
     ///
-    /// It belongs outside of all that is to be measured, and inside `server`, which takes no time. The response tells
-    /// what its call took (``HTTPResponseData/metrics``), and so does a ``NetworkingError``; the instrument adds up the
-    /// session.
+    /// Place it outside all components that it should measure, and inside `server`, which takes no time. The response
+    /// has the metrics of its call (``HTTPResponseData/metrics``), and so does a ``NetworkingError``. The instrument
+    /// adds up the metrics of the session.
     ///
     /// ```swift
     /// let instrument = SessionInstrument()
@@ -19,19 +19,19 @@ extension NetworkingComponent {
     /// print(response.metrics?.waterfall() ?? "")
     /// ```
     ///
-    /// Each moment of a call is counted once: a modifier's own time, a wait (for a slot, a permit, a backoff,
-    /// credentials, a shared exchange), or a phase of an exchange as far as the transport tells. So the parts add up to
-    /// the whole, also for calls that are retried, answered from the cache, shared or cancelled. Who shares an exchange
-    /// that somebody else began has that as a wait.
+    /// Each moment of a call counts once: as a modifier's own time, as a wait (for a slot, a permit, a backoff,
+    /// credentials, a shared exchange), or as a phase of an exchange, if the transport reports phases. The parts
+    /// therefore add up to the total, even for calls that are retried, served from the cache, shared or cancelled. A
+    /// call that joins another call's exchange has that time as a wait.
     ///
-    /// It is cheap enough to stay on. A cancelled call is counted as that, and its caller gets `CancellationError` as
-    /// ever.
+    /// The overhead is small enough for production. A cancelled call is counted as such, and its caller gets
+    /// `CancellationError`.
     ///
     /// - Parameters:
-    ///   - instrument: What adds up the session; several stacks may have one.
-    ///   - onEnd: Called with what each call took, however it ended, on whatever thread that is. Keep it short: the
-    ///     caller waits.
-    /// - Returns: A component that measures its calls. It throws what upstream does.
+    ///   - instrument: The instrument that adds up the session; several stacks may share one.
+    ///   - onEnd: Called with the metrics of each call when it returns or throws, on any thread. It should return
+    ///     quickly, because the caller waits for it.
+    /// - Returns: A component that measures its calls. It throws the errors of its upstream.
     public func instrument(
         _ instrument: SessionInstrument = SessionInstrument(),
         onEnd: (@Sendable (CallMetrics) -> Void)? = nil

@@ -1,7 +1,7 @@
 import NetworkingCore
 import Synchronization
 
-/// What the calls of a session took, taken together; for `instrument`, and for several stacks that are one session.
+/// The aggregated measurements of a session's calls, for `instrument`; several stacks can share one instrument.
 ///
 /// ```swift
 /// let instrument = SessionInstrument()
@@ -11,15 +11,15 @@ import Synchronization
 /// print(statistics.calls, statistics.durations.p95, statistics.cacheRatio ?? 0)
 /// ```
 ///
-/// It keeps counts and not calls, but for the last few. So it takes as much memory after a million calls as after a
+/// It keeps counts, and only the last few calls. It therefore needs as much memory after a million calls as after a
 /// thousand.
 public final class SessionInstrument: Sendable {
     private let state: Mutex<State>
     private let mostRecent: Int
 
-    /// Creates an instrument that has measured nothing.
+    /// Creates an instrument without measurements.
     ///
-    /// - Parameter recent: How many of the last calls to keep, for ``recent``.
+    /// - Parameter recent: The maximum number of calls in ``recent``.
     /// - Precondition: `recent` is not negative.
     public init(keeping recent: Int = 20) {
         precondition(recent >= 0, "recent must not be negative (is \(recent))")
@@ -27,7 +27,7 @@ public final class SessionInstrument: Sendable {
         state = Mutex(State())
     }
 
-    /// What the calls so far took together.
+    /// The statistics of all calls so far.
     public var statistics: SessionStatistics {
         state.withLock { $0.statistics }
     }
@@ -37,7 +37,7 @@ public final class SessionInstrument: Sendable {
         state.withLock { Array($0.recent[$0.oldest...] + $0.recent[..<$0.oldest]) }
     }
 
-    /// Forgets everything.
+    /// Deletes all measurements.
     public func reset() {
         state.withLock { $0 = State() }
     }
@@ -57,7 +57,7 @@ public final class SessionInstrument: Sendable {
 
     private struct State {
         var statistics = SessionStatistics()
-        /// A ring.
+        /// A ring buffer.
         var recent: [CallMetrics] = []
         var oldest = 0
     }

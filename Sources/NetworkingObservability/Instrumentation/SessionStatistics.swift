@@ -1,15 +1,15 @@
 public import NetworkingCaching
 public import NetworkingCore
 
-/// What the calls of a session took together.
+/// The statistics of the calls of a session.
 public struct SessionStatistics: Sendable {
-    /// A kind of call: a host, and a method with the route, where the request names one.
+    /// A group of calls: a host and a method, with the route if the request has one.
     public struct Route: Sendable, Hashable, CustomStringConvertible {
-        /// Where it went; nil for what has no authority, and for all others when there are too many.
+        /// The host; `nil` for calls without an authority, and for all further calls when there are too many routes.
         public let host: String?
         /// The method.
         public let method: String
-        /// The template of its path (``HTTPRequestData/route``); nil where none is named.
+        /// The template of the path (``HTTPRequestData/route``); `nil` if the request has none.
         public let template: String?
 
         /// `GET api.example.com/users/{id}`.
@@ -18,64 +18,65 @@ public struct SessionStatistics: Sendable {
         }
     }
 
-    /// How many calls have ended.
+    /// The number of calls that have ended.
     public private(set) var calls = 0
-    /// How many brought a response with a status code of less than 400.
+    /// The number of calls that returned a response with a status code below 400.
     public private(set) var successes = 0
-    /// How many were cancelled by their caller.
+    /// The number of calls that their caller cancelled.
     public private(set) var cancellations = 0
     /// The failures by kind; responses with 400 and above are ``NetworkingError/Kind/status``.
     public private(set) var failures: [NetworkingError.Kind: Int] = [:]
-    /// The failures with somebody else's error.
+    /// The number of failures with an error of another type.
     public private(set) var otherFailures = 0
-    /// The responses by status code.
+    /// The number of responses by status code.
     public private(set) var statuses: [Int: Int] = [:]
-    /// How many exchanges transports made.
+    /// The number of exchanges that transports made.
     public private(set) var attempts = 0
-    /// How many attempts were decided upon after one that failed.
+    /// The number of retries after a failed attempt.
     public private(set) var retries = 0
-    /// How many redirects were followed.
+    /// The number of redirects that were followed.
     public private(set) var redirects = 0
-    /// How many calls had credentials renewed.
+    /// The number of times that credentials were renewed for a call.
     public private(set) var refreshes = 0
-    /// How many shared an exchange that somebody else began.
+    /// The number of calls that shared another call's exchange.
     public private(set) var shared = 0
-    /// The calls that the cache answered, by how.
+    /// The number of calls served from the cache, by kind of hit.
     public private(set) var cacheHits: [CacheHit: Int] = [:]
-    /// How many the cache could not answer.
+    /// The number of calls for which the cache had no response.
     public private(set) var cacheMisses = 0
-    /// How many the cache let pass.
+    /// The number of calls that bypassed the cache.
     public private(set) var cacheBypasses = 0
-    /// How many bytes of bodies went out.
+    /// The number of body bytes sent.
     public private(set) var sentBytes: Int64 = 0
-    /// How many bytes of bodies came in.
+    /// The number of body bytes received.
     public private(set) var receivedBytes: Int64 = 0
-    /// How many bytes of bodies callers got that did not come over the network for them.
+    /// The number of body bytes that callers received without a separate network transfer.
     public private(set) var savedBytes: Int64 = 0
-    /// How long calls took, cancelled ones left out.
+    /// The durations of all calls except cancelled ones.
     public private(set) var durations = DurationDistribution()
-    /// Where the distribution of a route is.
+    /// The index of each route's distribution.
     private var indices: [Route: Int] = [:]
     private var distributions: [DurationDistribution] = []
-    /// Most calls are of the same kind as the one before, which is found without hashing and without making its name.
+    /// The previous call, which usually has the same route, so that its distribution is found without hashing or
+    /// formatting.
     private var latest: (authority: String?, method: String, template: String?, index: Int)?
 
-    /// More than that are counted together.
+    /// The maximum number of separate routes; calls of further routes count together.
     private static let maximumRoutes = 256
 
-    /// How long they took by route.
+    /// The durations of calls by route.
     public var routes: [Route: DurationDistribution] {
         indices.mapValues { distributions[$0] }
     }
 
-    /// How long they took by host.
+    /// The durations of calls by host.
     public var hosts: [String: DurationDistribution] {
         indices.reduce(into: [:]) { hosts, route in
             hosts[route.key.host ?? "*", default: DurationDistribution()].merge(distributions[route.value])
         }
     }
 
-    /// The part of those calls that the cache answered which it could have; nil where there are none.
+    /// The share of cacheable calls that were served from the cache; `nil` if there are none.
     public var cacheRatio: Double? {
         let hits = cacheHits.values.reduce(0, +)
         return hits + cacheMisses == 0 ? nil : Double(hits) / Double(hits + cacheMisses)
@@ -106,7 +107,7 @@ public struct SessionStatistics: Sendable {
         case .failure(nil): otherFailures += 1
         case .cancelled:
             cancellations += 1
-            // It says how patient somebody was, and not how long anything takes.
+            // The duration of a cancelled call says nothing about the speed of the server.
             return
         }
         let nanoseconds = metrics.log.end - metrics.log.start
@@ -134,7 +135,7 @@ public struct SessionStatistics: Sendable {
 }
 
 extension SessionStatistics: CustomStringConvertible, CustomReflectable {
-    /// The most important of it in a line.
+    /// The most important values in one line.
     public var description: String {
         var parts = ["\(calls) calls", "\(successes) successes"]
         let failed = failures.values.reduce(otherFailures, +)
@@ -146,7 +147,7 @@ extension SessionStatistics: CustomStringConvertible, CustomReflectable {
         return parts.joined(separator: ", ")
     }
 
-    /// What a dump shows: counts and distributions.
+    /// A mirror of counts and distributions, for dumps.
     public var customMirror: Mirror {
         let kinds = failures.map { "\($0.key.rawValue): \($0.value)" }.sorted().joined(separator: ", ")
         return Mirror(
@@ -162,7 +163,7 @@ extension SessionStatistics: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPRequestData {
-    /// The authority without userinfo: a request that has one is refused, and counted all the same.
+    /// The authority without userinfo; a request with userinfo is refused, but counted.
     fileprivate var shownHost: String? {
         guard var host = authority else { return nil }
         if let at = host.utf8.lastIndex(of: UInt8(ascii: "@")) { host = String(host[host.utf8.index(after: at)...]) }

@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// Rows of text with a bar each, from where something began to where it ended.
+/// Formats rows of text with a bar each, from the start to the end of an operation.
 package enum TextWaterfall {
     package struct Row {
         let title: String
@@ -20,23 +20,23 @@ package enum TextWaterfall {
         }
     }
 
-    /// The calls of a session, and how many there are.
+    /// Returns the calls of a session as text, with their number.
     package static func text(for calls: [Row], of whole: Duration, width: Int) -> String {
         let headline = "\(calls.count) call\(calls.count == 1 ? "" : "s") in \(whole.milliseconds)"
         return ([headline] + lines(for: calls, of: whole, width: width)).joined(separator: "\n")
     }
 
-    /// A longer path and query would leave the bars too short to read.
+    /// The maximum length of a path with its query; a longer one leaves too little room for the bars.
     private static let maximumPlaceLength = 60
 
-    /// Shortens a path with its query in the middle, since the end of it is often what tells two calls apart.
+    /// Shortens a path and query in the middle, because calls often differ only at the end.
     package static func shortened(_ place: String) -> String {
         guard place.count > maximumPlaceLength else { return place }
         let half = (maximumPlaceLength - 1) / 2
         return "\(place.prefix(maximumPlaceLength - 1 - half))…\(place.suffix(half))"
     }
 
-    /// A line for each row.
+    /// Returns a line for each row.
     static func lines(for rows: [Row], of whole: Duration, width: Int) -> [String] {
         let margin = rows.map(\.title.count).max() ?? 0
         return rows.map { row in
@@ -46,7 +46,7 @@ package enum TextWaterfall {
         }
     }
 
-    /// A bar as wide as a row's share of the whole, at least one column.
+    /// Returns a bar as wide as a row's share of the total, with at least one column.
     private static func bar(for row: Row, of whole: Duration, width: Int) -> String {
         guard whole > .zero else { return String(repeating: " ", count: width) }
         func column(_ moment: Duration) -> Double {

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// The request as a command for a shell, to be run elsewhere: `curl`, its options and the URL.
+    /// Returns a `curl` command that sends the same request from a shell.
     ///
     /// ```swift
     /// print(network.resolved(request).curl())
@@ -19,16 +19,17 @@ extension HTTPRequestData {
     /// //     'https://api.example.com/users/7'
     /// ```
     ///
-    /// A stack completes a request on its way, so ask it for the whole one with ``NetworkingComponent/resolved(_:)``;
-    /// what is open is closed with `https`, `localhost` and `/`. Any POSIX shell takes the command; it sends the same
-    /// method, URL, header fields and body. What curl adds by itself (`User-Agent`, `Accept`) stays, where the request
-    /// says nothing of it, and so do its own rules for redirects, proxies and cookies.
+    /// A stack completes a request on its way, so use ``NetworkingComponent/resolved(_:)`` for the complete request.
+    /// Missing parts of the URL default to `https`, `localhost` and `/`. Any POSIX shell accepts the command, which
+    /// sends the same method, URL, header fields and body. If the request has no `User-Agent` or `Accept`, curl adds
+    /// its own, and it applies its own rules for redirects, proxies and cookies.
     ///
-    /// Text stands in the command, other bytes are made by `printf`, and a file is named. A body that is longer than 64
-    /// KiB, or that comes from a stream, is not in it: a comment before the command says where to put it.
+    /// The command contains text as it is, creates other bytes with `printf`, and refers to a file by name. A body that
+    /// is longer than 64 KiB, or that comes from a stream, is not included: a comment before the command says where to
+    /// put it.
     ///
-    /// - Parameter redaction: What is hidden, besides what ``markSecret(_:)`` marks; ``Redaction/standard`` by default.
-    ///   With nil the command has all secrets.
+    /// - Parameter redaction: The secrets to redact, in addition to those that ``markSecret(_:)`` marks;
+    ///   ``Redaction/standard`` by default. With `nil`, the command contains all secrets.
     /// - Returns: The command.
     public func curl(redaction: Redaction? = .standard) -> String {
         CURLCommand(request: self, redaction: redaction?.hidingSecrets(of: self)).text
@@ -39,7 +40,7 @@ private struct CURLCommand {
     let request: HTTPRequestData
     let redaction: Redaction?
 
-    /// More than that is no command that somebody would paste.
+    /// The maximum body in a command; a longer one is impractical to paste.
     private static let maximumBody = 64 << 10
 
     var text: String {
@@ -57,7 +58,7 @@ private struct CURLCommand {
         return "\(body.preface)curl " + parts.joined(separator: " \\\n    ")
     }
 
-    // MARK: Where
+    // MARK: URL
 
     private var url: String {
         let target = request.closedTarget
@@ -66,7 +67,7 @@ private struct CURLCommand {
         return "\(request.scheme ?? "https")://\(shown.0)\(target == "*" ? "" : shown.1)"
     }
 
-    /// What keeps curl from reading the URL as something else than what it is.
+    /// Options that keep curl from interpreting the URL as a pattern or rewriting it.
     private var options: [String] {
         var options: [String] = []
         if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { options.append("--globoff") }
@@ -82,11 +83,11 @@ private struct CURLCommand {
         var lines: [String] = []
         for field in fields {
             let value = redaction.map { $0.hides(field) ? Redaction.placeholder : $0.value(of: field) } ?? field.value
-            // A colon without a value would remove the field.
+            // With a colon and no value, curl would remove the field.
             lines.append(value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")
         }
         if let body = request.body, !fields.contains(.contentType) {
-            // Else curl says that it is a form.
+            // Otherwise, curl adds the content type of a form.
             let type = body.contentType.map { redaction?.hidingValues(in: $0) ?? $0 }
             lines.append(type.map { "Content-Type: \($0)" } ?? "Content-Type:")
         }
@@ -109,7 +110,8 @@ private struct CURLCommand {
         guard data.count <= Self.maximumBody,
             let shown = redaction.map({ $0.body(data, contentType: type) }) ?? .some(data)
         else { return ("# The body has \(data.count) bytes: save it in a file named body.\n", elsewhere) }
-        // What would move the cursor of whoever reads the command is no text either.
+        // Control characters could move the cursor in the reader's terminal, so such a body is not written as text
+        // either.
         if !shown.contains(where: { $0 < 32 && $0 != 9 && $0 != 10 || $0 == 127 }),
             let text = String(validating: shown, as: UTF8.self)
         {
@@ -122,9 +124,10 @@ private struct CURLCommand {
         return ("printf '\(bytes.joined())' | ", "--data-binary @-")
     }
 
-    /// A word of a POSIX shell that is what it says, whatever that is.
+    /// Returns a text quoted as a literal word of a POSIX shell.
     ///
-    /// By bytes: a quote with a combining mark after it is another character, and to a shell a quote all the same.
+    /// Works on bytes: in a `String`, a quote with a combining mark is a different character, but to a shell it is a
+    /// quote.
     private func quoted(_ text: String) -> String {
         let pieces = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'\(pieces.map { String(Substring($0)) }.joined(separator: "'\\''"))'"

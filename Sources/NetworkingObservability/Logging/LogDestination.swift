@@ -1,9 +1,9 @@
 public import Logging
 import NetworkingCore
 
-/// Where `logged` can write to besides swift-log: what tells text that everybody may read from text that is private.
+/// A destination of `logged` other than swift-log, which can keep private text apart from public text.
 ///
-/// On Apple's platforms that is the unified log, `UnifiedLog`.
+/// On Apple's platforms, the unified log is one (`UnifiedLog`).
 ///
 /// ```swift
 /// struct Console: LogDestination {
@@ -17,12 +17,14 @@ import NetworkingCore
 /// let network = URLSession.shared.logged(to: Console())
 /// ```
 public protocol LogDestination: Sendable {
-    /// The least important level that it takes.
+    /// The minimum level of the records to write.
     var logLevel: Logging.Logger.Level { get }
 
-    /// Writes a record; called for those of ``logLevel`` and above, on any thread. Keep it short: the request waits for
-    /// it.
+    /// Writes a record.
     ///
-    /// - Parameter record: What happened.
+    /// It is called on any thread, for records of ``logLevel`` and above. It should return quickly, because the request
+    /// waits for it.
+    ///
+    /// - Parameter record: The record.
     func write(_ record: LogRecord)
 }

@@ -1,22 +1,23 @@
 public import NetworkingCore
 
-/// How much `logged` says about a request.
+/// The amount of detail that `logged` writes about a request.
 @nonexhaustive
 public enum LogDetail: Sendable, Hashable {
-    /// Nothing.
+    /// Writes nothing.
     ///
-    /// It is not called `none`: `request.logDetail = .none` would be the optional's, and log the request.
+    /// It is not called `none`, because `request.logDetail = .none` would set the optional to `nil`, and the request
+    /// would be logged.
     case off
-    /// A line when it starts and one when it ends: method, URL, status, time and size.
+    /// Writes a line at the start of a request and one at its end: method, URL, status, time and size.
     case basic
-    /// The header fields besides.
+    /// Also writes the header fields.
     case headers
-    /// The bodies besides, up to a number of bytes each; `prettyPrinted` breaks JSON and text into lines.
+    /// Also writes the bodies, up to a number of bytes each; `prettyPrinted` breaks JSON and text into lines.
     case body(limit: Int = 4_096, prettyPrinted: Bool = false)
 }
 
 extension HTTPRequestData {
-    /// How much `logged` says about this request; nil leaves it to the stack.
+    /// The amount of detail that `logged` writes about this request; `nil` leaves it to the stack.
     public var logDetail: LogDetail? {
         get { self[option: LogDetailOption.self] }
         set { self[option: LogDetailOption.self] = newValue }
@@ -41,7 +42,7 @@ extension LogDetail {
         }
     }
 
-    /// How bodies show, if they do.
+    /// The format of bodies in the log; `nil` if they are not logged.
     var bodyStyle: Redaction.BodyStyle? {
         switch self {
         case .off, .basic, .headers: nil
@@ -51,7 +52,7 @@ extension LogDetail {
 }
 
 extension LogDetail: CustomStringConvertible {
-    /// The detail as an outline shows it: `basic`, `body(limit: 4096)`.
+    /// The detail in the format of an outline: `basic`, `body(limit: 4096)`.
     public var description: String {
         switch self {
         case .off: "off"

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The lines that `logged` writes of one request on its way through it.
+/// Writes the lines of `logged` for one passage of a request.
 struct LogLines: Sendable {
     private let output: LogOutput
     private let level: Logger.Level
@@ -18,7 +18,7 @@ struct LogLines: Sendable {
     private let redaction: Redaction
     private let passage: UInt64
 
-    // Process-wide, because it is what makes passages unique; it carries no other state.
+    // The counter is global so that the numbers are unique in the process; it carries no other state.
     private static let lastPassage = Atomic<UInt64>(0)
 
     init(output: LogOutput, level: Logger.Level, detail: LogDetail, privacy: LogPrivacy, redaction: Redaction) {
@@ -36,7 +36,7 @@ struct LogLines: Sendable {
         }
     }
 
-    /// What hides the secrets of a text that goes to the output as a whole, for everybody.
+    /// The redaction for text that a destination treats as public.
     var publicRedaction: Redaction {
         switch output {
         case .logger: redaction
@@ -101,13 +101,13 @@ struct LogLines: Sendable {
         write(.failure, level, [LogRecord.Segment("✗ ")] + target + [LogRecord.Segment(outcome)], of: request)
     }
 
-    /// Something that happened on the way, told without what is not for everybody.
+    /// Writes a line about an event, without private values.
     func event(_ text: String, of request: HTTPRequestData) {
         let text = "\(text): \(publicRedaction.line(for: request))"
         write(.event, .debug, [LogRecord.Segment(text)], of: request)
     }
 
-    // MARK: What they say
+    // MARK: Content
 
     private func target(of request: HTTPRequestData, _ redaction: Redaction) -> [LogRecord.Segment] {
         let (open, query) = redaction.target(of: request)
@@ -119,7 +119,7 @@ struct LogLines: Sendable {
         detail.showsHeaders ? redaction.boundedLines(for: fields) : nil
     }
 
-    // MARK: Where they go
+    // MARK: Output
 
     private func write(
         _ phase: LogRecord.Phase,
@@ -157,7 +157,7 @@ struct LogLines: Sendable {
 }
 
 extension HTTPRequestData {
-    /// What tells its lines from those of other requests.
+    /// The metadata that distinguishes the request's lines from those of other requests.
     var logMetadata: Logger.Metadata {
         var metadata: Logger.Metadata = ["request-id": .stringConvertible(id)]
         if let number {

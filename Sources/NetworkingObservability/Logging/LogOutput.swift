@@ -1,7 +1,7 @@
 import Logging
 import NetworkingCore
 
-/// Where the lines of one request go.
+/// The output for the lines of a request.
 enum LogOutput: Sendable {
     case logger(Logger)
     case destination(any LogDestination)

@@ -1,23 +1,24 @@
 import NetworkingCore
 
-/// Who may read the values that a log shows: those of query items and header fields, and bodies.
+/// The visibility of values in a log: those of query items and header fields, and bodies.
 ///
-/// Method, scheme, host, path, status, sizes and times are for everybody at any of them, and what a ``Redaction`` or
-/// ``HTTPRequestData/markSecret(_:)`` hides is for nobody.
+/// Method, scheme, host, path, status, sizes and times are always public. Secrets that a ``Redaction`` or
+/// ``HTTPRequestData/markSecret(_:)`` covers are always redacted.
 @nonexhaustive
 public enum LogPrivacy: String, Sendable, Hashable, CaseIterable {
-    /// Shown in text; private arguments in the unified log, which shows them to a debugger alone.
+    /// Values are visible in text, and private arguments in the unified log, which shows them only to a debugger.
     case auto
-    /// Shown everywhere, in the unified log of other people's devices too.
+    /// Values are visible everywhere, also in the unified log on other people's devices.
     case `public`
-    /// `<private>` in text; private arguments in the unified log.
+    /// Values are `<private>` in text, and private arguments in the unified log.
     case `private`
-    /// `<redacted>` in text; sensitive arguments in the unified log, which hides them even where private ones show.
+    /// Values are `<redacted>` in text, and sensitive arguments in the unified log, which hides them even where it
+    /// shows private ones.
     case sensitive
 }
 
 extension LogPrivacy {
-    /// What stands for a value in text; nil for the value itself.
+    /// The placeholder for a value in text; `nil` to show the value.
     var mask: String? {
         switch self {
         case .auto, .public: nil
@@ -26,7 +27,7 @@ extension LogPrivacy {
         }
     }
 
-    /// The same where text goes that a record's destination takes to be for everybody.
+    /// The placeholder for a value in text that a destination treats as public.
     var publicMask: String? {
         self == .auto ? LogRecord.privateMask : mask
     }

@@ -1,38 +1,38 @@
 public import Logging
 public import NetworkingCore
 
-/// A line of `logged` for a ``LogDestination``: a text in segments, each of which says who may read it.
+/// A line of `logged` for a ``LogDestination``: a text in segments, each with its own visibility.
 public struct LogRecord: Sendable {
-    /// Who may read a segment.
+    /// The visibility of a segment.
     @nonexhaustive
     public enum Privacy: Sendable, Hashable {
-        /// Everybody.
+        /// The segment is visible to every reader of the log.
         case `public`
-        /// Whoever may see private data on this device.
+        /// The segment is visible to readers with access to private data on this device.
         case `private`
-        /// Nobody but who asks for exactly that.
+        /// The segment is visible only if a reader asks for sensitive data.
         case sensitive
     }
 
     /// A part of the text.
     public struct Segment: Sendable, Hashable {
-        /// What it says.
+        /// The text of the segment.
         public let text: String
-        /// Who may read it.
+        /// The visibility of the segment.
         public let privacy: Privacy
 
         /// Creates a segment.
         ///
         /// - Parameters:
-        ///   - text: What it says.
-        ///   - privacy: Who may read it.
+        ///   - text: The text of the segment.
+        ///   - privacy: The visibility of the segment.
         public init(_ text: String, privacy: Privacy = .public) {
             self.text = text
             self.privacy = privacy
         }
     }
 
-    /// What a line tells of.
+    /// The stage of a request that a line describes.
     @nonexhaustive
     public enum Phase: Sendable, Hashable {
         /// A request starts.
@@ -45,23 +45,23 @@ public struct LogRecord: Sendable {
         case event
     }
 
-    /// What stands for a private segment in ``text``.
+    /// The placeholder for a private segment in ``text``.
     static let privateMask = "<private>"
 
-    /// How important it is.
+    /// The level of the line.
     public let level: Logging.Logger.Level
-    /// What it tells of.
+    /// The stage of the request that the line describes.
     public let phase: Phase
     /// The request's label.
     public let requestID: HTTPRequestData.ID
     /// The request's number, if the stack has `numbered`.
     public let requestNumber: Int?
-    /// One passage of a request through one `logged`: a start and its end have the same, and no others.
+    /// The number of one passage of a request through one `logged`: only its start and its end share it.
     public let passage: UInt64
     /// The text.
     public let segments: [Segment]
 
-    /// The text as everybody may read it, `<private>` and `<redacted>` in place of the other segments.
+    /// The public text, with `<private>` and `<redacted>` in place of the other segments.
     public var text: String {
         segments
             .map { segment in
@@ -81,7 +81,7 @@ extension LogRecord: CustomStringConvertible, CustomReflectable {
         text
     }
 
-    /// What a dump shows: nothing that is not for everybody.
+    /// A mirror with only public text, for dumps.
     public var customMirror: Mirror {
         Mirror(self, children: ["level": level, "phase": phase, "text": text])
     }

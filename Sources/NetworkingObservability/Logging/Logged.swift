@@ -6,7 +6,7 @@ public import NetworkingCore
 import NetworkingResilience
 
 extension NetworkingComponent {
-    /// Logs each request when it starts and when it ends, to swift-log.
+    /// Logs the start and the end of each request to swift-log.
     ///
     /// ```swift
     /// let network = URLSession.shared.logged(detail: .headers).server(authority: "api.example.com")
@@ -14,26 +14,25 @@ extension NetworkingComponent {
     /// // info: ← 200 OK GET https://api.example.com/users/42, 187 bytes in 34.5 ms
     /// ```
     ///
-    /// It logs what passes its place in the stack: outside `retry` one pair of lines a call, inside it one an
-    /// attempt, and inside `authenticated` the credentials are among the header fields, hidden. The request's id, and
-    /// its number if the stack has `numbered`, are metadata of every line. When the logger shows debug lines, it also
-    /// tells what happens on the way: waits, redirects, expired timeouts.
+    /// The lines depend on the place in the stack: outside `retry`, there is one pair of lines for a call, and inside
+    /// it one for an attempt. Inside `authenticated`, the header fields include the redacted credentials. Every line
+    /// has the request's id as metadata, and its number if the stack has `numbered`. If the logger's level is debug,
+    /// `logged` also writes events on the way: waits, redirects, expired timeouts.
     ///
-    /// Credentials, cookies and tokens never show: header fields, query items, the fields of JSON and form bodies and
-    /// the parts of multipart bodies are redacted by name, what ``HTTPRequestData/markSecret(_:)`` marks wherever it
-    /// stands. Text of other kinds shows as it is when `detail` asks for bodies. Nothing that comes from outside can
-    /// forge a line.
+    /// Credentials, cookies and tokens are never logged. Header fields, query items, the fields of JSON and form
+    /// bodies, and the parts of multipart bodies are redacted by name. Values that ``HTTPRequestData/markSecret(_:)``
+    /// marks are redacted everywhere. If `detail` includes bodies, other text is logged unchanged. Untrusted input
+    /// cannot forge a log line.
     ///
     /// - Parameters:
-    ///   - logger: Where to log to; nil for the environment's logger.
-    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
-    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
-    ///   - privacy: Whether the values of query items, header fields and bodies show, as far as the redaction lets
-    ///     them.
-    ///   - redaction: What to hide.
+    ///   - logger: The logger; `nil` for the environment's logger.
+    ///   - level: The level of the lines of a successful or cancelled request. A failure is logged as a warning.
+    ///   - detail: The amount of detail. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: The visibility of the values of query items, header fields and bodies that are not redacted.
+    ///   - redaction: The secrets to redact.
     ///   - onStart: Called instead of logging a start.
-    ///   - onSuccess: Called instead of logging a response, with the time it took.
-    ///   - onFailure: Called instead of logging a failure, with the time it took.
+    ///   - onSuccess: Called instead of logging a response, with the elapsed time.
+    ///   - onFailure: Called instead of logging a failure, with the elapsed time.
     /// - Returns: A component that logs its requests.
     public func logged(
         using logger: Logger? = nil,
@@ -59,23 +58,22 @@ extension NetworkingComponent {
         )
     }
 
-    /// Logs each request when it starts and when it ends, to something else than swift-log: Apple's unified log, or a
-    /// destination of your own.
+    /// Logs the start and the end of each request to a destination other than swift-log: Apple's unified log or a
+    /// custom one.
     ///
     /// ```swift
     /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
     /// ```
     ///
-    /// It says the same as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, header fields
-    /// and bodies in lines of their own, and leaves it to the destination to show what is private.
+    /// It writes the same text as ``logged(using:level:detail:privacy:redaction:onStart:onSuccess:onFailure:)``, with
+    /// header fields and bodies in separate lines. The destination decides whether private values are visible.
     ///
     /// - Parameters:
-    ///   - destination: Where to log to.
-    ///   - level: The level of the lines of a request that works. A failure is a warning, a cancellation is not.
-    ///   - detail: How much to say. ``HTTPRequestData/logDetail`` replaces it for one request.
-    ///   - privacy: Who may read the values of query items, header fields and bodies, as far as the redaction lets them
-    ///     show.
-    ///   - redaction: What to hide.
+    ///   - destination: The destination.
+    ///   - level: The level of the lines of a successful or cancelled request. A failure is logged as a warning.
+    ///   - detail: The amount of detail. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: The visibility of the values of query items, header fields and bodies that are not redacted.
+    ///   - redaction: The secrets to redact.
     /// - Returns: A component that logs its requests.
     public func logged(
         to destination: some LogDestination,
@@ -91,7 +89,7 @@ extension NetworkingComponent {
 }
 
 struct Logged: NetworkingModifier, CustomStringConvertible {
-    /// Where to log to; nil for swift-log.
+    /// The destination; `nil` for swift-log.
     var destination: (any LogDestination)?
     var logger: Logger?
     let level: Logger.Level
@@ -110,7 +108,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    /// What of a request might be logged.
+    /// The outcomes of a request that would be logged.
     private enum Interest {
         case none, failure, all
     }
@@ -122,7 +120,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         return shown <= Logger.Level.warning.rank ? .failure : .none
     }
 
-    // Apart, so that a request that nothing is logged of does not pay for the frame.
+    // A separate function, so that a request without log lines does not pay for its stack frame.
     @inline(never)
     private func sendLogged(
         _ request: HTTPRequestData,
@@ -143,7 +141,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    /// Sends a request of which nothing is logged unless it fails.
+    /// Sends a request that is logged only if it fails.
     @inline(never)
     private func sendWatched(
         _ request: HTTPRequestData,
@@ -160,7 +158,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
         }
     }
 
-    /// The level of where it logs to, without a copy of that.
+    /// The minimum level of the output, read without copying the logger.
     private var shownLevel: Logger.Level {
         if let logger { return logger.logLevel }
         return destination?.logLevel ?? NetworkEnvironment.current.logLevel
@@ -238,7 +236,7 @@ struct Logged: NetworkingModifier, CustomStringConvertible {
 }
 
 extension Logger.Level {
-    /// Its place among the others; comparing these is a call less than comparing levels.
+    /// The position of the level in the order of levels; comparing positions saves a call.
     fileprivate var rank: UInt8 {
         switch self {
         case .trace: 0
@@ -252,7 +250,7 @@ extension Logger.Level {
     }
 }
 
-/// Logs what happens to a request on its way.
+/// Logs the events of a request.
 private struct EventLog: NetworkEventObserver {
     let lines: LogLines
     let redaction: Redaction
@@ -267,7 +265,7 @@ private struct EventLog: NetworkEventObserver {
         lines.event(text, of: request)
     }
 
-    /// The line for an event; nil for an event that the other lines of the request imply.
+    /// Returns the line for an event; `nil` for an event that the other lines of the request imply.
     private func text(for event: any NetworkEvent) -> String? {
         switch event {
         case ExchangeEvent.readingBody: "reads the body before it connects"
@@ -290,7 +288,7 @@ private struct EventLog: NetworkEventObserver {
     private func text(for event: WaitEvent) -> String? {
         switch event {
         case .waiting(let wait, let duration): "waiting\(duration.map { " \($0)" } ?? "") (\(wait))"
-        // The line at the start of the wait has its duration.
+        // The line at the start of the wait already has the duration.
         case .waited(let wait, _) where wait.isTimed: nil
         case .waited(let wait, let duration): "waited \(duration) (\(wait))"
         }

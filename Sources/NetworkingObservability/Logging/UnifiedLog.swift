@@ -3,17 +3,17 @@ public import Logging
 import NetworkingCore
 import os
 
-/// Apple's unified log as the destination of `logged`: what is private goes there as private arguments.
+/// Apple's unified log as a destination of `logged`, with private values as private arguments.
 ///
 /// ```swift
 /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
 /// ```
 ///
-/// Levels up to debug become debug, info stays, notice is the default, warnings and errors are errors, critical is a
-/// fault. With signposts, Instruments shows each passage of a request through `logged` as an interval, and what happens
-/// in it as events.
+/// Levels up to debug become debug, info stays info, notice becomes the default level, warnings and errors become
+/// errors, and critical becomes a fault. With signposts, Instruments shows each passage of a request through `logged`
+/// as an interval, and the events within it.
 public struct UnifiedLog: LogDestination {
-    /// The least important level that it takes.
+    /// The minimum level of the records to write.
     public let logLevel: Logging.Logger.Level
 
     private let logger: os.Logger
@@ -22,11 +22,11 @@ public struct UnifiedLog: LogDestination {
     /// Creates a destination.
     ///
     /// - Parameters:
-    ///   - subsystem: What the lines belong to, often the app's bundle identifier.
-    ///   - category: The part of the subsystem.
-    ///   - logLevel: The least important level that it takes.
-    ///   - signposts: Whether to leave signposts for Instruments too. Intervals need the lines of `logged` to be at
-    ///     `logLevel` or above.
+    ///   - subsystem: The subsystem of the lines, often the app's bundle identifier.
+    ///   - category: The category within the subsystem.
+    ///   - logLevel: The minimum level of the records to write.
+    ///   - signposts: Whether to emit signposts for Instruments too. An interval appears only if the lines of `logged`
+    ///     have `logLevel` or above.
     public init(
         subsystem: String,
         category: String,
@@ -42,7 +42,7 @@ public struct UnifiedLog: LogDestination {
     public func write(_ record: LogRecord) {
         let message = UnifiedLogMessage(record)
         let type = OSLogType(record.level)
-        // The log takes nothing but literals, so each privacy has its own.
+        // The API accepts only literals, so each privacy needs its own statement.
         if message.isSensitive {
             logger.log(
                 level: type,
@@ -57,7 +57,7 @@ public struct UnifiedLog: LogDestination {
         signpost(record, message)
     }
 
-    /// Values stay out of signposts: a trace is a file that goes from hand to hand.
+    /// Signposts contain no values, because traces are files that are often shared.
     private func signpost(_ record: LogRecord, _ message: UnifiedLogMessage) {
         guard let signposter else { return }
         let id = OSSignpostID(record.passage)
@@ -65,7 +65,7 @@ public struct UnifiedLog: LogDestination {
         case .start:
             _ = signposter.beginInterval("Request", id: id, "\(message.opening, privacy: .public)")
         case .success, .failure:
-            // Not the state of the beginning, which somebody would have to keep until here.
+            // A new state instead of the one from the start, which would have to be stored until here.
             let state = OSSignpostIntervalState.beginState(id: id)
             signposter.endInterval(
                 "Request",
@@ -79,13 +79,13 @@ public struct UnifiedLog: LogDestination {
 }
 
 extension LogDestination where Self == UnifiedLog {
-    /// Apple's unified log.
+    /// Creates a destination that writes to Apple's unified log.
     ///
     /// - Parameters:
-    ///   - subsystem: What the lines belong to, often the app's bundle identifier.
-    ///   - category: The part of the subsystem.
-    ///   - logLevel: The least important level that it takes.
-    ///   - signposts: Whether to leave signposts for Instruments too.
+    ///   - subsystem: The subsystem of the lines, often the app's bundle identifier.
+    ///   - category: The category within the subsystem.
+    ///   - logLevel: The minimum level of the records to write.
+    ///   - signposts: Whether to emit signposts for Instruments too.
     /// - Returns: The destination.
     public static func unifiedLog(
         subsystem: String,

@@ -1,17 +1,17 @@
 import NetworkingCore
 
-/// A record as the unified log takes it, whose messages have to be literals: four arguments, the first and the third
-/// for everybody.
+/// A record as a message of the unified log, which accepts only literals: four arguments, of which the first and the
+/// third are public.
 struct UnifiedLogMessage: Hashable {
-    /// For everybody.
+    /// Public text.
     private(set) var opening = ""
-    /// Not for everybody.
+    /// Private or sensitive text.
     private(set) var values = ""
-    /// For everybody.
+    /// Public text.
     private(set) var outcome = ""
-    /// Not for everybody.
+    /// Private or sensitive text.
     private(set) var details = ""
-    /// Whether what is not for everybody is sensitive and not only private: the strictest segment decides.
+    /// Whether the hidden arguments are sensitive and not only private: the strictest segment decides.
     private(set) var isSensitive = false
 
     init(_ record: LogRecord) {
@@ -20,8 +20,7 @@ struct UnifiedLogMessage: Hashable {
         }
     }
 
-    /// Puts a segment where it keeps its place in the text; what comes later than there is room for is not for
-    /// everybody.
+    /// Appends a segment at its place in the text; public segments after the fourth argument has begun become private.
     private mutating func append(_ segment: LogRecord.Segment) {
         let hasOutcome = !outcome.isEmpty
         let hasValues = !values.isEmpty

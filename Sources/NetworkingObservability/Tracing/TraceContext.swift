@@ -1,33 +1,33 @@
 public import HTTPTypes
 public import NetworkingCore
 
-/// The trace that something is part of: what the fields `traceparent` and `tracestate` of a message say.
+/// The trace that a message belongs to, from its fields `traceparent` and `tracestate`.
 ///
-/// A server that handles a request has what it sends on the way be part of the same trace:
+/// A server that handles a request can add the requests that it sends itself to the same trace:
 ///
 /// ```swift
 /// let context = TraceContext(headerFields: incoming.headerFields)
 /// let downstream = network.environment(\.traceContext, context)
 /// ```
 public struct TraceContext: Sendable, Hashable {
-    /// Which trace, and which step of it.
+    /// The trace, and the step within it.
     public var parent: TraceParent
-    /// What those who record it tell each other.
+    /// The data of the tracing systems.
     public var state: TraceState
 
     /// Creates a context.
     ///
     /// - Parameters:
-    ///   - parent: Which trace, and which step of it.
-    ///   - state: What those who record it tell each other.
+    ///   - parent: The trace, and the step within it.
+    ///   - state: The data of the tracing systems.
     public init(parent: TraceParent, state: TraceState = TraceState()) {
         self.parent = parent
         self.state = state
     }
 
-    /// Reads a message's header fields; nil when there is no valid `traceparent` in them, or more than one.
+    /// Reads a message's header fields; `nil` if they do not contain exactly one valid `traceparent`.
     ///
-    /// A `tracestate` that is not valid is as good as none.
+    /// An invalid `tracestate` is ignored.
     ///
     /// - Parameter headerFields: The fields.
     public init?(headerFields: HTTPFields) {
@@ -47,10 +47,10 @@ public struct TraceContext: Sendable, Hashable {
 }
 
 extension HTTPRequestData {
-    /// The trace that the request says to be part of; nil when it says none, or nothing valid.
+    /// The trace that the request declares in its header fields; `nil` if there is none or it is invalid.
     ///
-    /// Set it to have `traced` pass it on. It is in the header fields, so that a request as it went out
-    /// (``HTTPResponseData/sentRequest``) tells what `traced` made.
+    /// Set it, and `traced` propagates it. Because it is in the header fields, the request as it was sent
+    /// (``HTTPResponseData/sentRequest``) has the trace that `traced` created.
     public var traceContext: TraceContext? {
         get { TraceContext(headerFields: headerFields.httpFields) }
         set {
@@ -62,17 +62,17 @@ extension HTTPRequestData {
         }
     }
 
-    /// The id of that trace.
+    /// The id of the request's trace.
     public var traceID: TraceParent.TraceID? {
         traceContext?.parent.traceID
     }
 
-    /// The id of its step.
+    /// The id of the request's step in the trace.
     public var parentID: TraceParent.ParentID? {
         traceContext?.parent.parentID
     }
 
-    /// Whether a trace that `traced` begins for this request is marked as one to record; nil leaves it to the stack.
+    /// Whether a trace that `traced` starts for this request is marked for recording; `nil` leaves it to the stack.
     public var isTraceSampled: Bool? {
         get { self[option: IsTraceSampledOption.self] }
         set { self[option: IsTraceSampledOption.self] = newValue }
@@ -90,7 +90,7 @@ extension RequestOptionKey {
 }
 
 extension NetworkEnvironment {
-    /// The trace of calls whose requests name no trace, for `traced`; with `nil`, each call begins a trace of its own.
+    /// The trace of calls whose requests declare none, for `traced`; with `nil`, each call starts its own trace.
     ///
     /// A server that handles a request sets it from the header fields of that request
     /// (``TraceContext/init(headerFields:)``).
@@ -106,7 +106,7 @@ extension NetworkEnvironment {
 }
 
 extension HTTPField.Name {
-    // Valid names, so there are values.
+    // The names are valid, so the initializers return values.
     package static let traceParent = HTTPField.Name("traceparent")!
     package static let traceState = HTTPField.Name("tracestate")!
 }

@@ -1,19 +1,18 @@
 package import NetworkingCore
 
-/// Which trace a request belongs to, and which step of it: the value of a `traceparent` field (W3C Trace Context, Level
-/// 2).
+/// The trace of a request, and the step within it: the value of a `traceparent` field (W3C Trace Context, Level 2).
 ///
 /// ```swift
 /// let parent = TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 /// print(parent?.traceID ?? "none", parent?.isSampled ?? false)
 /// ```
 public struct TraceParent: Sendable, Hashable {
-    /// What all requests have in common that one occasion led to: 16 bytes, not all of them zero.
+    /// The id that all requests of a trace share: 16 bytes, not all of them zero.
     public struct TraceID: Sendable, Hashable {
         let high: UInt64
         package let low: UInt64
 
-        /// Creates an id from its halves; nil when both are zero, which is no id.
+        /// Creates an id from its halves; `nil` if both are zero, which is invalid.
         ///
         /// - Parameters:
         ///   - high: The first 8 bytes.
@@ -24,11 +23,11 @@ public struct TraceParent: Sendable, Hashable {
         }
     }
 
-    /// Which step of a trace it is, as the one who sends it knows it: 8 bytes, not all of them zero.
+    /// The id of a step in a trace, assigned by its sender: 8 bytes, not all of them zero.
     public struct ParentID: Sendable, Hashable {
         let bytes: UInt64
 
-        /// Creates an id from its bytes; nil when they are zero, which is no id.
+        /// Creates an id from its bytes; `nil` if they are zero, which is invalid.
         ///
         /// - Parameter bytes: The 8 bytes.
         public init?(bytes: UInt64) {
@@ -37,56 +36,57 @@ public struct TraceParent: Sendable, Hashable {
         }
     }
 
-    /// What is known of a trace besides its id.
+    /// The flags of a trace.
     public struct Flags: OptionSet, Sendable, Hashable {
-        /// The bits; those that version 00 does not define are always zero.
+        /// The bits; bits that version 00 does not define are always zero.
         public let rawValue: UInt8
 
-        /// Creates flags from their bits, of which only those that version 00 defines are kept.
+        /// Creates flags from their bits, and keeps only the bits that version 00 defines.
         ///
         /// - Parameter rawValue: The bits.
         public init(rawValue: UInt8) {
-            // What one does not understand must be passed on as zero.
+            // Unknown flags must be propagated as zero.
             self.rawValue = rawValue & 0b11
         }
 
-        /// Somebody records this trace.
+        /// A system records this trace.
         public static let sampled = Flags(rawValue: 1)
-        /// At least the last 7 bytes of the trace's id are random, so that others may decide about sampling by them.
+        /// At least the last 7 bytes of the trace's id are random, so that other systems can base sampling decisions on
+        /// them.
         public static let randomTraceID = Flags(rawValue: 2)
     }
 
-    /// Which trace.
+    /// The id of the trace.
     public var traceID: TraceID
-    /// Which step of it.
+    /// The id of the step in the trace.
     public var parentID: ParentID
-    /// What else is known of it.
+    /// The flags of the trace.
     public var flags: Flags
 
     /// Creates a value from its parts.
     ///
     /// - Parameters:
-    ///   - traceID: Which trace.
-    ///   - parentID: Which step of it.
-    ///   - flags: What else is known of it.
+    ///   - traceID: The id of the trace.
+    ///   - parentID: The id of the step in the trace.
+    ///   - flags: The flags of the trace.
     public init(traceID: TraceID, parentID: ParentID, flags: Flags = []) {
         self.traceID = traceID
         self.parentID = parentID
         self.flags = flags
     }
 
-    /// Whether somebody records this trace.
+    /// Whether a system records this trace.
     public var isSampled: Bool {
         flags.contains(.sampled)
     }
 }
 
 extension TraceParent: LosslessStringConvertible {
-    /// Reads the value of a `traceparent` field; nil when it is not valid.
+    /// Reads the value of a `traceparent` field; `nil` if it is invalid.
     ///
-    /// A value of a version that is still to come is read as far as this one goes: it may have more parts.
+    /// Of a value with a later version, only the parts that this version defines are read, because it may have more.
     ///
-    /// - Parameter text: The value, without white space around it.
+    /// - Parameter text: The value, without surrounding white space.
     public init?(_ text: String) {
         var text = text
         let parts = text.withUTF8 { bytes -> (TraceID, ParentID, Flags)? in
@@ -103,14 +103,14 @@ extension TraceParent: LosslessStringConvertible {
         self.init(traceID: traceID, parentID: parentID, flags: flags)
     }
 
-    /// The value as a `traceparent` field of version 00 has it.
+    /// The value in the format of a `traceparent` field of version 00.
     public var description: String {
         "00-\(traceID)-\(parentID)-\(flags.rawValue.hexadecimal)"
     }
 }
 
 extension TraceParent.TraceID: LosslessStringConvertible {
-    /// Reads an id; nil when it is not 32 hexadecimal digits in lower case, or all of them are zero.
+    /// Reads an id; `nil` unless it is 32 hexadecimal digits in lower case, not all of them zero.
     ///
     /// - Parameter text: The digits.
     public init?(_ text: String) {
@@ -126,9 +126,9 @@ extension TraceParent.TraceID: LosslessStringConvertible {
         high.hexadecimal + low.hexadecimal
     }
 
-    /// Draws an id at random.
+    /// Creates a random id.
     package static func random(_ source: SecureRandomSource) -> Self {
-        // A source that gives nothing but zeros is a test's, and must not hang it.
+        // A test's source may return only zeros, and a loop would never end.
         let bytes = source.bytes(16)
         return Self(high: UInt64(bytes: bytes.prefix(8)), low: UInt64(bytes: bytes.dropFirst(8))) ?? Self(
             high: 0,
@@ -138,7 +138,7 @@ extension TraceParent.TraceID: LosslessStringConvertible {
 }
 
 extension TraceParent.ParentID: LosslessStringConvertible {
-    /// Reads an id; nil when it is not 16 hexadecimal digits in lower case, or all of them are zero.
+    /// Reads an id; `nil` unless it is 16 hexadecimal digits in lower case, not all of them zero.
     ///
     /// - Parameter text: The digits.
     public init?(_ text: String) {
@@ -152,7 +152,7 @@ extension TraceParent.ParentID: LosslessStringConvertible {
         bytes.hexadecimal
     }
 
-    /// Draws an id at random.
+    /// Creates a random id.
     package static func random(_ source: SecureRandomSource) -> Self {
         Self(bytes: UInt64(bytes: source.bytes(8)[...])) ?? Self(bytes: 1)!
     }
@@ -163,7 +163,7 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// Reads hexadecimal digits in lower case, the only ones that the specification allows.
+    /// Reads hexadecimal digits in lower case, the only form that the specification allows.
     fileprivate init?(hex digits: some Collection<UInt8>) {
         guard let value = Hexadecimal.number(digits, lowercaseOnly: true) else { return nil }
         self = value

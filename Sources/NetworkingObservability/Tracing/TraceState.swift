@@ -1,28 +1,27 @@
 import NetworkingCore
 
-/// What the systems that record a trace tell each other about it: the value of `tracestate` fields (W3C Trace Context,
-/// Level 2).
+/// The data that tracing systems attach to a trace: the value of `tracestate` fields (W3C Trace Context, Level 2).
 ///
-/// The latest comes first. Nobody changes the entries of others, so that all of it is passed on as it came.
+/// The latest member comes first. Each system changes only its own member, so all others are propagated unchanged.
 ///
 /// ```swift
 /// var state = TraceState("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7") ?? TraceState()
 /// state["rojo"] = "b7ad6b7169203331"   // rojo=b7ad6b7169203331,congo=t61rcWkgMzE
 /// ```
 public struct TraceState: Sendable, Hashable {
-    /// What one system says.
+    /// The data of one tracing system.
     public struct Member: Sendable, Hashable, CustomStringConvertible {
-        /// Whose it is.
+        /// The key of the system.
         public let key: String
-        /// What it says.
+        /// The data of the system.
         public let value: String
 
-        /// Creates a member; nil when the key or the value is not valid.
+        /// Creates a member; `nil` if the key or the value is invalid.
         ///
         /// - Parameters:
-        ///   - key: Whose it is.
-        ///   - value: What it says: up to 256 printable characters of ASCII, no comma, no equals sign, and no space at
-        ///     the end.
+        ///   - key: The key of the system.
+        ///   - value: The data: up to 256 printable characters of ASCII, no comma, no equals sign, and no space at the
+        ///     end.
         public init?(key: String, value: String) {
             guard Self.isKey(key.utf8), Self.isValue(value.utf8) else { return nil }
             (self.key, self.value) = (key, value)
@@ -34,19 +33,19 @@ public struct TraceState: Sendable, Hashable {
         }
     }
 
-    /// The most members that there may be.
+    /// The maximum number of members.
     public static let maximumMembers = 32
 
-    /// What each says, the latest first.
+    /// The members, the latest first.
     public private(set) var members: [Member] = []
 
-    /// Creates one in which nobody says anything.
+    /// Creates a state without members.
     public init() {}
 
-    /// Reads the values of all `tracestate` fields of a message, which are one list.
+    /// Reads the values of all `tracestate` fields of a message, which form one list.
     ///
-    /// It is nil when anything in it is not valid, or it has more than 32 members: then all of it has to be dropped. Of
-    /// several members with one key the first is kept.
+    /// Returns `nil` if a member is invalid, or if there are more than 32: the specification then requires the whole
+    /// list to be dropped. If several members have the same key, the first one is kept.
     ///
     /// - Parameter fields: The values, in their order.
     public init?(fields: [String]) {
@@ -63,13 +62,13 @@ public struct TraceState: Sendable, Hashable {
         members.removeAll { !keys.insert($0.key).inserted }
     }
 
-    /// What one system says.
+    /// The data of one tracing system.
     ///
-    /// What is set comes to the front, and pushes the last one out when there are 32; nil removes it. A key or a value
-    /// that is not valid changes nothing.
+    /// Setting a value moves the member to the front, and removes the last member if there are more than 32. Setting
+    /// `nil` removes the member. An invalid key or value changes nothing.
     ///
-    /// - Parameter key: Whose it is: up to 256 of `a` to `z`, `0` to `9`, and, but not as the first, `_`, `-`, `*`,
-    ///   `/`, `@`.
+    /// - Parameter key: The key of the system: up to 256 of `a` to `z`, `0` to `9`, and, except as the first, `_`, `-`,
+    ///   `*`, `/`, `@`.
     public subscript(key: String) -> String? {
         get { members.first { $0.key == key }?.value }
         set {
@@ -86,11 +85,11 @@ public struct TraceState: Sendable, Hashable {
         }
     }
 
-    /// The list for who has no room for all of it, as the specification wants it to be shortened: members of more than
-    /// 128 characters go first, then those at the end.
+    /// Returns a shorter list, reduced as the specification requires: members of more than 128 characters are removed
+    /// first, then those at the end.
     ///
-    /// - Parameter length: The most characters that it may have. Whoever can should pass on 512.
-    /// - Returns: The list, without what there is no room for.
+    /// - Parameter length: The maximum number of characters. Propagate at least 512 if possible.
+    /// - Returns: The list, without the members that do not fit.
     public func shortened(to length: Int = 512) -> TraceState {
         var shortened = self
         while shortened.length > length, let index = shortened.members.lastIndex(where: { $0.length > 128 }) {
@@ -115,7 +114,7 @@ extension TraceState: LosslessStringConvertible {
         self.init(fields: [text])
     }
 
-    /// The value as a `tracestate` field has it.
+    /// The value in the format of a `tracestate` field.
     public var description: String {
         members.map(\.description).joined(separator: ",")
     }

@@ -2,11 +2,13 @@ import HTTPTypes
 public import NetworkingCore
 
 extension NetworkingComponent {
-    /// Gives each exchange the fields `traceparent` and `tracestate`, so that servers can tell what belongs together.
+    /// Gives each exchange the fields `traceparent` and `tracestate`, so that servers can correlate the exchanges of a
+    /// call.
     ///
-    /// All exchanges of a call are one trace: attempts, redirects, and what is sent again with renewed credentials.
-    /// Each is a step of its own, with its own parent id. It belongs outside of all that sends more than once, and of
-    /// `cached` and `deduplicated`; outside of `logged` too, whose lines then have the trace's id as `trace-id`.
+    /// All exchanges of a call belong to one trace: attempts, redirects, and requests that are sent again with renewed
+    /// credentials. Each exchange is a separate step with its own parent id. Place it outside all components that send
+    /// a request more than once, and outside `cached` and `deduplicated`. Place it outside `logged` too, so that log
+    /// lines have the trace's id as `trace-id`.
     ///
     /// ```swift
     /// let network = URLSession.shared.retry().logged().traced()
@@ -15,21 +17,20 @@ extension NetworkingComponent {
     /// print(response.sentRequest.traceID ?? "none")
     /// ```
     ///
-    /// Where a call's trace comes from, first of all:
-    /// 1. The request's own `traceparent` (``HTTPRequestData/traceContext``), if it is valid. Its parent id is that of
-    ///    every exchange too: whoever wrote it names a step that a backend knows, and any other would be one that
-    ///    nobody reports.
+    /// The trace of a call is the first of these:
+    /// 1. The request's own `traceparent` (``HTTPRequestData/traceContext``), if it is valid. Every exchange then has
+    ///    the same parent id, because a backend knows that step. A new id would name a step that no system reports.
     /// 2. ``NetworkEnvironment/traceContext``, for a server that handles a request.
     /// 3. A new trace with a random id, from ``NetworkEnvironment/secureRandom``.
     ///
-    /// A `tracestate` is passed on with its trace, and dropped when it is not valid or its `traceparent` is not. A
-    /// `baggage` field is passed on like any other. Of an exchange that several requests share, it is the trace of one
-    /// that waits for it. What is done in the background has a trace of its own. Where `telemetry` stands further out,
-    /// that one's spans are the trace, and this does nothing.
+    /// A `tracestate` is propagated with its trace, and dropped if it or its `traceparent` is invalid. A `baggage`
+    /// field is propagated like any other field. If several requests share an exchange, it has the trace of one of
+    /// them. Background work has its own trace. If `telemetry` is outside this component, its spans form the trace, and
+    /// this component does nothing.
     ///
-    /// - Parameter ratio: How many of the traces that begin here are marked as ones to record, from 0 for none to 1 for
-    ///   all; ``HTTPRequestData/isTraceSampled`` decides for one request. Those passed on stay as they are marked.
-    /// - Returns: A component that traces its requests. It throws what upstream does.
+    /// - Parameter ratio: The share of new traces that are marked for recording, from 0 for none to 1 for all;
+    ///   ``HTTPRequestData/isTraceSampled`` decides for one request. Propagated traces keep their mark.
+    /// - Returns: A component that traces its requests. It throws the errors of its upstream.
     /// - Precondition: `ratio` is from 0 to 1.
     public func traced(sampling ratio: Double = 1) -> some NetworkingComponent {
         precondition((0...1).contains(ratio), "ratio must be from 0 to 1 (is \(ratio))")
@@ -41,7 +42,7 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
     let ratio: Double
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // One further out has begun the trace.
+        // An outer component has already started the trace.
         guard !request.isTraced else { return try await upstream.send(request) }
         var traced = request
         traced.trace(sampling: ratio)
@@ -62,27 +63,27 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
 }
 
 extension HTTPRequestData {
-    /// Whether something in the stack gives its exchanges their trace.
+    /// Whether a component of the stack gives the request's exchanges their trace.
     package var isTraced: Bool {
         trace != nil
     }
 
-    /// Notes that something gives its exchanges their trace, so that what stands further in need not.
+    /// Records that a component gives the exchanges their trace, so that inner components do not.
     ///
     /// - Parameters:
-    ///   - id: The trace's id, for log lines; nil where it is not known.
-    ///   - ratio: Which part of the traces that begin is sampled.
+    ///   - id: The trace's id, for log lines; `nil` if it is unknown.
+    ///   - ratio: The share of new traces that are sampled.
     package mutating func markAsTraced(_ id: TraceParent.TraceID?, sampling ratio: Double = 1) {
         mark(asTracedBy: TraceMark(traceID: id, ratio: ratio))
     }
 
-    /// Has a listener give its exchanges their trace.
+    /// Adds a listener that gives the exchanges their trace.
     fileprivate mutating func trace(sampling ratio: Double) {
         trace(by: ExchangeTrace(for: self, sampling: ratio), sampling: ratio)
     }
 
     fileprivate mutating func trace(by trace: ExchangeTrace, sampling ratio: Double) {
-        // They would be part of what a cache looks at.
+        // A cache would take the fields into account.
         traceContext = nil
         markAsTraced(trace.context.parent.traceID, sampling: ratio)
         addObserver(trace)
@@ -91,7 +92,7 @@ extension HTTPRequestData {
 
 private struct TraceMark: RequestTrace {
     let traceID: TraceParent.TraceID?
-    /// Which part of the traces that begin is sampled.
+    /// The share of new traces that are sampled.
     let ratio: Double
 
     var id: (any CustomStringConvertible & Sendable)? {
@@ -103,9 +104,9 @@ private struct TraceMark: RequestTrace {
     }
 }
 
-/// The trace of one call, which gives each exchange its fields.
+/// The trace of one call, which provides the fields for each exchange.
 package struct ExchangeTrace: NetworkEventObserver {
-    /// The trace; the parent id in it is that of every exchange only where it is fixed.
+    /// The trace; its parent id applies to every exchange only if it is fixed.
     package let context: TraceContext
     private let isFixed: Bool
     private let random: SecureRandomSource
@@ -116,7 +117,7 @@ package struct ExchangeTrace: NetworkEventObserver {
         self.random = random
     }
 
-    /// Takes the trace of a request, else of the environment, or begins one.
+    /// Uses the trace of a request or else of the environment, or starts a new one.
     package init(for request: HTTPRequestData, sampling ratio: Double = 1) {
         let environment = NetworkEnvironment.current
         if let context = request.traceContext {
@@ -128,7 +129,7 @@ package struct ExchangeTrace: NetworkEventObserver {
         }
     }
 
-    /// Begins a trace.
+    /// Starts a new trace.
     fileprivate init(anew request: HTTPRequestData, sampling ratio: Double) {
         let random = NetworkEnvironment.current.secureRandom
         let id = TraceParent.TraceID.random(random)
@@ -150,7 +151,8 @@ package struct ExchangeTrace: NetworkEventObserver {
 }
 
 extension TraceParent.TraceID {
-    /// Whether it is among so many of all ids, by its random part: others who sample by it choose the same.
+    /// Whether the id is within a share of all ids, by its random part; other systems that sample by it decide the
+    /// same.
     fileprivate func isWithin(_ ratio: Double) -> Bool {
         Double(low & 0xff_ffff_ffff_ffff) < ratio * 0x1p56
     }
