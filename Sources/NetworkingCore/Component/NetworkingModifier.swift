@@ -160,7 +160,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
 /// let network = URLSession.shared.modified(isVerbose ? RequestID() : nil)
 /// ```
 extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
-    /// Sends the request upstream as it is.
+    /// Sends the request through the modifier, if there is one.
     public func send(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
@@ -169,12 +169,12 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         return try await self.send(request, upstream: upstream)
     }
 
-    /// Rewrites nothing.
+    /// Rewrites the request with the modifier, if there is one.
     public func resolve(_ request: inout HTTPRequestData) {
         self?.resolve(&request)
     }
 
-    /// Returns the principal of the upstream component, or that of the modifier if there is one.
+    /// Returns the principal from the modifier, or from upstream if there is no modifier.
     public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         guard let self else { return upstream.principal(for: request) }
         return self.principal(for: request, upstream: upstream)
