@@ -155,7 +155,7 @@ package final class OpenFile: Sendable {
     /// Makes the system start to write bytes to the disk, without waiting for the result.
     package func beginSynchronizing(_ range: Range<Int64>) {
         #if !canImport(Darwin)
-        // On Linux, this advice starts to write dirty pages. A failure occurs again in `synchronize()`, which throws it.
+        // On Linux, this advice starts to write dirty pages. If that fails, `synchronize()` throws the error.
         _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
         #endif
     }
