@@ -151,7 +151,7 @@ public struct RequestBody: Sendable {
 
     /// The file that contains exactly the bytes of the body; `nil` if there is none.
     ///
-    /// A transport may let the system send it.
+    /// A transport may pass the file to the system to send it.
     public var fileURL: URL? {
         guard case .source(let source as FileBody) = storage.content else { return nil }
         return URL(filePath: source.path)

@@ -83,7 +83,7 @@ final class AlarmHeap: AlarmOwner {
 
         mutating func remove(_ id: UInt64) {
             guard actions.removeValue(forKey: id) != nil else { return }
-            // A cancelled alarm leaves the heap when it is due, or here once most alarms are cancelled.
+            // A cancelled alarm leaves the heap when it is due, or here once most alarms in the heap are cancelled.
             if heap.count > 2 * actions.count + 1_024 {
                 heap = Heap(heap.unordered.filter { actions[$0.id] != nil })
             }

@@ -39,7 +39,7 @@ package final class Handoff<Element: Sendable>: Sendable {
 
     /// Takes the next element; returns `nil` after the last.
     ///
-    /// Cancelling the caller abandons the buffer.
+    /// If the caller is cancelled, the consumer has stopped for good.
     package func take() async throws -> Element? {
         if Task.isCancelled {
             abandon()
@@ -60,7 +60,7 @@ package final class Handoff<Element: Sendable>: Sendable {
 
     /// Stops consuming: discards the stored element and throws `CancellationError` in the waiting producer.
     ///
-    /// Does nothing if every element has been taken.
+    /// Does nothing if the sequence has ended and every element has been taken.
     package func abandon() {
         let (giver, taker) = state.withLock { state -> (Suspension<Void>?, Suspension<Element?>?) in
             guard state.element != nil || state.end == nil else { return (nil, nil) }

@@ -68,7 +68,7 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     }
 }
 
-/// Random bytes for states, verifiers, nonces, boundaries and identifiers, from the system's secure generator.
+/// A source of secure random bytes for states, verifiers, nonces, boundaries and identifiers.
 public struct SecureRandomSource: Sendable {
     private let generator: @Sendable (Int) -> [UInt8]
 

@@ -29,7 +29,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
     public struct ID: Sendable, Hashable, CustomStringConvertible {
         let number: UInt64
 
-        // // Process-wide, because the identifiers must be unique in the process; it has no other state.
+        // Process-wide, because the identifiers must be unique in the process; it has no other state.
         private static let last = Atomic<UInt64>(0)
 
         init() {

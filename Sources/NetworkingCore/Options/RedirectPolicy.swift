@@ -15,7 +15,7 @@ public import HTTPTypes
 ///
 /// A redirect that cannot be followed is returned as a response:
 /// - The location is missing, is not an http URL, contains userinfo, or is longer than 64 KiB.
-/// - The redirect leads from https to http.
+/// - The redirect leads from https to http, and the policy does not allow that.
 /// - The body would have to be sent again, but can be sent only once.
 public struct RedirectPolicy: Sendable {
     /// The maximum number of redirects, after which the next one is an error; `nil` returns every redirect as a

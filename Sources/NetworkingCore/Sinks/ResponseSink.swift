@@ -96,7 +96,7 @@ extension ResponseSink {
     /// Does nothing.
     public func prepare(_ request: inout HTTPRequestData) {}
 
-    /// Takes the body of a success, and lets the transport collect up to 1 MiB of any other body.
+    /// Takes the body of a success, and returns `collect(upTo:)` with 1 MiB for any other body.
     public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         head.status.isSuccess ? .take : .collect(upTo: 1 << 20)
     }
