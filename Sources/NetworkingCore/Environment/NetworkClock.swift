@@ -169,7 +169,8 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
 }
 
 extension Duration {
-    /// A century. The system's clock traps on moments outside the range of its nanoseconds, and a caller that sleeps
-    /// for `.seconds(Int64.max)` waits forever.
+    /// A century, because the system's clock traps on moments outside the range of its nanoseconds.
+    ///
+    /// A caller that sleeps for `.seconds(Int64.max)` intends to sleep forever.
     fileprivate static let farthest = Duration.seconds(100 * 365 * 86_400)
 }

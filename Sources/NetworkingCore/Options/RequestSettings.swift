@@ -55,7 +55,7 @@ package struct RequestSettings: Sendable {
 extension HTTPRequestData {
     /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
     ///
-    /// If it is zero or less, the attempt fails with a timeout.
+    /// If it is zero or less, the attempt fails as if it had exceeded the limit.
     public var timeout: Duration? {
         get { box?.value.timeout }
         set { settings.timeout = newValue }
@@ -95,7 +95,7 @@ extension HTTPRequestData {
     /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
     ///
     /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
-    /// call fails with a timeout.
+    /// call fails as if it had exceeded the limit.
     public var deadline: Duration? {
         get { box?.value.deadline }
         set { settings.deadline = newValue }
