@@ -1,3 +1,3 @@
-// Methods, header field names and statuses are part of every request and response here, so `import Networking` brings
-// them along: an app need not depend on swift-http-types to write `.accept`.
+// Methods, header field names and statuses are part of every request and response, so `import Networking` re-exports
+// them: an app can write `.accept` without a dependency on swift-http-types.
 @_exported public import HTTPTypes

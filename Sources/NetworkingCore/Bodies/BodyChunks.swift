@@ -6,22 +6,26 @@ public import Foundation
 
 /// The bytes of a body in chunks, for a transport to send.
 ///
-/// Each iteration reads the body from its start: files are opened anew, streams are made anew. It throws
-/// ``RequestBody/Failure`` when the body cannot be read, when it has been read before and can be read only once, when a
-/// file changes under way, and when there is more or less than the body's length said. It checks for cancellation
-/// before each chunk.
+/// Each iteration reads the body from its start: it opens the file or creates the stream again. It throws
+/// ``RequestBody/Failure`` in these cases:
+/// - The body cannot be read.
+/// - The body can be read only once and has been read before.
+/// - A file changes while it is read.
+/// - The body does not have the stated length.
+///
+/// It checks for cancellation before each chunk.
 public struct BodyChunks: AsyncSequence, Sendable {
     /// A chunk of bytes; never empty.
     public typealias Element = Data
 
     let body: RequestBody
 
-    /// Begins to read the body.
+    /// Starts to read the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(body: body)
     }
 
-    /// One reading of a body.
+    /// A single pass over a body.
     public struct Iterator: AsyncIteratorProtocol {
         private let body: RequestBody
         private let length: Int64?
@@ -33,9 +37,9 @@ public struct BodyChunks: AsyncSequence, Sendable {
             length = body.length
         }
 
-        /// Brings the next chunk; nil after the last.
+        /// Returns the next chunk; `nil` after the last.
         ///
-        /// - Throws: ``RequestBody/Failure``, or `CancellationError` when the caller is cancelled.
+        /// - Throws: ``RequestBody/Failure``, or `CancellationError` if the caller is cancelled.
         public mutating func next() async throws -> Data? {
             try Task.checkCancellation()
             var reader: any BodyReader
@@ -49,15 +53,15 @@ public struct BodyChunks: AsyncSequence, Sendable {
             do {
                 chunk = try await reader.next()
             } catch {
-                // A stream that ends with its reader's cancellation has not failed.
+                // A stream that throws because its reader was cancelled has not failed.
                 try Task.checkCancellation()
                 throw error
             }
-            // A stream may end for no other reason than that its reader is cancelled.
+            // A stream may also end early because its reader was cancelled.
             try Task.checkCancellation()
             count += Int64(chunk?.count ?? 0)
             if let length, chunk == nil ? count < length : count > length {
-                // What somebody said of a stream is checked where that is read.
+                // The stated length of a stream is checked where the stream is read.
                 throw RequestBody.Failure.changed(body.fileURL?.path)
             }
             return chunk
@@ -66,18 +70,18 @@ public struct BodyChunks: AsyncSequence, Sendable {
 }
 
 extension RequestBody {
-    /// The bytes in chunks, read anew by each iteration.
+    /// The bytes in chunks, read again from the start by each iteration.
     ///
-    /// A transport of one's own sends these where ``data`` is nil.
+    /// A custom transport sends these if ``data`` is `nil`.
     public var chunks: BodyChunks {
         BodyChunks(body: self)
     }
 
-    /// Reads the whole body into memory; meant for tests and for small bodies.
+    /// Reads the whole body into memory, for tests and for small bodies.
     ///
-    /// - Parameter limit: The most bytes that it may have; 64 MiB by default.
+    /// - Parameter limit: The maximum number of bytes; 64 MiB by default.
     /// - Returns: The bytes.
-    /// - Throws: What ``BodyChunks`` throws, and ``Failure`` when the body is longer.
+    /// - Throws: The errors of ``BodyChunks``, and ``Failure`` if the body is longer than the limit.
     public func collect(upTo limit: Int = 64 << 20) async throws -> Data {
         var collected = Data()
         if let length, length <= limit {
@@ -95,15 +99,15 @@ extension RequestBody {
         return collected
     }
 
-    /// Why a body cannot be read, or not to its end.
+    /// The reason why a body cannot be read completely.
     ///
-    /// A transport need not catch it: it becomes a ``NetworkingError`` of its kind that names the request.
+    /// A transport does not need to catch it. It becomes a ``NetworkingError`` of its kind that names the request.
     public struct Failure: Error, LocalizedError, CustomStringConvertible {
-        /// The kind of the error that it becomes.
+        /// The kind of the resulting ``NetworkingError``.
         public let kind: NetworkingError.Kind
-        /// What happened and what to do about it.
+        /// The failure and a way to solve it.
         public let reason: String
-        /// The error of the stream or the encoder, untouched.
+        /// The unchanged error of the stream or the encoder.
         public let underlying: (any Error)?
 
         init(_ kind: NetworkingError.Kind, reason: String, underlying: (any Error)? = nil) {
@@ -122,7 +126,7 @@ extension RequestBody {
             kind.userText
         }
 
-        /// The error of the request whose body it is.
+        /// Returns the error for the request with this body.
         package func error(of request: HTTPRequestData, response: HTTPResponseData? = nil) -> NetworkingError {
             NetworkingError(kind, request: request, response: response, underlying: underlying, reason: reason)
         }

@@ -5,11 +5,11 @@ import Foundation
 #endif
 
 extension BodyDecoder {
-    /// Decodes the body of a response: the one way in which typed requests and `as:` read it.
+    /// Decodes the body of a response, for typed requests and for `as:`.
     ///
-    /// `Data`, `String` and optionals are read from the response, all else by the decoder.
+    /// `Data`, `String` and optionals are read from the response, and all other types with the decoder.
     ///
-    /// - Throws: A `DecodingError`, which also wraps what a decoder throws instead.
+    /// - Throws: A `DecodingError`, which wraps any other error of the decoder.
     func decodeBody<Value: Decodable>(as type: Value.Type = Value.self, of response: HTTPResponseData) throws -> Value {
         if case .delivered(let count) = response.body, count > 0 {
             throw UnreadableBody("its \(count) bytes went to the sink of the request").asDecodingError
@@ -30,7 +30,7 @@ extension BodyDecoder {
     }
 }
 
-/// A type of values that are read from a response without a decoder, or before one.
+/// A type whose values are read from a response without a decoder, or before the decoder is used.
 private protocol BodyReadable {
     init(readFrom response: HTTPResponseData, by decoder: some BodyDecoder) throws
 }
@@ -62,13 +62,13 @@ extension Optional: BodyReadable where Wrapped: Decodable {
         } else if Wrapped.self is any BodyReadable.Type {
             self = try decoder.decodeBody(as: Wrapped.self, of: response)
         } else {
-            // The decoder knows what else is nothing, such as `null`.
+            // The decoder recognises other empty values, such as `null`.
             self = try decoder.decode(Self.self, from: response.data)
         }
     }
 }
 
-/// Why a body is not a value, where no decoder says it.
+/// The reason why a body cannot be read as a value without a decoder.
 private struct UnreadableBody: Error {
     let reason: String
 
@@ -82,7 +82,7 @@ private struct UnreadableBody: Error {
 }
 
 extension NetworkingError {
-    /// The error for a body that does not decode: what is wrong, where, and what to do about it.
+    /// The error for a body that cannot be decoded, with the reason, the place and a way to solve it.
     static func undecodable(_ response: HTTPResponseData, as type: Any.Type, _ error: DecodingError) -> NetworkingError
     {
         NetworkingError(
@@ -96,9 +96,9 @@ extension NetworkingError {
 }
 
 extension DecodingError {
-    /// What is wrong with a body, from the end of the type's name to the end of the reason.
+    /// The description of a decoding failure, from the end of the type's name to the end of the reason.
     ///
-    /// Names only, no values, and on one line, since a server may choose the names.
+    /// It contains names only and no values, and is on one line, because a server may choose the names.
     fileprivate func fault(in response: HTTPResponseData) -> String {
         let compare = "Compare the type with what the server sends."
         switch self {

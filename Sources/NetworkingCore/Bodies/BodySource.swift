@@ -4,19 +4,19 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Where the bytes of a body come from that are not in memory.
+/// A source of the bytes of a body that is not in memory.
 package protocol BodySource: Sendable {
-    /// How many bytes it brings, if that is known before.
+    /// The number of bytes, if it is known in advance.
     var length: Int64? { get }
-    /// Whether it can be read more than once.
+    /// Whether the source can be read more than once.
     var isReplayable: Bool { get }
-    /// What makes it equal to another source; nil when nothing does.
+    /// The identity for comparisons; `nil` if the source equals no other source.
     var identity: String? { get }
 
-    /// Begins to read it from its start.
+    /// Starts to read the source from its start.
     func open() async throws -> any BodyReader
 
-    /// Begins to read it from its start without ever having to wait; nil when that cannot be.
+    /// Starts to read the source from its start without any wait; returns `nil` if that is not possible.
     func openNow() throws -> (any BodyReaderNow)?
 }
 
@@ -26,15 +26,15 @@ extension BodySource {
     }
 }
 
-/// One reading of a body, from start to end.
+/// A single pass over a body, from start to end.
 package protocol BodyReader {
-    /// Brings the next bytes, never empty ones; nil after the last.
+    /// Returns the next bytes, never empty; `nil` after the last.
     mutating func next() async throws -> Data?
 }
 
-/// One reading of a body that never has to wait: from memory or from disk.
+/// A single pass over a body that never has to wait, because it reads from memory or from disk.
 package protocol BodyReaderNow: BodyReader {
-    /// Brings the next bytes, never empty ones; nil after the last.
+    /// Returns the next bytes, never empty; `nil` after the last.
     mutating func nextNow() throws -> Data?
 }
 
@@ -44,7 +44,7 @@ extension BodyReaderNow {
     }
 }
 
-/// Bytes that are in memory.
+/// A reader of bytes in memory.
 struct DataReader: BodyReaderNow {
     private var data: Data?
 
@@ -58,7 +58,7 @@ struct DataReader: BodyReaderNow {
     }
 }
 
-/// The bytes of a file as it is when it is read.
+/// The bytes of a file at the time when it is read.
 struct FileBody: BodySource {
     let path: String
 
@@ -124,9 +124,9 @@ extension RequestBody.Failure {
         self.init(.storage, reason: fault.reason)
     }
 
-    /// The failure of a file that is not the same at the end as it was at the beginning.
+    /// Returns the failure for a file that has changed while it was read.
     ///
-    /// - Parameter path: The file; nil for one among the parts.
+    /// - Parameter path: The file; `nil` for a file in a part.
     /// - Returns: The failure.
     package static func changed(_ path: String?) -> RequestBody.Failure {
         let name = path.map { "The file \(PrintableText.singleLine($0))" } ?? "A file among the parts"

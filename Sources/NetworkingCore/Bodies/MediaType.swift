@@ -1,7 +1,7 @@
 extension String {
-    /// The media type that goes with a file name's extension; `application/octet-stream` when none is known.
+    /// Returns the media type of a file name's extension; `application/octet-stream` if it is unknown.
     ///
-    /// A table of its own, so that the guess is the same on every platform.
+    /// The table is part of the library, so that the result is the same on every platform.
     package static func mediaType(forFileName name: String) -> String {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return octetStream }
         let fileExtension = name[name.index(after: dot)...].lowercased()

@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension RequestBody {
-    /// Parts with names: texts, bytes and files, as an HTML form with files sends them (RFC 7578).
+    /// Creates a body of named parts: texts, bytes and files, as an HTML form with files sends them (RFC 7578).
     ///
     /// ```swift
     /// request.body = .multipart([
@@ -16,15 +16,15 @@ extension RequestBody {
     /// ])
     /// ```
     ///
-    /// Files and streams among the parts are read while they are sent. The length is known when those of all parts are,
-    /// and the body can be sent again when all parts can. A Content-Type of the request's own that is `multipart/…`
-    /// keeps its type and gets the boundary.
+    /// Files and streams in the parts are read while they are sent. The length is known if the lengths of all parts are
+    /// known, and the body can be sent again if all parts can. If the request has a `multipart/…` Content-Type, that
+    /// type is kept and gets the boundary.
     ///
     /// - Parameters:
     ///   - parts: The parts in order; a name may occur more than once.
-    ///   - boundary: What stands between parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. One that occurs
-    ///     in a part makes the send fail. By default it is drawn from the environment's
-    ///     ``NetworkEnvironment/secureRandom``, 192 bits of it, so that no part can hold it.
+    ///   - boundary: The boundary between the parts, for tests: 1 to 70 letters, digits and `'()+_,-./:=?`. If it
+    ///     occurs in a part, the send fails. The default has 192 random bits of the environment's
+    ///     ``NetworkEnvironment/secureRandom``, so that it does not occur in any part.
     /// - Returns: A body of type `multipart/form-data`.
     public static func multipart(_ parts: [MultipartPart], boundary: String? = nil) -> RequestBody {
         if let boundary, !MultipartBody.isBoundary(boundary) {
@@ -34,7 +34,7 @@ extension RequestBody {
             if let failure = part.failure { return RequestBody(failure) }
         }
         let source = MultipartBody(parts: parts, boundary: boundary)
-        // Slashes and the like make it a quoted string; without them it is a token.
+        // A boundary with slashes or similar characters must be a quoted string; otherwise it is a token.
         let isToken = source.boundary.allSatisfy { $0.isLetter || $0.isNumber || "'+_-.".contains($0) }
         let parameter = isToken ? source.boundary : "\"\(source.boundary)\""
         return RequestBody(source, contentType: "multipart/form-data; boundary=\(parameter)")
@@ -43,25 +43,25 @@ extension RequestBody {
 
 /// One part of a ``RequestBody/multipart(_:boundary:)`` body.
 public struct MultipartPart: Sendable, Hashable {
-    /// The name of the form's field.
+    /// The name of the form field.
     public var name: String
-    /// The name that the part's file has for the server; nil for a part that is no file.
+    /// The file name that is sent to the server; `nil` for a part that is not a file.
     public var fileName: String?
-    /// What is in it.
+    /// The content of the part.
     public var body: RequestBody
-    /// Its media type; nil leaves the field out, which means text.
+    /// The media type of the part; `nil` omits the field, which means text.
     public var contentType: String?
 
-    /// Creates a part of any body.
+    /// Creates a part with any body.
     ///
-    /// Names are written as WHATWG's HTML standard has browsers write them: `"`, CR and LF are percent-encoded, all
-    /// else is UTF-8 as it is.
+    /// Names are written as WHATWG's HTML standard specifies for browsers: `"`, CR and LF are percent-encoded, and
+    /// everything else is plain UTF-8.
     ///
     /// - Parameters:
-    ///   - name: The name of the form's field.
-    ///   - fileName: The name of the file, for a part that is one.
-    ///   - contentType: The media type; nil for the body's own.
-    ///   - body: What is in it.
+    ///   - name: The name of the form field.
+    ///   - fileName: The name of the file, if the part is a file.
+    ///   - contentType: The media type; `nil` uses that of the body.
+    ///   - body: The content of the part.
     public init(name: String, fileName: String? = nil, contentType: String? = nil, body: RequestBody) {
         self.name = name
         self.fileName = fileName
@@ -69,11 +69,11 @@ public struct MultipartPart: Sendable, Hashable {
         self.contentType = contentType ?? body.contentType
     }
 
-    /// A text, its line breaks written as CR LF as browsers do.
+    /// Creates a part with a text, whose line breaks are written as CR LF, as in browsers.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - name: The name of the form's field.
+    ///   - name: The name of the form field.
     /// - Returns: The part, without a media type.
     public static func text(_ text: String, name: String) -> MultipartPart {
         var part = MultipartPart(name: name, body: .data(Data(text.withNetworkLineBreaks.utf8)))
@@ -81,13 +81,13 @@ public struct MultipartPart: Sendable, Hashable {
         return part
     }
 
-    /// Bytes that are in memory.
+    /// Creates a part with bytes in memory.
     ///
     /// - Parameters:
     ///   - data: The bytes.
-    ///   - name: The name of the form's field.
-    ///   - fileName: The name of the file, for a part that is one.
-    ///   - contentType: The media type; nil has it guessed from the file name.
+    ///   - name: The name of the form field.
+    ///   - fileName: The name of the file, if the part is a file.
+    ///   - contentType: The media type; `nil` derives it from the file name.
     /// - Returns: The part.
     public static func data(
         _ data: Data,
@@ -99,13 +99,13 @@ public struct MultipartPart: Sendable, Hashable {
         return MultipartPart(name: name, fileName: fileName, body: .data(data, contentType: contentType))
     }
 
-    /// A file, sent from disk.
+    /// Creates a part with a file, which is sent from disk.
     ///
     /// - Parameters:
-    ///   - url: Where the file is.
-    ///   - name: The name of the form's field.
-    ///   - fileName: Its name for the server; nil for the one that it has.
-    ///   - contentType: The media type; nil has it guessed from the file name.
+    ///   - url: The URL of the file.
+    ///   - name: The name of the form field.
+    ///   - fileName: The file name that is sent to the server; `nil` uses the name of the file.
+    ///   - contentType: The media type; `nil` derives it from the file name.
     /// - Returns: The part.
     public static func file(
         _ url: URL,
@@ -118,7 +118,7 @@ public struct MultipartPart: Sendable, Hashable {
         return MultipartPart(name: name, fileName: fileName, body: .file(url, contentType: contentType))
     }
 
-    /// What comes before its bytes.
+    /// The header lines of the part, with the empty line after them.
     fileprivate var head: String {
         var head = "Content-Disposition: form-data; name=\"\(name.withNetworkLineBreaks.escapedForHead)\""
         if let fileName {
@@ -130,7 +130,7 @@ public struct MultipartPart: Sendable, Hashable {
         return head + "\r\n\r\n"
     }
 
-    /// Why it cannot be sent, if so.
+    /// The reason why the part cannot be sent; `nil` if it can.
     fileprivate var failure: RequestBody.Failure? {
         if let contentType, !HTTPField.isValidValue(contentType) { return .invalidContentType }
         guard let error = body.encodingError else { return nil }
@@ -145,11 +145,11 @@ public struct MultipartPart: Sendable, Hashable {
     }
 }
 
-/// Parts with a boundary between them.
+/// The parts with a boundary between them.
 struct MultipartBody: BodySource {
     let boundary: String
     let parts: [MultipartPart]
-    /// Whether the parts have to be searched for the boundary, which was not drawn by chance.
+    /// Whether the parts must be searched for the boundary, because it was given and is not random.
     private let isBoundaryGiven: Bool
 
     init(parts: [MultipartPart], boundary: String?) {
@@ -162,7 +162,7 @@ struct MultipartBody: BodySource {
         var length = Int64(end.count)
         for part in parts {
             guard let bytes = part.body.length else { return nil }
-            // A stream may be said to be of any length.
+            // The stated length of a stream may be any number.
             let (sum, overflows) = length.addingReportingOverflow(bytes)
             let (total, overflowsToo) = sum.addingReportingOverflow(Int64(begin(part).count) + 2)
             guard !overflows, !overflowsToo else { return nil }
@@ -184,7 +184,7 @@ struct MultipartBody: BodySource {
     }
 
     func openNow() throws -> (any BodyReaderNow)? {
-        // Opened here to find out what is wrong with it before anything is sent.
+        // Each part is opened here, so that failures occur before anything is sent.
         for part in parts where try part.body.openNow() == nil {
             return nil
         }
@@ -199,7 +199,7 @@ struct MultipartBody: BodySource {
         Data("--\(boundary)--\r\n".utf8)
     }
 
-    /// RFC 2046 section 5.1.1, without the space.
+    /// Whether a text is a valid boundary (RFC 2046 section 5.1.1, without the space).
     static func isBoundary(_ text: String) -> Bool {
         (1...70).contains(text.utf8.count)
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "'()+_,-./:=?".contains($0)) }
@@ -211,16 +211,16 @@ struct MultipartBody: BodySource {
         return "networking-" + String(bytes.map { digits[Int($0 & 63)] })
     }
 
-    /// What is read next.
+    /// The next step of a reader.
     private enum Step {
-        /// What stands between the parts.
+        /// Bytes outside of the parts.
         case bytes(Data)
-        /// The head of a part, and then the part.
+        /// The head of a part, followed by the part.
         case part(Data, RequestBody)
         case end
     }
 
-    /// Goes from part to part, and looks for the boundary in them.
+    /// Iterates over the parts and searches them for the boundary.
     private struct Course {
         private let body: MultipartBody
         private var rest: ArraySlice<MultipartPart>
@@ -242,7 +242,7 @@ struct MultipartBody: BodySource {
             return .bytes(body.end)
         }
 
-        /// Takes what a part has brought; at its end, what ends it.
+        /// Returns a chunk of a part after searching it, or the line break at the end of the part.
         mutating func took(_ chunk: Data?) throws -> Data {
             guard let chunk else { return Data("\r\n".utf8) }
             try search?.read(chunk)
@@ -299,7 +299,7 @@ struct MultipartBody: BodySource {
     }
 }
 
-/// Looks for a boundary in bytes that come in chunks.
+/// Searches chunks of bytes for a boundary.
 private struct BoundarySearch {
     private let boundary: [UInt8]
     private var tail: [UInt8] = []
@@ -329,7 +329,7 @@ extension RequestBody.Failure {
 }
 
 extension String {
-    /// The text with each line break, whatever it is made of, as CR LF (HTML, multipart/form-data encoding algorithm).
+    /// The text with every line break replaced by CR LF (HTML, multipart/form-data encoding algorithm).
     fileprivate var withNetworkLineBreaks: String {
         var result = String.UnicodeScalarView()
         var previous: Unicode.Scalar?
@@ -345,7 +345,8 @@ extension String {
         return String(result)
     }
 
-    /// The name with what would end it percent-encoded (HTML, multipart/form-data encoding algorithm).
+    /// The name with its quotation marks and line breaks percent-encoded (HTML, multipart/form-data encoding
+    /// algorithm).
     fileprivate var escapedForHead: String {
         var result = String.UnicodeScalarView()
         for scalar in unicodeScalars {

@@ -5,14 +5,14 @@ public import Foundation
 #endif
 
 extension RequestBody {
-    /// A file, sent from disk as it is when the request goes out.
+    /// Creates a body from a file, which is sent from disk as it is when the request is sent.
     ///
-    /// It can be sent any number of times. One that is missing, is a directory, must not be read, or changes while it
-    /// is sent makes the send fail with ``NetworkingError/Kind/storage``.
+    /// It can be sent any number of times. The send fails with ``NetworkingError/Kind/storage`` if the file is missing,
+    /// is a directory, cannot be read, or changes while it is sent.
     ///
     /// - Parameters:
-    ///   - url: Where the file is.
-    ///   - contentType: Its media type; nil has it guessed from the extension of its name.
+    ///   - url: The URL of the file.
+    ///   - contentType: The media type; `nil` derives it from the extension of the file's name.
     /// - Returns: A body as long as the file.
     public static func file(_ url: URL, contentType: String? = nil) -> RequestBody {
         guard url.isFileURL else {
@@ -26,20 +26,21 @@ extension RequestBody {
         )
     }
 
-    /// A sequence of chunks of bytes, which is read once.
+    /// Creates a body from a sequence of chunks of bytes, which is read once.
     ///
-    /// Whatever would have to send the request again fails or gives up instead, so give a closure that makes the
-    /// sequence where that is possible: `stream(from:)`. URLSession, which cannot send bytes as they come,
-    /// gets the stream when it has ended; it waits in a private file meanwhile. A sequence that throws makes the send
-    /// fail with ``NetworkingError/Kind/unencodableBody``, which holds its error; so does a length that turns out to be
-    /// wrong.
+    /// The request cannot be sent again: operations that would have to, such as retries, give up or fail. If possible,
+    /// pass a closure that creates the sequence instead.
     ///
-    /// Cancellation reaches the sequence as the cancellation of the task that reads it.
+    /// URLSession cannot send bytes as they arrive. It gets the stream when it has ended; until then, the stream is
+    /// stored in a private file. If the sequence throws or its length is wrong, the send fails with
+    /// ``NetworkingError/Kind/unencodableBody``, which contains the error of the sequence.
+    ///
+    /// If the request is cancelled, the task that reads the sequence is cancelled.
     ///
     /// - Parameters:
-    ///   - chunks: The chunks: `Data`, arrays of bytes, or other such collections.
-    ///   - length: How many bytes it brings, if that is known.
-    ///   - contentType: Their media type.
+    ///   - chunks: The chunks: `Data`, arrays of bytes, or other collections of bytes.
+    ///   - length: The number of bytes, if it is known.
+    ///   - contentType: The media type of the bytes.
     /// - Returns: A body that can be sent once.
     /// - Precondition: `length` is not negative.
     public static func stream<Chunks: AsyncSequence & Sendable>(
@@ -51,14 +52,14 @@ extension RequestBody {
         return RequestBody(source, contentType: contentType)
     }
 
-    /// A sequence of single bytes, which is read once.
+    /// Creates a body from a sequence of single bytes, which is read once.
     ///
-    /// They are sent in chunks of 16 KiB. For the rest see the form for chunks.
+    /// The bytes are sent in chunks of 16 KiB. Everything else is the same as for a sequence of chunks.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - length: How many there are, if that is known.
-    ///   - contentType: Their media type.
+    ///   - length: The number of bytes, if it is known.
+    ///   - contentType: The media type of the bytes.
     /// - Returns: A body that can be sent once.
     /// - Precondition: `length` is not negative.
     public static func stream<Bytes: AsyncSequence & Sendable>(
@@ -70,16 +71,16 @@ extension RequestBody {
         return RequestBody(source, contentType: contentType)
     }
 
-    /// A sequence of chunks of bytes that can be made again, so that the request can be sent again.
+    /// Creates a body from a closure that creates a sequence of chunks of bytes, so that the request can be sent again.
     ///
     /// ```swift
     /// request.body = .stream(contentType: "text/csv") { database.export() }
     /// ```
     ///
     /// - Parameters:
-    ///   - length: How many bytes it brings, if that is known.
-    ///   - contentType: Their media type.
-    ///   - makeChunks: Makes the sequence, from its start; called for each attempt.
+    ///   - length: The number of bytes, if it is known.
+    ///   - contentType: The media type of the bytes.
+    ///   - makeChunks: Creates the sequence from its start; called for each attempt.
     /// - Returns: A body that can be sent any number of times.
     /// - Precondition: `length` is not negative.
     public static func stream<Chunks: AsyncSequence & SendableMetatype>(
@@ -94,12 +95,12 @@ extension RequestBody {
         return RequestBody(source, contentType: contentType)
     }
 
-    /// A sequence of single bytes that can be made again, so that the request can be sent again.
+    /// Creates a body from a closure that creates a sequence of single bytes, so that the request can be sent again.
     ///
     /// - Parameters:
-    ///   - length: How many bytes it brings, if that is known.
-    ///   - contentType: Their media type.
-    ///   - makeBytes: Makes the sequence, from its start; called for each attempt.
+    ///   - length: The number of bytes, if it is known.
+    ///   - contentType: The media type of the bytes.
+    ///   - makeBytes: Creates the sequence from its start; called for each attempt.
     /// - Returns: A body that can be sent any number of times.
     /// - Precondition: `length` is not negative.
     public static func stream<Bytes: AsyncSequence & SendableMetatype>(

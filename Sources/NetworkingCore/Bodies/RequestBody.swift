@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The body of a request, with what its modifiers ask of it: how long it is and whether it can be sent again.
+/// The body of a request, with its length and media type, and whether it can be sent again.
 ///
 /// ```swift
 /// request.body = .json(message)
@@ -17,8 +17,8 @@ public import Foundation
 /// request.body = .stream { try await recorder.samples() }
 /// ```
 ///
-/// A body brings its Content-Type; one that the request's header fields name wins. Files and streams are read while
-/// they are sent, in chunks, and never held in memory as a whole.
+/// A body has a Content-Type, which the request's header fields override. Files and streams are read in chunks while
+/// they are sent, and are never in memory as a whole.
 public struct RequestBody: Sendable {
     private let storage: Storage
 
@@ -26,7 +26,7 @@ public struct RequestBody: Sendable {
         storage = Storage(content: content, contentType: contentType)
     }
 
-    /// A body that is read from somewhere.
+    /// Creates a body from a source.
     package init(_ source: some BodySource, contentType: String) {
         guard HTTPField.isValidValue(contentType) else {
             self.init(.unencodable(Failure.invalidContentType), contentType: nil)
@@ -35,51 +35,51 @@ public struct RequestBody: Sendable {
         self.init(.source(source), contentType: contentType)
     }
 
-    /// A body that cannot be sent.
+    /// Creates a body that cannot be sent.
     init(_ failure: Failure) {
         self.init(.unencodable(failure), contentType: nil)
     }
 
-    /// A body of bytes that are in memory.
+    /// Creates a body from bytes in memory.
     ///
     /// - Parameters:
     ///   - data: The bytes.
-    ///   - contentType: Their media type.
+    ///   - contentType: The media type of the bytes.
     /// - Returns: A body that can be sent any number of times.
     public static func data(_ data: Data, contentType: String = "application/octet-stream") -> RequestBody {
         RequestBody(.data(data), contentType: contentType)
     }
 
-    /// A value as JSON.
+    /// Creates a body with a value as JSON.
     ///
-    /// It is encoded here and once, so that retries send the same bytes. A value that cannot be encoded makes the
-    /// send fail with ``NetworkingError/Kind/unencodableBody``, which holds the encoder's error.
+    /// The value is encoded once, in this call, so that retries send the same bytes. If it cannot be encoded, the send
+    /// fails with ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
-    ///   - encoder: The encoder. The default one sorts keys, so that equal values make equal requests, and leaves
-    ///     slashes alone.
+    ///   - encoder: The encoder. The default sorts keys, so that equal values make equal requests, and does not escape
+    ///     slashes.
     /// - Returns: A body of type `application/json`.
     public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) -> RequestBody {
         encoded(value, by: encoder ?? .standard, contentType: "application/json")
     }
 
-    /// A value as a property list.
+    /// Creates a body with a value as a property list.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
-    ///   - encoder: The encoder; one that writes XML by default.
+    ///   - encoder: The encoder; by default, one that writes XML.
     /// - Returns: A body of type `application/x-plist`.
     public static func propertyList(_ value: some Encodable, encoder: PropertyListEncoder? = nil) -> RequestBody {
         encoded(value, by: encoder ?? .standard, contentType: "application/x-plist")
     }
 
-    /// A value as an encoder of your choice writes it, once and here, as ``json(_:encoder:)`` does.
+    /// Creates a body with a value from a custom encoder, encoded once as by ``json(_:encoder:)``.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
     ///   - encoder: The encoder.
-    ///   - contentType: The media type of what it writes.
+    ///   - contentType: The media type of the encoded value.
     /// - Returns: A body that can be sent any number of times.
     public static func encoded(
         _ value: some Encodable,
@@ -93,7 +93,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
+    /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
     ///
     /// - Parameter fields: The fields in order; a name may occur more than once.
     /// - Returns: A body of type `application/x-www-form-urlencoded`.
@@ -101,9 +101,9 @@ public struct RequestBody: Sendable {
         form(fields.map { URLQueryItem(name: $0.key, value: $0.value) })
     }
 
-    /// Names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
+    /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
     ///
-    /// - Parameter items: The fields in order; one without a value is sent with an empty one.
+    /// - Parameter items: The fields in order; a field without a value is sent with an empty one.
     /// - Returns: A body of type `application/x-www-form-urlencoded`.
     public static func form(_ items: [URLQueryItem]) -> RequestBody {
         let encoding = QueryEncoding.form
@@ -119,9 +119,9 @@ public struct RequestBody: Sendable {
         storage.contentType
     }
 
-    /// How many bytes it has, if that is known before sending.
+    /// The number of bytes, if it is known before sending.
     ///
-    /// That of a file is looked up each time.
+    /// The length of a file is read from the disk on each access.
     public var length: Int64? {
         switch storage.content {
         case .data(let data): Int64(data.count)
@@ -130,9 +130,9 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether it can be sent more than once.
+    /// Whether the body can be sent more than once.
     ///
-    /// Retry, redirects, authentication and hedging ask this.
+    /// Retry, redirects, authentication and hedging read this.
     public var isReplayable: Bool {
         switch storage.content {
         case .data: true
@@ -141,7 +141,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The bytes, when they are in memory; of any other body, ``chunks`` brings them.
+    /// The bytes, if they are in memory; read any other body from ``chunks``.
     public var data: Data? {
         switch storage.content {
         case .data(let data): data
@@ -149,15 +149,15 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file that holds the bytes and nothing else, when there is one.
+    /// The file that contains exactly the bytes of the body; `nil` if there is none.
     ///
-    /// A transport may have the system send it.
+    /// A transport may pass the file to the system to send it.
     public var fileURL: URL? {
         guard case .source(let source as FileBody) = storage.content else { return nil }
         return URL(filePath: source.path)
     }
 
-    /// Why it cannot be sent, if so.
+    /// The reason why the body cannot be sent; `nil` if it can.
     var encodingError: (any Error)? {
         switch storage.content {
         case .data, .source: nil
@@ -165,7 +165,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Begins to read it from its start.
+    /// Starts to read the body from its start.
     func open() async throws -> any BodyReader {
         switch storage.content {
         case .data(let data): DataReader(data)
@@ -174,7 +174,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Begins to read it from its start without ever having to wait; nil when that cannot be.
+    /// Starts to read the body from its start without any wait; returns `nil` if that is not possible.
     package func openNow() throws -> (any BodyReaderNow)? {
         switch storage.content {
         case .data(let data): DataReader(data)
@@ -183,13 +183,13 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The boundary between its parts, for one that has them.
+    /// The boundary between the parts; `nil` for a body without parts.
     var boundary: String? {
         guard case .source(let source as MultipartBody) = storage.content else { return nil }
         return source.boundary
     }
 
-    /// Its parts, for one that has them and is not in memory.
+    /// The parts of a body that has parts and is not in memory.
     package var parts: [MultipartPart]? {
         guard case .source(let source as MultipartBody) = storage.content else { return nil }
         return source.parts
@@ -206,7 +206,7 @@ public struct RequestBody: Sendable {
         case unencodable(any Error)
     }
 
-    /// One reference, since a request is copied far more often than its body is read.
+    /// A single reference, because a request is copied far more often than its body is read.
     private final class Storage: Sendable {
         let content: Content
         let contentType: String?
@@ -219,9 +219,10 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: Hashable {
-    /// Bodies are equal when they send the same bytes as the same type.
+    /// Compares the bytes and the media type.
     ///
-    /// Two that name one file are. A stream, parts, and what cannot be encoded equal only themselves.
+    /// Two bodies with the same file are equal. A stream, a body of parts, and a body that cannot be encoded are equal
+    /// only to themselves.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         if lhs.storage === rhs.storage { return true }
         guard lhs.contentType == rhs.contentType else { return false }
@@ -230,7 +231,7 @@ extension RequestBody: Hashable {
         return false
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(data)
         hasher.combine(identity)
@@ -246,24 +247,24 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
             ? "\(type), \(length.map { "\($0) bytes" } ?? "unknown length")" : "\(type), unencodable"
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["contentType": contentType ?? "nil", "length": length.map { "\($0)" } ?? "nil"])
     }
 }
 
-/// What turns a value into the bytes of a body: `JSONEncoder`, `PropertyListEncoder`, or one of your own.
+/// An encoder of a value into the bytes of a body: `JSONEncoder`, `PropertyListEncoder`, or your own.
 public protocol BodyEncoder: Sendable {
     /// Encodes a value.
     ///
     /// - Parameter value: The value.
     /// - Returns: The bytes.
-    /// - Throws: What makes the value unfit.
+    /// - Throws: An error if the value cannot be encoded.
     func encode<Value: Encodable>(_ value: Value) throws -> Data
 }
 
 extension JSONEncoder: BodyEncoder {
-    /// Makes the encoder of ``RequestBody/json(_:encoder:)``.
+    /// The default encoder of ``RequestBody/json(_:encoder:)``.
     fileprivate static var standard: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -272,7 +273,7 @@ extension JSONEncoder: BodyEncoder {
 }
 
 extension PropertyListEncoder: BodyEncoder {
-    /// Makes the encoder of ``RequestBody/propertyList(_:encoder:)``.
+    /// The default encoder of ``RequestBody/propertyList(_:encoder:)``.
     fileprivate static var standard: PropertyListEncoder {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml

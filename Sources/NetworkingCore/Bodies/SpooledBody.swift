@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A body that has been brought into a temporary file, which is read without its name.
+/// A body that has been stored in a temporary file, which has no name any more.
 package struct SpooledBody: BodySource {
     package let file: TemporaryFile
     package let length: Int64?

@@ -12,7 +12,7 @@ struct StreamBody: BodySource {
     let isReplayable: Bool
     private let make: @Sendable () async throws -> any BodyReader
 
-    /// Creates a body whose sequence is made anew each time.
+    /// Creates a body whose sequence is created again for each reading.
     init(length: Int64?, making make: @escaping @Sendable () async throws -> any BodyReader) {
         self.length = length
         isReplayable = true
@@ -59,7 +59,7 @@ struct StreamBody: BodySource {
     }
 }
 
-/// A stream of which somebody has said how long it is.
+/// A stream with a stated length.
 private struct StatedLengthReader: BodyReader {
     private var reader: any BodyReader
     private let length: Int64
@@ -72,7 +72,7 @@ private struct StatedLengthReader: BodyReader {
 
     mutating func next() async throws -> Data? {
         let chunk = try await reader.next()
-        // A stream that its reader's cancellation has ended has not lied.
+        // A stream that ended because its reader was cancelled has not broken its stated length.
         try Task.checkCancellation()
         count += Int64(chunk?.count ?? 0)
         guard chunk == nil ? count == length : count <= length else {
@@ -87,7 +87,7 @@ private struct StatedLengthReader: BodyReader {
     }
 }
 
-/// Chunks of bytes as the sequence brings them.
+/// A reader of chunks of bytes, as the sequence produces them.
 struct ChunkReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element: DataProtocol {
     private var iterator: Iterator
 
@@ -107,7 +107,7 @@ struct ChunkReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.E
     }
 }
 
-/// Single bytes, gathered in chunks.
+/// A reader of single bytes, collected into chunks.
 struct ByteReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.Element == UInt8 {
     private static var chunkSize: Int { 16 << 10 }
 
@@ -132,7 +132,7 @@ struct ByteReader<Iterator: AsyncIteratorProtocol>: BodyReader where Iterator.El
 }
 
 extension RequestBody.Failure {
-    /// The failure of a stream that threw.
+    /// Creates the failure for a stream that threw an error.
     fileprivate init(ofStream error: any Error) {
         if let failure = error as? RequestBody.Failure {
             self = failure

@@ -1,4 +1,4 @@
-/// A component whose type is erased, to store a stack without naming what it is made of.
+/// A type-erased component, for storing a stack without naming its type.
 ///
 /// ```swift
 /// struct Profiles {
@@ -8,14 +8,14 @@
 /// let profiles = Profiles(network: AnyNetworkingComponent(URLSession.shared.logged()))
 /// ```
 ///
-/// It forwards everything, rewriting and principals too. `any NetworkingComponent` does the same; this type is for
-/// the places that want a concrete one. Each send pays one dynamic call for it.
+/// It forwards everything, including rewriting and principals. `any NetworkingComponent` does the same; use this type
+/// where a concrete type is required. It adds one dynamic call to each send.
 public struct AnyNetworkingComponent: NetworkingComponent {
     let base: any NetworkingComponent
 
-    /// Erases a component.
+    /// Erases the type of a component.
     ///
-    /// Erasing twice stores the inner one.
+    /// Erasing an erased component stores the original one.
     ///
     /// - Parameter component: The component to store.
     public init(_ component: some NetworkingComponent) {
@@ -32,7 +32,7 @@ public struct AnyNetworkingComponent: NetworkingComponent {
         base.resolve(&request)
     }
 
-    /// Answers with the erased component's principal.
+    /// Returns the principal of the erased component.
     public func principal(for request: HTTPRequestData) -> Principal? {
         base.principal(for: request)
     }

@@ -1,8 +1,8 @@
-/// The function that a network client is: it takes a request and answers with a response.
+/// A component of a network client: it sends a request and returns a response.
 ///
 /// A component that ends a stack is a *transport* (`URLSession`, ``MockTransport``). Everything else is a
-/// ``NetworkingModifier`` around another component, and ``modified(_:)`` makes the two one component again. So a whole
-/// client is one value:
+/// ``NetworkingModifier`` around another component; ``modified(_:)`` combines the two into one component. A whole
+/// client is therefore one value:
 ///
 /// ```swift
 /// let network = URLSession.shared
@@ -13,46 +13,47 @@
 /// let response = try await network.data(HTTPRequestData(path: "hello"))
 /// ```
 ///
-/// The transport is written first; the modifier written last is the outermost, which sees a request first and its
-/// response last.
+/// The transport is written first. The modifier that is written last is the outermost one: it receives a request first
+/// and its response last.
 ///
-/// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for everything that
+/// Conform to this protocol to write a transport of your own. Conform to ``NetworkingModifier`` for a component that
 /// passes requests on.
 public protocol NetworkingComponent: RequestOptionReader, Sendable {
-    /// Sends a request and returns once the exchange is over.
+    /// Sends a request and returns its response when the exchange is complete.
     ///
-    /// When this returns, the whole body has arrived: in ``HTTPResponseData/body``, or in the request's sink.
+    /// When this method returns, the whole body has arrived, either in ``HTTPResponseData/body`` or in the request's
+    /// sink.
     ///
-    /// A cancelled call ends its transfer and every wait at once, sends nothing more and throws `CancellationError`
-    /// itself, neither wrapped nor replaced.
+    /// If the call is cancelled, its transfer and every wait end at once. Nothing more is sent, and the call throws
+    /// `CancellationError`, neither wrapped nor replaced.
     ///
     /// - Parameter request: The request to send.
     /// - Returns: The response, whatever its status code is.
-    /// - Throws: `CancellationError` when the caller was cancelled, ``NetworkingError`` for what this library finds
-    ///   wrong, and the errors of other people's components as they are.
+    /// - Throws: `CancellationError` if the caller was cancelled, ``NetworkingError`` for failures that this library
+    ///   detects, and the errors of other components unchanged.
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData
 
-    /// Rewrites a request the way sending it would, without sending it.
+    /// Rewrites a request as sending it would, without sending it.
     ///
-    /// Called once for each send, by the outermost component of a stack, for the whole chain. It is pure: no I/O, no
-    /// counting, no look into the environment. The default rewrites nothing.
+    /// The outermost component of a stack calls this once for each send, for the whole chain. The method is pure: it
+    /// does no I/O, counts nothing and does not read the environment. The default rewrites nothing.
     ///
     /// - Parameter request: The request to rewrite.
     func resolve(_ request: inout HTTPRequestData)
 
-    /// Tells on whose behalf a request would be sent.
+    /// Returns the principal (the user or service) that a request would be sent for.
     ///
-    /// What remembers responses (caches, deduplication, limits per user) keys on this, wherever in the stack it
-    /// stands. The default is nobody.
+    /// Caches, deduplication and per-user limits use it as part of their key, at every place in the stack. The default
+    /// returns `nil`.
     ///
-    /// - Parameter request: The request in question.
-    /// - Returns: The principal, or nil when the request carries nobody's credentials.
+    /// - Parameter request: The request.
+    /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData) -> Principal?
 
     /// The modifiers of the component, outermost first.
     ///
-    /// The default is none, as for a transport. A component that sends through another one returns that one's
-    /// modifiers, so that ``diagnostics`` covers them.
+    /// The default is none, as for a transport. A component that sends through another one returns the modifiers of
+    /// that component, so that ``diagnostics`` includes them.
     var modifiers: [any NetworkingModifier] { get }
 }
 
@@ -60,7 +61,7 @@ extension NetworkingComponent {
     /// Rewrites nothing.
     public func resolve(_ request: inout HTTPRequestData) {}
 
-    /// Answers that the request is nobody's.
+    /// Returns `nil`.
     public func principal(for request: HTTPRequestData) -> Principal? {
         nil
     }

@@ -1,7 +1,8 @@
-/// What wraps a component and is, together with it, a component again.
+/// A modifier of a component; both together are a component again.
 ///
-/// A modifier that only rewrites requests implements ``resolve(_:)-(HTTPRequestData)`` alone. One that acts on the
-/// exchange implements ``send(_:upstream:)`` and calls `upstream.send` as often as it needs to, from child tasks too.
+/// A modifier that only rewrites requests implements ``resolve(_:)-(HTTPRequestData)`` alone. A modifier that acts on
+/// the exchange implements ``send(_:upstream:)`` and calls `upstream.send` as often as it needs to, also from child
+/// tasks.
 ///
 /// ```swift
 /// struct RequestID: NetworkingModifier {
@@ -18,13 +19,13 @@
 /// let network = URLSession.shared.modified(RequestID())
 /// ```
 ///
-/// A modifier is a value that does not know its upstream, so one can be put into several stacks. What it remembers
-/// lives in an object of its own, which those stacks then share.
+/// A modifier is a value that does not know its upstream component, so the same modifier can be part of several stacks.
+/// Its state is in a separate object, which those stacks then share.
 ///
-/// Pass on the request that came in, changed as needed, rather than a new one: it carries the mark that says the
-/// chain has rewritten it. A request without that mark is rewritten by what lies upstream.
+/// Pass on the request that the modifier receives, changed as needed, instead of a new one. It is marked as rewritten
+/// by the chain. The components upstream rewrite a request without that mark.
 public protocol NetworkingModifier: RequestOptionReader, Sendable {
-    /// Sends a request upstream and returns its response, acting before, after or instead.
+    /// Sends a request upstream and returns its response, with actions before, after or instead of sending it.
     ///
     /// The default sends the request as it is.
     ///
@@ -32,20 +33,24 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     ///   - request: The request, already resolved by the whole chain.
     ///   - upstream: The rest of the stack, towards the transport.
     /// - Returns: The response.
-    /// - Throws: What ``NetworkingComponent/send(_:)`` throws.
+    /// - Throws: The errors of ``NetworkingComponent/send(_:)``.
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
 
-    /// Rewrites a request; pure, and called once for each send. The default rewrites nothing.
+    /// Rewrites a request; pure, and called once for each send.
+    ///
+    /// The default rewrites nothing.
     ///
     /// - Parameter request: The request to rewrite.
     func resolve(_ request: inout HTTPRequestData)
 
-    /// Tells on whose behalf a request would be sent. The default asks upstream.
+    /// Returns the principal that a request would be sent for.
+    ///
+    /// The default returns the principal of the upstream component.
     ///
     /// - Parameters:
-    ///   - request: The request in question.
+    ///   - request: The request.
     ///   - upstream: The rest of the stack, towards the transport.
-    /// - Returns: The principal, or nil when the request carries nobody's credentials.
+    /// - Returns: The principal, or `nil` if the request carries no credentials.
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal?
 
     /// The roles of the modifier, by which the rules of other modifiers refer to it.
@@ -53,7 +58,7 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// The default is none.
     var roles: Set<StackRole> { get }
 
-    /// Returns what is probably a mistake about the modifier's place in a stack.
+    /// Returns the probable mistakes about the modifier's place in a stack.
     ///
     /// ``NetworkingComponent/diagnostics`` calls this. A rule refers to other modifiers by their roles. The default
     /// reports nothing.
@@ -66,12 +71,12 @@ public protocol NetworkingModifier: RequestOptionReader, Sendable {
     /// ```
     ///
     /// - Parameter stack: The modifiers outside and inside of this one.
-    /// - Returns: The diagnostics; empty if the place is a good one.
+    /// - Returns: The diagnostics; empty if there is no mistake.
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic]
 }
 
 extension NetworkingModifier {
-    // Inlinable, so that a modifier which only rewrites costs a send nothing at all.
+    // Inlinable, so that a modifier that only rewrites requests adds no cost to a send.
     /// Sends the request upstream as it is.
     @inlinable
     public func send(
@@ -84,7 +89,7 @@ extension NetworkingModifier {
     /// Rewrites nothing.
     public func resolve(_ request: inout HTTPRequestData) {}
 
-    /// Answers with the upstream's principal.
+    /// Returns the principal of the upstream component.
     public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         upstream.principal(for: request)
     }
@@ -108,7 +113,7 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @usableFromInline let upstream: Upstream
     @usableFromInline let modifier: Modifier
 
-    // Inlinable with its initialiser and storage: a layer then costs a witness call instead of 110 ns.
+    // Inlinable like its initialiser and storage, so that a layer costs a witness call instead of 110 ns.
     @inlinable
     init(upstream: Upstream, modifier: Modifier) {
         self.upstream = upstream
@@ -118,10 +123,10 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @inlinable
     @inline(__always)
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        // One look for what nearly every part finds: nothing to do but to pass it on.
+        // A single check for the most common case, in which the request is only passed on.
         guard request.isMerelyUnderway else {
             guard request.isUnderway else { return try await begin(request) }
-            // Here and not in a function of its own, which would be one more async call.
+            // Inline, because a separate function would be one more async call.
             let number = request.enter(Modifier.self)
             defer { request.leave(number) }
             return try await modifier.send(request, upstream: upstream)
@@ -149,13 +154,13 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     }
 }
 
-/// A modifier that may be absent: `nil` passes everything on untouched.
+/// A modifier that may be absent: `nil` passes requests on unchanged.
 ///
 /// ```swift
 /// let network = URLSession.shared.modified(isVerbose ? RequestID() : nil)
 /// ```
 extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
-    /// Sends the request upstream as it is.
+    /// Sends the request through the modifier, if there is one.
     public func send(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
@@ -164,12 +169,12 @@ extension Optional: NetworkingModifier where Wrapped: NetworkingModifier {
         return try await self.send(request, upstream: upstream)
     }
 
-    /// Rewrites nothing.
+    /// Rewrites the request with the modifier, if there is one.
     public func resolve(_ request: inout HTTPRequestData) {
         self?.resolve(&request)
     }
 
-    /// Answers with the upstream's principal.
+    /// Returns the principal from the modifier, or from upstream if there is no modifier.
     public func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         guard let self else { return upstream.principal(for: request) }
         return self.principal(for: request, upstream: upstream)

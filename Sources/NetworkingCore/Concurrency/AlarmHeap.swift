@@ -1,11 +1,11 @@
 import HeapModule
 import Synchronization
 
-/// Many alarms over one sleeping task.
+/// A heap of alarms that share one sleeping task.
 ///
-/// A task per timeout would cost three times what the rest of a stack does, and nearly every timeout is called off.
-/// So setting and calling off are a push and a dictionary removal, and one task sleeps until the earliest alarm. It
-/// is not woken when that alarm is called off: it finds nothing to do when it wakes.
+/// A task per timeout would cost three times as much as the rest of a stack, and nearly every timeout is cancelled.
+/// Setting an alarm is a heap insertion and cancelling it is a dictionary removal. One task sleeps until the earliest
+/// alarm. Cancelling that alarm does not wake the task, which finds nothing to do when it wakes.
 final class AlarmHeap: AlarmOwner {
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -37,7 +37,7 @@ final class AlarmHeap: AlarmOwner {
     }
 
     private func sleeper(generation: UInt64, until deadline: Duration) -> OwnedTask<Void> {
-        // It must not keep the heap alive, or a clock that nobody holds any more would wait for its last alarm.
+        // The task must not keep the heap alive, or a clock that has been released would wait for its last alarm.
         .detached { [weak self, sleep] in
             var next: Duration? = deadline
             while let deadline = next {
@@ -47,7 +47,7 @@ final class AlarmHeap: AlarmOwner {
         }
     }
 
-    /// Does what is due, and answers when to wake next, if this sleeper is still the one.
+    /// Runs the alarms that are due and returns the next deadline, or `nil` if a newer sleeper has replaced this one.
     private func ring(generation: UInt64) -> Duration? {
         let now = now()
         let (actions, next) = state.withLock { $0.ring(at: now, generation: generation) }
@@ -83,13 +83,13 @@ final class AlarmHeap: AlarmOwner {
 
         mutating func remove(_ id: UInt64) {
             guard actions.removeValue(forKey: id) != nil else { return }
-            // What was called off leaves the heap when it is due, or here once it outnumbers what was not.
+            // A cancelled alarm leaves the heap when it is due, or here once most alarms in the heap are cancelled.
             if heap.count > 2 * actions.count + 1_024 {
                 heap = Heap(heap.unordered.filter { actions[$0.id] != nil })
             }
         }
 
-        /// When to wake, if that is earlier than the sleeper will.
+        /// The next deadline, if it is earlier than the one that the sleeper waits for.
         var wakeNeeded: Duration? {
             guard let first = heap.min else { return nil }
             guard let sleepingUntil else { return first.deadline }

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// A place for one element, between one who gives and one who takes: never two at once on either side.
+/// A buffer for one element between one producer and one consumer.
 ///
-/// Who gives the next waits until the place is free, which is the back-pressure; who takes waits until there is
-/// something. Either may give up, and the other hears of it at once.
+/// The producer waits until the buffer is empty, which is the back-pressure. The consumer waits until the buffer has an
+/// element. If one side stops, the other is notified at once.
 package final class Handoff<Element: Sendable>: Sendable {
     private let state = Mutex(State())
 
     package init() {}
 
-    /// Puts an element into the place, once that is free.
+    /// Stores an element as soon as the buffer is empty.
     ///
-    /// - Throws: `CancellationError` when nobody takes any more, and when the caller is cancelled.
+    /// - Throws: `CancellationError` if the consumer has stopped or the caller is cancelled.
     package func give(_ element: Element) async throws {
         while true {
             let step = try state.withLock { try $0.give(element) }
@@ -25,9 +25,9 @@ package final class Handoff<Element: Sendable>: Sendable {
         }
     }
 
-    /// Ends it, behind what is still in its place.
+    /// Ends the sequence after the stored element.
     ///
-    /// - Parameter error: What the taker gets then; nil for a regular end.
+    /// - Parameter error: The error that the consumer receives at the end; `nil` for a regular end.
     package func finish(throwing error: (any Error)? = nil) {
         let taker = state.withLock { state in
             state.end = error.map { .failure($0) } ?? .success(nil)
@@ -37,9 +37,9 @@ package final class Handoff<Element: Sendable>: Sendable {
         taker?.resume(with: error.map { .failure($0) } ?? .success(nil))
     }
 
-    /// Takes the next element; nil after the last.
+    /// Takes the next element; returns `nil` after the last.
     ///
-    /// A caller that is cancelled takes no more, ever.
+    /// If the caller is cancelled, the consumer has stopped for good.
     package func take() async throws -> Element? {
         if Task.isCancelled {
             abandon()
@@ -58,9 +58,9 @@ package final class Handoff<Element: Sendable>: Sendable {
         }
     }
 
-    /// Nobody takes any more: what is in the place is dropped, and who gives more is told.
+    /// Stops consuming: discards the stored element and throws `CancellationError` in the waiting producer.
     ///
-    /// When everything has been taken, there is nothing to abandon.
+    /// Does nothing if the sequence has ended and every element has been taken.
     package func abandon() {
         let (giver, taker) = state.withLock { state -> (Suspension<Void>?, Suspension<Element?>?) in
             guard state.element != nil || state.end == nil else { return (nil, nil) }
@@ -73,7 +73,7 @@ package final class Handoff<Element: Sendable>: Sendable {
         taker?.resume(with: .failure(CancellationError()))
     }
 
-    /// Whether nobody takes any more.
+    /// Whether the consumer has stopped.
     package var isAbandoned: Bool {
         state.withLock { $0.isAbandoned }
     }

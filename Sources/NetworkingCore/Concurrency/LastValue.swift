@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The last of a row of values, to tell a new one from one that is told again.
+/// The last value of a sequence, to detect repeated values.
 package final class LastValue<Value: Equatable & Sendable>: Sendable {
     private let last: Mutex<Value?>
 
@@ -8,12 +8,12 @@ package final class LastValue<Value: Equatable & Sendable>: Sendable {
         last = Mutex(value)
     }
 
-    /// The last; nil when there was none.
+    /// The last value; `nil` if there is none.
     package var value: Value? {
         last.withLock { $0 }
     }
 
-    /// Takes the next value, and answers whether it differs from the one before.
+    /// Stores the next value and returns whether it differs from the one before.
     package func replace(with next: Value) -> Bool {
         last.withLock { value in
             guard value != next else { return false }

@@ -1,7 +1,7 @@
-/// Work that must be cancelled apart from the task that waits for it: timeouts, unscoped streams, handles, alarms.
+/// A task that is cancelled separately from the task that waits for it: timeouts, unscoped streams, handles, alarms.
 ///
-/// Together with ``SharedOperation``, this is the only place where the library starts an unstructured
-/// task. Its owner cancels it when it lets go, and awaits it where it has a result.
+/// Together with ``SharedOperation``, this is the only place where the library starts an unstructured task. The owner
+/// cancels the task when it no longer needs it, and awaits it if it has a result.
 package struct OwnedTask<Success: Sendable>: Sendable {
     private let task: Task<Success, any Error>
 
@@ -11,8 +11,8 @@ package struct OwnedTask<Success: Sendable>: Sendable {
 
     /// Starts work in the current task's environment and priority.
     ///
-    /// Where the platform can, it runs on the caller's thread up to its first suspension, which saves a trip through
-    /// the executor (0.6 us).
+    /// If the platform supports it, the work runs on the caller's thread up to its first suspension, which saves a
+    /// switch of executors (0.6 us).
     package static func immediate(
         _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> OwnedTask {
@@ -23,14 +23,14 @@ package struct OwnedTask<Success: Sendable>: Sendable {
         }
     }
 
-    /// Starts work that belongs to no caller, without anybody's environment.
+    /// Starts work that belongs to no caller and inherits no environment.
     package static func detached(_ operation: @escaping @Sendable () async throws -> Success) -> OwnedTask {
         OwnedTask(task: Task.detached { try await operation() })
     }
 
-    /// Waits for the result.
+    /// The result of the work, for which the caller waits.
     ///
-    /// A caller that is cancelled cancels the work, and still waits for it to end.
+    /// If the caller is cancelled, the work is cancelled too, and the caller still waits for its end.
     package var value: Success {
         get async throws {
             try await withTaskCancellationHandler {
@@ -45,7 +45,7 @@ package struct OwnedTask<Success: Sendable>: Sendable {
         task.cancel()
     }
 
-    /// Raises the priority of the work, if it is lower.
+    /// Raises the priority of the work to at least the given one.
     func escalatePriority(to priority: TaskPriority) {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             task.escalatePriority(to: priority)

@@ -3,8 +3,8 @@ import Synchronization
 
 /// An operation shared by several callers.
 ///
-/// It keeps running until the last caller is gone, and is cancelled then. Each caller can be cancelled alone, and gets
-/// `CancellationError` at once. Every waiting caller receives the result.
+/// It keeps running until the last caller is gone, and is then cancelled. Each caller can be cancelled separately, and
+/// gets `CancellationError` at once. Every waiting caller receives the result.
 ///
 /// Together with ``OwnedTask`` this is the only place where the library starts an unstructured task: a child task would
 /// end with the caller that started it.
@@ -19,7 +19,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - outlivesWaiters: Whether the work continues when no caller waits for it.
-    ///   - hasCommonDeadline: Whether the latest deadline of its waiters is that of the work; otherwise it has none.
+    ///   - hasCommonDeadline: Whether the work has the latest deadline of its waiters; otherwise it has none.
     package init(outlivesWaiters: Bool = false, hasCommonDeadline: Bool = false) {
         self.outlivesWaiters = outlivesWaiters
         self.hasCommonDeadline = hasCommonDeadline
@@ -30,14 +30,14 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         state.withLock { $0.waiters.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 
-    /// Whether the last waiter has left, or somebody has ended the operation.
+    /// Whether the last waiter has left, or the operation has been ended.
     package var isAbandoned: Bool {
         state.withLock { $0.isAbandoned }
     }
 
     /// Joins the operation.
     ///
-    /// The creator has joined already.
+    /// The creator has already joined.
     ///
     /// - Returns: A waiter, with which the caller must wait; `nil` if the operation has ended or was abandoned.
     package func join() -> Waiter? {
@@ -56,11 +56,11 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         return deadline.shifted(by: clock.now - environment.clock.now)
     }
 
-    /// Starts the work, in the creator's environment without what is the creator's alone.
+    /// Starts the work in the creator's environment, without the values that belong to the creator alone.
     ///
-    /// - Parameter work: The work. What it does last is done before anybody hears of its result.
+    /// - Parameter work: The work. It completes before any waiter receives its result.
     package func start(_ work: @escaping @Sendable () async throws -> Success) {
-        // Ended before it began: then nothing is to be done.
+        // The operation has ended before it was started, so there is nothing to do.
         guard state.withLock({ $0.result == nil }) else { return }
         let environment = NetworkEnvironment.current
         var common: CallDeadline?
@@ -84,7 +84,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         }
     }
 
-    /// Begins the work outside of the creator's span.
+    /// Starts the work outside of the creator's span.
     private func begin(
         _ work: @escaping @Sendable () async throws -> Success,
         leaving exit: NetworkEnvironment.SpanExit?
@@ -92,7 +92,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         guard let exit else { return begin(work) }
         var task: OwnedTask<Void>?
         exit { task = begin(work) }
-        // One that does not run what it is given loses nothing but the way out.
+        // If the span's exit does not run its closure, the work is started inside the span.
         return task ?? begin(work)
     }
 
@@ -109,7 +109,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     /// Waits for the result, as the creator.
     ///
     /// - Returns: The result.
-    /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
+    /// - Throws: `CancellationError` if the caller is cancelled, or the error of the work.
     package func valueForCreator() async throws -> Success {
         let wait = state.withLock { state -> Wait in
             if let result = state.result { return .over(result) }
@@ -118,7 +118,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         }
         switch wait {
         case .over(let result):
-            // Work that never suspended has ended already.
+            // Work that never suspended has already ended.
             try Task.checkCancellation()
             return try result.get()
         case .pending(let waiter):
@@ -133,9 +133,9 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 
     /// Waits for the result.
     ///
-    /// - Parameter waiter: What ``join()`` returned.
+    /// - Parameter waiter: The waiter that ``join()`` returned.
     /// - Returns: The result.
-    /// - Throws: `CancellationError` at the caller's cancellation, and what the work throws.
+    /// - Throws: `CancellationError` if the caller is cancelled, or the error of the work.
     package func value(for waiter: Waiter) async throws -> Success {
         raisePriority(to: Task.currentPriority)
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
@@ -164,7 +164,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         task?.cancel()
     }
 
-    /// Ends it with a result that its work need not bring any more; the work is cancelled.
+    /// Ends the operation with a result and cancels the work.
     package func end(with result: Result<Success, any Error>) {
         let task = state.withLock { state in
             state.isAbandoned = true
@@ -194,10 +194,10 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     private struct State {
         var task: OwnedTask<Void>?
         var waiters: [ObjectIdentifier: Waiter] = [:]
-        /// The creator has not begun to wait.
+        /// The creator has not started to wait.
         var hasCreator = true
         var result: Result<Success, any Error>?
-        /// The last waiter has left, so that nobody may join.
+        /// The last waiter has left, so that no caller may join.
         var isAbandoned = false
         /// The deadlines of the waiters that have one.
         var deadlines: [ObjectIdentifier: CallDeadline] = [:]
@@ -214,7 +214,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
             return waiter
         }
 
-        /// The deadlines of all that wait; `nil` if one of them has none.
+        /// The deadlines of all waiters; `nil` if one of them has none.
         var allDeadlines: [CallDeadline]? {
             guard deadlines.count == waiters.count else { return nil }
             guard hasCreator else { return Array(deadlines.values) }
@@ -224,9 +224,9 @@ package final class SharedOperation<Success: Sendable>: Sendable {
 }
 
 extension SharedOperation: DeadlineSource {
-    /// The latest deadline of those that wait; `nil` if one of them has none, or nobody waits.
+    /// The latest deadline of the waiters; `nil` if one of them has none, or if there are no waiters.
     var latestDeadline: Duration? {
-        // Outside of the lock, since a deadline may depend on another operation that is shared.
+        // Outside of the lock, because a deadline may depend on another shared operation.
         let deadlines = state.withLock { $0.allDeadlines } ?? []
         var latest: Duration?
         for deadline in deadlines {
@@ -238,11 +238,13 @@ extension SharedOperation: DeadlineSource {
 }
 
 extension NetworkEnvironment {
-    /// The environment for work that outlives its caller: with another deadline, and without the values of one call,
-    /// the span and the metadata of a logger that was set.
+    /// Returns the environment for work that outlives its caller.
+    ///
+    /// It has another deadline, and neither the values of one call, nor the span, nor the metadata of a logger that was
+    /// set.
     ///
     /// - Parameter common: The deadline; `nil` for none.
-    /// - Returns: The environment, or `nil` if this one can stay as it is.
+    /// - Returns: The environment, or `nil` if this one can be used unchanged.
     fileprivate func withoutCallersOwn(deadline common: CallDeadline?) -> NetworkEnvironment? {
         let hasMetadata = hasLogger && !logger.handler.metadata.isEmpty
         guard callDeadline != nil || hasValuesOfOneCall || spanExit != nil || hasMetadata else { return nil }

@@ -1,11 +1,12 @@
 import Synchronization
 
-/// A wait that ends exactly once: by whoever it waits for, or by its caller's cancellation.
+/// A continuation that is resumed exactly once, either with a result or by cancellation of the waiting task.
 ///
-/// It is the one place where a continuation is kept. It may end before anybody waits, and is resumed outside the lock.
+/// This is the only place where the library stores a continuation. It may be resumed before a task waits, and is
+/// resumed outside the lock.
 package final class Suspension<Value: Sendable>: Sendable {
     private enum State {
-        /// Nobody waits yet.
+        /// No task is waiting yet.
         case pending
         case waiting(CheckedContinuation<Value, any Error>)
         case over(Result<Value, any Error>)
@@ -15,7 +16,7 @@ package final class Suspension<Value: Sendable>: Sendable {
 
     package init() {}
 
-    /// Whether it has not ended yet.
+    /// Whether it has not been resumed yet.
     package var isPending: Bool {
         state.withLock { state in
             if case .over = state { return false }
@@ -23,9 +24,9 @@ package final class Suspension<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends the wait; does nothing when it is over.
+    /// Resumes the waiting task; does nothing if it has been resumed before.
     ///
-    /// - Returns: Whether this call ended it.
+    /// - Returns: `true` if this call has resumed it.
     @discardableResult
     package func resume(with result: Result<Value, any Error>) -> Bool {
         let (isFirst, continuation) = state.withLock { state -> (Bool, CheckedContinuation<Value, any Error>?) in
@@ -44,13 +45,13 @@ package final class Suspension<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    /// Waits until it is over.
+    /// Waits for the result.
     ///
     /// Only one caller may wait.
     ///
-    /// - Parameter onCancel: Called when the caller's cancellation was what ended it, for the other side to let go.
-    /// - Returns: What it was ended with.
-    /// - Throws: `CancellationError` at the caller's cancellation, and what it was ended with.
+    /// - Parameter onCancel: Called if the caller's cancellation ended the wait, so that the other side can release it.
+    /// - Returns: The result.
+    /// - Throws: `CancellationError` if the caller is cancelled, or the error with which the wait was resumed.
     package func value(onCancel: @escaping @Sendable () -> Void = {}) async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -72,7 +73,7 @@ package final class Suspension<Value: Sendable>: Sendable {
 }
 
 extension Suspension where Value == Void {
-    /// Ends the wait; does nothing when it is over.
+    /// Resumes the waiting task; does nothing if it has been resumed before.
     package func resume() {
         resume(with: .success(()))
     }

@@ -1,24 +1,25 @@
 import Synchronization
 
-/// Runs an operation that has to be over by a moment.
+/// Runs an operation with a deadline.
 ///
-/// When the time comes the operation is cancelled, and awaited: being prompt then is its own duty. A result that it
-/// still gives is kept. The caller's own cancellation goes to the operation too, and throws `CancellationError`.
+/// At the deadline the operation is cancelled and awaited, so it should end promptly when it is cancelled. A result
+/// that it still returns is used. If the caller is cancelled, the operation is cancelled too, and the call throws
+/// `CancellationError`.
 ///
 /// - Parameters:
 ///   - deadline: The moment, on `clock`.
-///   - clock: The clock that tells when it has come.
-///   - timeIsUp: Makes the error for it, given the operation's own, if that was more than giving up.
-///   - operation: What to run.
-/// - Returns: What the operation returns.
-/// - Throws: `timeIsUp`'s error once the moment has come, and what the operation throws before it.
+///   - clock: The clock that measures the deadline.
+///   - timeIsUp: Creates the timeout error from the operation's error, which is `nil` if that was only a cancellation.
+///   - operation: The operation to run.
+/// - Returns: The result of the operation.
+/// - Throws: The error of `timeIsUp` after the deadline, and the operation's error before it.
 package func withTimeLimit<Success: Sendable>(
     until deadline: Duration,
     on clock: NetworkClock,
     timeIsUp: (_ error: (any Error)?) -> any Error,
     _ operation: sending @escaping @isolated(any) () async throws -> Success
 ) async throws -> Success {
-    // The work is a task of its own, so it does not know of a cancellation that came before it.
+    // The work is a separate task, so it is not aware of a cancellation that came before it.
     try Task.checkCancellation()
     let isOver = Flag()
     let work = OwnedTask.immediate(operation)
@@ -35,7 +36,7 @@ package func withTimeLimit<Success: Sendable>(
     }
 }
 
-/// A flag that one thread raises and another sees.
+/// A flag that one thread sets and another reads.
 private final class Flag: Sendable {
     private let value = Atomic(false)
 

@@ -6,15 +6,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The credentials that a request carries, which tell the connections of one user from those of another.
+/// The credentials of a request, by which a transport keeps the connections of different users apart.
 ///
-/// It holds secrets, so it shows nothing of them.
+/// It contains secrets, so its description shows none of its contents.
 package struct ConnectionOwner: Hashable, Sendable {
     private let credentials: [String]
 
     /// Reads the credentials of a request; `nil` if it has none.
     ///
-    /// A signature differs from request to request, so the fields that hold one count by the principal that signed.
+    /// A signature differs in each request, so the fields that contain one are represented by the principal that signed
+    /// the request.
     package init?(of request: HTTPRequestData) {
         let settings = request.box?.value
         let signed = settings?.signedFields ?? []
@@ -46,7 +47,7 @@ extension ConnectionOwner: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPRequestData {
-    /// Records who signed the request, so that a transport knows the signer although every signature differs.
+    /// Records the principal that signed the request, so that a transport knows it although every signature differs.
     ///
     /// - Parameters:
     ///   - principal: The principal that signed it.

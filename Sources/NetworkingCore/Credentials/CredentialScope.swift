@@ -9,12 +9,12 @@ package struct CredentialScope: Sendable {
         self.authorities = Set(authorities.map { AuthorityKey($0) })
     }
 
-    /// Takes part in the resolution of a request, so that the part is assigned the server next to it.
+    /// Takes part in resolving a request, so that the server next to this part of the stack is assigned to it.
     package func resolve(_ request: inout HTTPRequestData) {
         request.assignServer(to: owner)
     }
 
-    /// Returns whether the credentials may go where a request goes.
+    /// Returns whether the credentials may be sent to the server of a request.
     package func admits(_ request: HTTPRequestData) -> Bool {
         guard let authority = request.authority else { return true }
         return request.goesToServer(of: owner) || names(authority, isPlain: request.scheme == "http")
@@ -28,7 +28,7 @@ package struct CredentialScope: Sendable {
     /// Reports that a request is sent without the credentials, because it goes to another server.
     ///
     /// - Parameters:
-    ///   - what: The credentials, as the beginning of a sentence: "Bearer credentials".
+    ///   - what: The credentials, as the start of a sentence: "Bearer credentials".
     ///   - request: The request.
     /// - Throws: ``NetworkingError/Kind/invalidRequest`` if neither the stack nor the app names a server for them.
     package func withhold(_ what: String, from request: HTTPRequestData) throws {

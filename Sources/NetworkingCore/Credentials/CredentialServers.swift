@@ -6,7 +6,7 @@ import HTTPTypes
 /// `transport.authenticated(with: tokens).server(baseURL: a).server(baseURL: b)` requests go to `b`, which is
 /// outermost, and the tokens belong to `a`.
 struct CredentialServers: Sendable {
-    /// What has a server.
+    /// The owner of a server: a part of the stack, a header field or a query item.
     enum Owner: Sendable, Hashable {
         /// A modifier that adds credentials when a request is sent.
         case part(Part)
@@ -33,18 +33,18 @@ struct CredentialServers: Sendable {
         }
     }
 
-    // An array, since a stack has one or two, and a search in those is faster than hashing.
+    // An array, because a stack has one or two owners, and a linear search of those is faster than hashing.
     private var servers: [(owner: Owner, authority: String?)] = []
     /// The server that was named last.
     ///
-    /// A stack is resolved from the outside in, so it is the nearest one outside.
+    /// A stack is resolved from the outside in, so this is the nearest server outside.
     private var nearest: String?
 
     init(nearest: String?) {
         self.nearest = nearest
     }
 
-    /// Notes a server that the stack names.
+    /// Records a server that the stack names.
     mutating func name(_ authority: String) {
         nearest = authority
         for index in servers.indices where servers[index].authority == nil {
@@ -69,7 +69,7 @@ struct CredentialServers: Sendable {
         servers.map(\.owner).filter { !$0.isPart }
     }
 
-    /// Forgets the fields and query items, once it is decided whether they are sent.
+    /// Removes the fields and query items, after it has been decided whether they are sent.
     mutating func removeCredentials() {
         servers.removeAll { !$0.owner.isPart }
     }

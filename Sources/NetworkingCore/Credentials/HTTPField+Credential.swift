@@ -3,11 +3,11 @@ public import HTTPTypes
 extension HTTPField {
     /// Whether the field is a credential: a password, a token, an API key or a cookie.
     ///
-    /// A field is a credential if its name says so (``Redaction/standard`` lists the names), or if its
+    /// A field is a credential if its name indicates it (``Redaction/standard`` lists the names), or if its
     /// `indexingStrategy` is `.disallow`, as ``HTTPRequestData/setCredential(_:for:)`` sets it (RFC 7541 section
-    /// 7.1.3). The whole library uses this definition: a credential is redacted in logs and errors, goes over https or
-    /// loopback only, goes only to the server that the stack names next to the part that adds it, is removed by a
-    /// redirect to another origin, and separates users in a cache.
+    /// 7.1.3). The whole library uses this definition. A credential is redacted in logs and errors. It is sent only
+    /// over https or to the loopback address, and only to the server that the stack names next to the part that adds
+    /// it. A redirect to another origin removes it, and it separates users in a cache.
     ///
     /// ```swift
     /// HTTPField(name: .authorization, value: "Bearer token-1").isCredential   // true
@@ -19,18 +19,17 @@ extension HTTPField {
 }
 
 extension HTTPField.Name {
-    /// Whether fields of this name are credentials.
+    /// Whether fields with this name are credentials.
     package var isCredential: Bool {
         CredentialNames.headerFields.hides(lowercased: canonicalName)
     }
 }
 
-/// The names of credentials: what ``Redaction/standard`` redacts, and what does not leave the stack's server.
+/// The names of credentials, which ``Redaction/standard`` redacts and which are sent only to the stack's server.
 enum CredentialNames {
     /// The names of header fields.
     ///
-    /// The frequent names that are no credentials are listed so that one lookup finds them, without trying the
-    /// patterns.
+    /// Frequent names that are not credentials are listed, so that one lookup finds them without matching the patterns.
     static let headerFields = NameRules(
         hiding: [
             "authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2", "x-api-key", "api-key",
@@ -69,6 +68,6 @@ enum CredentialNames {
         "tokens",
     ]
 
-    /// Names that the patterns match although they are no secrets.
+    /// Names that match the patterns although they are not secrets.
     private static let harmlessValues = ["*page_token", "*page-token", "*pagetoken", "secretar*"]
 }

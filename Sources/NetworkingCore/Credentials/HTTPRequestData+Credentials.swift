@@ -6,15 +6,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// Where a credential may go is decided here: to the server that the stack names next to the part that adds it, over
-// https or loopback, and not along with a redirect to another origin.
+// This file decides where a credential may be sent: to the server that the stack names next to the part that adds it,
+// over https or to the loopback address, and never along with a redirect to another origin.
 
 extension HTTPRequestData {
-    /// Sets a header field that holds a secret, in place of the fields of that name.
+    /// Sets a header field with a secret, which replaces the fields with that name.
     ///
-    /// The field is redacted in logs and errors, stays off the compression tables of HTTP/2, and is removed by a
-    /// redirect to another origin. If a modifier calls this in `resolve`, the field goes only to the server that the
-    /// stack names next to the modifier.
+    /// The field is redacted in logs and errors, is not indexed by the header compression of HTTP/2, and is removed by
+    /// a redirect to another origin. If a modifier calls this in `resolve`, the field is sent only to the server that
+    /// the stack names next to the modifier.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -26,10 +26,10 @@ extension HTTPRequestData {
         }
     }
 
-    /// Sets a query item that holds a secret.
+    /// Sets a query item with a secret.
     ///
-    /// Its value is redacted wherever the request is printed, and does not go to another machine over plain http. If a
-    /// modifier calls this in `resolve`, the item goes only to the server that the stack names next to the modifier.
+    /// Its value is redacted wherever the request is printed, and is not sent to another machine over plain http. If a
+    /// modifier calls this in `resolve`, the item is sent only to the server that the stack names next to the modifier.
     ///
     /// - Parameters:
     ///   - value: The secret.
@@ -44,12 +44,12 @@ extension HTTPRequestData {
 
     // MARK: Over plain http
 
-    /// Whether the request goes to another machine over plain http, where a secret could be read on the way.
+    /// Whether the request goes to another machine over plain http, where a third party could read a secret.
     package var isPlaintext: Bool {
         scheme == "http" && !isLoopback
     }
 
-    /// Whether a credential in the request could be read on the way, and the request does not allow that.
+    /// Whether a third party could read a credential in the request, and the request does not allow that.
     package var exposesCredentials: Bool {
         isPlaintext && !allowsPlaintextCredentials
     }
@@ -67,12 +67,13 @@ extension HTTPRequestData {
 
     // MARK: To the stack's server
 
-    /// Notes that the stack has set a field with a credential, which goes to the server next to the part that set it.
+    /// Records that the stack has set a field with a credential, which belongs to the server next to the part that set
+    /// it.
     mutating func addServerCredential(_ name: HTTPField.Name) {
         assignServer(to: .field(name))
     }
 
-    /// Notes the credentials that a closure of the app has set while the stack resolves the request.
+    /// Records the credentials that a closure of the app has set while the stack resolves the request.
     ///
     /// - Parameters:
     ///   - formerFields: The header fields before the closure.
@@ -92,7 +93,7 @@ extension HTTPRequestData {
         }
     }
 
-    /// Assigns the server next to a part of the stack to it, while the stack resolves the request.
+    /// Assigns the nearest server to a part of the stack, while the stack resolves the request.
     mutating func assignServer(to owner: CredentialServers.Owner) {
         if credentialServers == nil {
             credentialServers = CopyOnWrite(CredentialServers(nearest: hasServer ? authority : nil))
@@ -100,9 +101,9 @@ extension HTTPRequestData {
         credentialServers?.value.assignServer(to: owner)
     }
 
-    /// Names the authority of a server of the stack.
+    /// Records a server that the stack names, and sets the authority if it is open.
     ///
-    /// The request gets it if its own is open, or in any case when overriding.
+    /// If `overriding` is `true`, an authority that is not open is replaced.
     mutating func setServer(authority server: String, overriding: Bool) {
         let current = authority
         state.insert(.hasServer)
@@ -112,7 +113,7 @@ extension HTTPRequestData {
         } else if current == server || current?.lowercased() == server.lowercased() {
             state.insert(.isForServer)
         } else if credentialServers == nil {
-            // From here on the nearest server is not where the request goes.
+            // From here on, the nearest server is not the one that the request goes to.
             credentialServers = CopyOnWrite(CredentialServers(nearest: server))
         }
         if credentialServers != nil {
@@ -126,9 +127,9 @@ extension HTTPRequestData {
         return credentialServers.value.isServer(authority, of: owner)
     }
 
-    /// Removes the credentials that the stack set for other servers than the one the request goes to.
+    /// Removes the credentials that the stack set for servers other than the one that the request goes to.
     ///
-    /// The transport reports them with an event, since resolving a request has no effects.
+    /// The transport reports them with an event, because resolving a request has no effects.
     mutating func withholdCredentials() {
         guard let owners = credentialServers?.value.credentials, !owners.isEmpty else { return }
         let withheld = owners.filter { !goesToServer(of: $0) }
@@ -152,7 +153,7 @@ extension HTTPRequestData {
 
     /// Removes the credentials before a redirect to another origin is followed.
     ///
-    /// They do not come back on a later hop.
+    /// They are not restored on a later hop.
     mutating func removeCredentials(under policy: RedirectPolicy) {
         headerFields.removeAll { policy.treatsAsCredential($0) }
         state.remove(.isForServer)

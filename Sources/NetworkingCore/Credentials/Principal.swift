@@ -3,7 +3,7 @@
 /// `authenticated` returns the identity of its store. Caches, deduplication and per-user limits use it as part of their
 /// key.
 public struct Principal: Sendable, Hashable {
-    /// The identity: a user's id, or a random one that stands for the store.
+    /// The identity: the identifier of a user, or a random one that represents the store.
     public let id: String
 
     /// Creates a principal.
@@ -13,21 +13,21 @@ public struct Principal: Sendable, Hashable {
         self.id = id
     }
 
-    /// The principal of a user id that another system chose.
+    /// Creates the principal for a user identifier of another system.
     ///
-    /// Such an id cannot be mistaken for that of a joined principal.
+    /// Such an identifier cannot be confused with that of a joined principal.
     package init(userID: String) {
         self.init(id: userID.utf8.first == Self.joinMark.utf8.first ? Self.joinMark + Self.prefixed(userID) : userID)
     }
 
-    /// The principal of a request that has the credentials of two stores.
+    /// Creates the principal of a request that has the credentials of two stores.
     ///
-    /// Both ids have their length before them, so that no other two ids give the same one.
+    /// The length of both identifiers is part of the result, so that no other two identifiers have the same one.
     fileprivate init(outer: Principal, inner: Principal) {
         id = Self.joinMark + Self.prefixed(outer.id) + Self.prefixed(inner.id)
     }
 
-    /// A control character, with which the id of a user does not begin.
+    /// A control character that is never the start of a user identifier.
     private static let joinMark = "\u{1F}"
 
     private static func prefixed(_ id: String) -> String {
@@ -36,8 +36,7 @@ public struct Principal: Sendable, Hashable {
 }
 
 extension Principal? {
-    /// Returns the principal of a request that has this principal's credentials and those of another store, further
-    /// out.
+    /// Returns the principal of a request that has this principal's credentials and those of another store further out.
     package func joined(by outer: Principal) -> Principal {
         guard let self else { return outer }
         return Principal(outer: outer, inner: self)
@@ -45,12 +44,12 @@ extension Principal? {
 }
 
 extension Principal: CustomStringConvertible, CustomReflectable {
-    /// States that there is a principal without its id, which is often personal data.
+    /// A text without the identifier, which is often personal data.
     public var description: String {
         "Principal(id: <redacted>)"
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }

@@ -1,6 +1,6 @@
-/// The credentials that a request is sent without, by their names, and the reason.
+/// The names of credentials that a request is sent without, and the reason.
 public struct WithheldCredentials: Sendable, Hashable {
-    /// Why credentials do not go with a request.
+    /// The reason why credentials are withheld.
     @nonexhaustive
     public enum Reason: String, Sendable, Hashable {
         /// The request does not go to the server that the stack names next to the modifier that adds the credentials.
@@ -13,14 +13,14 @@ public struct WithheldCredentials: Sendable, Hashable {
     ///
     /// Empty if the modifier chooses them when it adds them, as `authenticated` and `signed` do.
     public let names: [String]
-    /// Why the request is sent without them.
+    /// The reason why the request is sent without them.
     public let reason: Reason
 
     /// Creates the description of withheld credentials, for a modifier or a transport that withholds its own.
     ///
     /// - Parameters:
     ///   - names: The names of header fields and query items. No values.
-    ///   - reason: Why the request is sent without them.
+    ///   - reason: The reason why the request is sent without them.
     public init(_ names: [String] = [], reason: Reason) {
         self.names = names
         self.reason = reason

@@ -1,10 +1,10 @@
 extension CredentialScope {
-    /// Reports that a modifier's credentials belong to one of several servers of its stack.
+    /// Returns a diagnostic if a modifier's credentials belong to one of several servers of its stack.
     ///
     /// - Parameters:
     ///   - modifier: The modifier that adds the credentials.
-    ///   - stack: Its place.
-    /// - Returns: A diagnostic if the stack names another server too; else none.
+    ///   - stack: The place of the modifier.
+    /// - Returns: A diagnostic if the stack also names another server; otherwise none.
     package func diagnostics(about modifier: some NetworkingModifier, in stack: StackPlace) -> [StackDiagnostic] {
         let outer = stack.outer.compactMap(namedServer)
         let inner = stack.inner.compactMap(namedServer)
@@ -30,6 +30,6 @@ extension CredentialScope {
 
 /// A modifier that may name the server of requests, to which the credentials next to it belong.
 package protocol ServerNaming: NetworkingModifier {
-    /// The authority of the server. `nil` if the modifier names none.
+    /// The authority of the server; `nil` if the modifier names none.
     var authority: String? { get }
 }

@@ -1,8 +1,8 @@
 extension NetworkingComponent {
     /// The probable mistakes in the order of the stack's modifiers, the outermost modifier's first.
     ///
-    /// Any order of modifiers works, but some orders do what few apps want. Each modifier has its own rules about that,
-    /// in ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there is nothing to report:
+    /// Any order of modifiers works, but some orders have effects that few apps want. Each modifier has its own rules,
+    /// in ``NetworkingModifier/diagnostics(in:)``. A test of the app can require that there are no diagnostics:
     ///
     /// ```swift
     /// #expect(network.diagnostics.isEmpty)
@@ -16,7 +16,7 @@ extension NetworkingComponent {
         }
     }
 
-    /// Returns the options of a request that nothing in the stack reads, so that setting them has no effect.
+    /// Returns the options of a request that no part of the stack reads, so that setting them has no effect.
     ///
     /// ```swift
     /// var request = HTTPRequestData(path: "users")
@@ -44,7 +44,7 @@ extension NetworkingComponent {
 ///
 /// Its description is ``message``.
 public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
-    /// The mistake, its consequence and often the remedy, in whole sentences.
+    /// The mistake, its consequence and often the solution, in complete sentences.
     public let message: String
 
     /// The line of the modifier in ``NetworkingComponent/outline``.
@@ -52,7 +52,7 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     /// `nil` if the diagnostic is about a request.
     public let modifier: String?
 
-    /// The option of a request that nothing reads.
+    /// The option of a request that no part of the stack reads.
     ///
     /// `nil` if the diagnostic is about a modifier.
     public let option: RequestOptionKey?
@@ -60,7 +60,7 @@ public struct StackDiagnostic: Sendable, Hashable, CustomStringConvertible {
     /// Creates a diagnostic about a modifier.
     ///
     /// - Parameters:
-    ///   - message: The mistake and its consequence, in whole sentences. It names the modifier.
+    ///   - message: The mistake and its consequence, in complete sentences. It names the modifier.
     ///   - modifier: The modifier.
     public init(_ message: String, about modifier: some NetworkingModifier) {
         self.message = message

@@ -1,6 +1,6 @@
 /// The place of a modifier in a stack: the modifiers outside and inside of it.
 ///
-/// A rule usually asks for roles. One that needs more than a role casts a modifier to a protocol, such as
+/// A rule usually refers to roles. A rule that needs more than a role casts a modifier to a protocol, such as
 /// ``DeadlineProviding``, or to the rule's own type.
 public struct StackPlace: Sendable {
     /// The modifiers outside, the nearest first.
@@ -33,6 +33,6 @@ public struct StackPlace: Sendable {
 ///
 /// The rules of other modifiers read its limit.
 public protocol DeadlineProviding: NetworkingModifier {
-    /// The time that a call may take, for requests without a ``HTTPRequestData/deadline`` of their own.
+    /// The maximum duration of a call, for requests without a ``HTTPRequestData/deadline``.
     var limit: Duration { get }
 }

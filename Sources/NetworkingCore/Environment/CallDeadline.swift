@@ -1,10 +1,10 @@
-/// When work has to be over: by a moment, and by the latest deadline of the callers that share it.
+/// The deadline of work: a fixed moment, or the latest deadline of the callers that share the work.
 ///
-/// The latter moves as callers join and leave, so the moment is computed each time that it is read.
+/// The latter changes when callers join and leave, so the moment is computed each time it is read.
 struct CallDeadline: Sendable {
     private var moment: Duration?
     private var source: (any DeadlineSource)?
-    /// What is added to the moments of the source, for a clock other than the one that they are on.
+    /// The offset to add to the moments of the source, for work on another clock.
     private var offset = Duration.zero
 
     /// Creates the deadline of work that several callers share.
@@ -17,7 +17,7 @@ struct CallDeadline: Sendable {
         self.moment = moment
     }
 
-    /// The moment as of now; `nil` if a caller that shares the work has no deadline.
+    /// The current moment; `nil` if a caller that shares the work has no deadline.
     var current: Duration? {
         guard let shared = source?.latestDeadline.map({ $0 + offset }) else { return moment }
         return min(shared, moment ?? shared)
@@ -28,7 +28,7 @@ struct CallDeadline: Sendable {
         self.moment = min(moment, self.moment ?? moment)
     }
 
-    /// The same deadline on another clock, on which a moment is so much later.
+    /// Returns the same deadline on another clock, on which a moment is later by the offset.
     func shifted(by offset: Duration) -> CallDeadline {
         var deadline = self
         deadline.moment = moment.map { $0 + offset }
@@ -39,6 +39,6 @@ struct CallDeadline: Sendable {
 
 /// Work that knows the deadlines of the callers that share it.
 protocol DeadlineSource: AnyObject, Sendable {
-    /// The latest of the deadlines; `nil` if a caller has none.
+    /// The latest deadline of the callers; `nil` if a caller has none.
     var latestDeadline: Duration? { get }
 }

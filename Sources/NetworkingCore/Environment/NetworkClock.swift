@@ -4,9 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Time as a stack sees it: a monotonic now, a way to wait, and the date.
+/// A clock for a stack: a monotonic time, a way to sleep, and the date.
 ///
-/// Instants are durations since a fixed moment in the past, so clocks of any type fit into one value:
+/// Instants are durations since a fixed moment in the past, so that clocks of any type fit into one value:
 ///
 /// ```swift
 /// let clock = NetworkEnvironment.current.clock
@@ -19,67 +19,67 @@ public struct NetworkClock: Sendable {
         self.engine = engine
     }
 
-    /// Creates a clock from one of another kind, for example a suspending clock or another library's test clock.
+    /// Creates a clock from another one, for example a suspending clock or the test clock of another library.
     ///
     /// - Parameters:
-    ///   - clock: The clock that tells what now is and waits.
-    ///   - date: Tells the date; the system's by default.
+    ///   - clock: The clock for the monotonic time and for sleeping.
+    ///   - date: Returns the date; the system's by default.
     public init<Source: Clock<Duration>>(_ clock: Source, date: @escaping @Sendable () -> Date = { Date() }) {
         self.init(engine: ClockEngine(clock, date: date))
     }
 
-    /// The system's clock, which goes on while the machine sleeps.
+    /// The system's clock, which continues while the machine sleeps.
     public static let continuous = NetworkClock(ContinuousClock())
 
-    /// What now is, as the time since a fixed moment; it never goes back.
+    /// The current time, as the time since a fixed moment; it never decreases.
     public var now: Duration {
         engine.now
     }
 
-    /// The same in nanoseconds, for who asks often.
+    /// The current time in nanoseconds, for code that reads it often.
     package var nanoseconds: Int64 {
         engine.nanoseconds
     }
 
-    /// Whether it is the system's, which can be asked without it.
+    /// Whether this is the system's clock, whose time can be read without it.
     package var isSystem: Bool {
         engine.isSystem
     }
 
-    /// The date, which may jump.
+    /// The current date, which may jump.
     public var date: Date {
         engine.date
     }
 
-    /// Waits until a moment.
+    /// Sleeps until a moment.
     ///
     /// - Parameters:
-    ///   - deadline: The moment, in the terms of ``now``; one that has passed returns at once.
-    ///   - tolerance: How much later it may be; nil leaves that to the clock.
+    ///   - deadline: The moment, on the scale of ``now``; the call returns at once if it has passed.
+    ///   - tolerance: The maximum delay after the deadline; `nil` leaves it to the clock.
     /// - Throws: `CancellationError` as soon as the caller is cancelled.
     public func sleep(until deadline: Duration, tolerance: Duration? = nil) async throws {
         try await engine.sleep(until: deadline, tolerance: tolerance)
     }
 
-    /// Waits for a while.
+    /// Sleeps for a duration.
     ///
     /// - Parameters:
-    ///   - duration: How long; zero or less returns at once.
-    ///   - tolerance: How much longer it may be; nil leaves that to the clock.
+    ///   - duration: The duration; the call returns at once if it is zero or less.
+    ///   - tolerance: The maximum additional delay; `nil` leaves it to the clock.
     /// - Throws: `CancellationError` as soon as the caller is cancelled.
     public func sleep(for duration: Duration, tolerance: Duration? = nil) async throws {
         try await engine.sleep(until: now + duration, tolerance: tolerance)
     }
 
-    /// Has something done at a moment, unless it is called off before.
+    /// Runs an action at a moment, unless the alarm is cancelled before.
     ///
-    /// It runs on a thread of the clock's.
+    /// The action runs on a thread of the clock.
     package func alarm(at deadline: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         engine.alarm(at: deadline, action)
     }
 }
 
-/// What a ``NetworkClock`` is made of.
+/// The implementation of a ``NetworkClock``.
 package protocol NetworkClockEngine: Sendable {
     var now: Duration { get }
     var nanoseconds: Int64 { get }
@@ -100,7 +100,7 @@ extension NetworkClockEngine {
 }
 
 extension Duration {
-    /// Its whole nanoseconds, up to what they can tell: 292 years.
+    /// The duration in whole nanoseconds, limited to the range of the type: 292 years.
     package var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -108,7 +108,7 @@ extension Duration {
     }
 }
 
-/// Something that will be done at a moment.
+/// An action that runs at a moment.
 package struct Alarm: Sendable {
     private let owner: any AlarmOwner
     private let id: UInt64
@@ -118,18 +118,18 @@ package struct Alarm: Sendable {
         self.owner = owner
     }
 
-    /// Calls it off; does nothing when it is too late.
+    /// Cancels the alarm; does nothing if its action has already started.
     package func cancel() {
         owner.cancelAlarm(id)
     }
 }
 
-/// What keeps alarms.
+/// An object that stores alarms.
 package protocol AlarmOwner: AnyObject, Sendable {
     func cancelAlarm(_ id: UInt64)
 }
 
-/// The engine of a clock that the standard library knows.
+/// The implementation for a clock of the standard library.
 private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
     let clock: Source
     let epoch: Source.Instant
@@ -169,7 +169,8 @@ private struct ClockEngine<Source: Clock<Duration>>: NetworkClockEngine {
 }
 
 extension Duration {
-    /// A century: the system's clock traps on moments that its nanoseconds cannot tell, and who waits for
-    /// `.seconds(Int64.max)` means for ever.
+    /// A century, because the system's clock traps on moments outside the range of its nanoseconds.
+    ///
+    /// A caller that sleeps for `.seconds(Int64.max)` intends to sleep forever.
     fileprivate static let farthest = Duration.seconds(100 * 365 * 86_400)
 }

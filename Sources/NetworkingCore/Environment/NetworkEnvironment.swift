@@ -1,8 +1,8 @@
 public import Logging
 
-/// What a stack takes from its surroundings: time, chance, a logger, and values of one's own.
+/// The values that a stack takes from its surroundings: a clock, randomness, a logger, and values of your own.
 ///
-/// A stack sets a value for everything upstream of the place where it is written:
+/// A stack sets a value for everything upstream of the place where it is set:
 ///
 /// ```swift
 /// let network = MockTransport { _ in .ok() }
@@ -10,49 +10,49 @@ public import Logging
 ///     .environment(\.clock, .manual(clock))
 /// ```
 ///
-/// A component reads it through ``current``. Declare a value of your own with a ``NetworkEnvironmentKey``.
+/// A component reads the environment through ``current``. Declare a value of your own with a ``NetworkEnvironmentKey``.
 public struct NetworkEnvironment: Sendable {
     /// The environment of the current task.
     @TaskLocal public static var current = NetworkEnvironment()
 
-    /// Only what was set; nil, which costs nothing to make or to copy, as long as that is nothing.
+    /// The values that were set; `nil` if there are none, so that creating and copying costs nothing.
     @usableFromInline var box: CopyOnWrite<Values>?
 
-    /// Creates the default environment: the system's clock and chance, and swift-log's task-local logger.
+    /// Creates the default environment: the system's clock and randomness, and swift-log's task-local logger.
     public init() {}
 
-    /// Time: what now is, and how to wait.
+    /// The clock, for the time and for sleeping.
     public var clock: NetworkClock {
         get { box?.value.clock ?? .continuous }
         set { values.clock = newValue }
     }
 
-    /// Chance for jitter and sampling; seed it to repeat a test.
+    /// The randomness for jitter and sampling; seed it to repeat a test.
     public var random: RandomSource {
         get { box?.value.random ?? .system }
         set { values.random = newValue }
     }
 
-    /// Chance for secrets and ids.
+    /// The randomness for secrets and identifiers.
     ///
-    /// Seeding ``random`` does not touch it.
+    /// Seeding ``random`` does not affect it.
     public var secureRandom: SecureRandomSource {
         get { box?.value.secureRandom ?? .system }
         set { values.secureRandom = newValue }
     }
 
-    /// Where components log to; swift-log's task-local logger unless one was set.
+    /// The logger for components; swift-log's task-local logger by default.
     public var logger: Logger {
         get { box?.value.logger ?? .current }
         set { values.logger = newValue }
     }
 
-    /// Tells the logger what somebody should look at, for the targets that have no logger of their own.
+    /// Logs a warning, for targets without a logger of their own.
     package func warn(_ message: String) {
         logger.warning("\(message)")
     }
 
-    /// The level of ``logger``, which is asked for more often than the logger: without a copy of that.
+    /// The level of ``logger``, which is read more often than the logger, without a copy of the logger.
     package var logLevel: Logger.Level {
         guard let box else { return Logger.current.logLevel }
         return box.value.logger?.logLevel ?? Logger.current.logLevel
@@ -63,23 +63,23 @@ public struct NetworkEnvironment: Sendable {
         box?.value.logger != nil
     }
 
-    /// When everything upstream has to be over, on ``clock``; nil for no such time.
+    /// The moment, on ``clock``, at which everything upstream must be finished; `nil` if there is no deadline.
     ///
     /// `deadline` sets it.
     ///
-    /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It moves when
-    /// callers join and leave, so read it when it is needed.
+    /// Work that several callers share, as with `deduplicated`, has the latest of their deadlines. It changes when
+    /// callers join and leave, so read it each time you need it.
     public var deadline: Duration? {
         box?.value.deadline?.current
     }
 
-    /// The ``deadline`` as it changes; `nil` for none.
+    /// The ``deadline``, which may change; `nil` if there is none.
     var callDeadline: CallDeadline? {
         get { box?.value.deadline }
         set { values.deadline = newValue }
     }
 
-    /// Sets a deadline, unless an earlier one is in force.
+    /// Sets a deadline, unless an earlier one is set.
     package mutating func limit(to moment: Duration) {
         if values.deadline?.limit(to: moment) == nil {
             values.deadline = CallDeadline(at: moment)
@@ -106,13 +106,13 @@ public struct NetworkEnvironment: Sendable {
         set { values.isThrottled = newValue }
     }
 
-    /// Starts work outside of the caller's span; nil where nobody has one.
+    /// Starts work outside of the caller's span; `nil` if the caller has no span.
     package var spanExit: SpanExit? {
         get { box?.value.spanExit }
         set { values.spanExit = newValue }
     }
 
-    /// Runs something outside of the caller's span.
+    /// A function that runs a closure outside of the caller's span.
     package typealias SpanExit = @Sendable (_ body: () -> Void) -> Void
 
     /// The value of a key, or its default.
@@ -132,13 +132,13 @@ public struct NetworkEnvironment: Sendable {
         values.custom.removeValuesOfOneCall()
     }
 
-    /// This environment with all that another one sets.
+    /// Returns this environment with all values that another one sets.
     func merging(_ other: NetworkEnvironment) -> NetworkEnvironment {
         guard box != nil, let set = other.box?.value else { return box == nil ? other : self }
         var merged = self
         merged.values.merge(set)
         if let callDeadline, let clock = set.clock {
-            // A moment means nothing on another clock; what is left until then does.
+            // A moment has no meaning on another clock, but the remaining time does.
             merged.callDeadline = callDeadline.shifted(by: clock.now - self.clock.now)
         }
         return merged
@@ -178,7 +178,7 @@ public struct NetworkEnvironment: Sendable {
     }
 }
 
-/// A value of the environment, declared by whoever reads it.
+/// A value of the environment, declared by the component that reads it.
 ///
 /// ```swift
 /// enum TenantKey: NetworkEnvironmentKey {
@@ -198,7 +198,7 @@ public protocol NetworkEnvironmentKey {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// What an environment says in which nobody set the value.
+    /// The value in an environment in which it has not been set.
     static var defaultValue: Value { get }
 
     /// Whether the value belongs to one call, such as its trace; `false` by default.
@@ -208,7 +208,7 @@ public protocol NetworkEnvironmentKey {
 }
 
 extension NetworkEnvironmentKey {
-    /// The default: no.
+    /// `false`.
     public static var isOfOneCall: Bool {
         false
     }
@@ -219,9 +219,9 @@ extension NetworkEnvironmentKey {
 /// The standard library's `withValue` alone would hop off and back, which costs 13 to 28 us from the main actor.
 ///
 /// - Parameters:
-///   - environment: What ``NetworkEnvironment/current`` is during the operation.
+///   - environment: The ``NetworkEnvironment/current`` environment during the operation.
 ///   - isolation: The caller's isolation; leave it to the compiler.
-///   - operation: What to run.
+///   - operation: The operation to run.
 /// - Returns: What the operation returns.
 /// - Throws: What the operation throws.
 @discardableResult

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Chance for jitter and sampling, which a test can seed.
+/// A random number generator for jitter and sampling, which a test can seed.
 ///
-/// Not for secrets.
+/// Do not use it for secrets.
 ///
 /// ```swift
 /// let network = transport.retry().environment(\.random, .seeded(42))
@@ -14,7 +14,7 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
 
     /// Creates a source.
     ///
-    /// - Parameter generator: Gives the next 64 bits; called from any thread.
+    /// - Parameter generator: Returns the next 64 bits; called from any thread.
     public init(_ generator: @escaping @Sendable () -> UInt64) {
         self.generator = generator
     }
@@ -25,9 +25,9 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         return generator.next()
     }
 
-    /// A sequence that is the same for the same seed (SplitMix64).
+    /// Returns a generator that produces the same sequence for the same seed (SplitMix64).
     ///
-    /// - Parameter seed: Where the sequence begins.
+    /// - Parameter seed: The start of the sequence.
     /// - Returns: The source.
     public static func seeded(_ seed: UInt64) -> RandomSource {
         let state = SeededState(seed)
@@ -39,12 +39,12 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         generator()
     }
 
-    /// Draws a fraction from zero up to one, which it does not reach.
+    /// Draws a fraction from zero up to, but not including, one.
     package func fraction() -> Double {
         Double(next() >> 11) * 0x1p-53
     }
 
-    /// Draws a fraction from a half to one, to spread what many would do at the same moment.
+    /// Draws a fraction from a half to one, to spread actions that would otherwise happen at the same moment.
     package func halfToOne() -> Double {
         0.5 + Double(next() >> 11) * 0x1p-54
     }
@@ -68,13 +68,13 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
     }
 }
 
-/// Chance for states, verifiers, nonces, boundaries and ids: the system's cryptographically secure generator.
+/// A source of secure random bytes for states, verifiers, nonces, boundaries and identifiers.
 public struct SecureRandomSource: Sendable {
     private let generator: @Sendable (Int) -> [UInt8]
 
-    /// Creates a source, for tests that need to know what it gives.
+    /// Creates a source, for tests that need known bytes.
     ///
-    /// - Parameter generator: Gives so many bytes; called from any thread.
+    /// - Parameter generator: Returns the given number of bytes; called from any thread.
     public init(_ generator: @escaping @Sendable (Int) -> [UInt8]) {
         self.generator = generator
     }
@@ -82,7 +82,7 @@ public struct SecureRandomSource: Sendable {
     /// The system's generator.
     public static let system = SecureRandomSource { count in
         var generator = SystemRandomNumberGenerator()
-        // A word at a time: each draw is a call into the kernel.
+        // A word at a time, because each draw is a call into the kernel.
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         while bytes.count < count {
@@ -93,7 +93,7 @@ public struct SecureRandomSource: Sendable {
 
     /// Draws bytes.
     ///
-    /// - Parameter count: How many.
+    /// - Parameter count: The number of bytes.
     /// - Returns: The bytes.
     public func bytes(_ count: Int) -> [UInt8] {
         generator(count)

@@ -1,19 +1,19 @@
-/// Whether the retries of a stack happen, for tests and tools.
+/// Controls whether a stack retries requests, for tests and tools.
 ///
 /// ```swift
 /// let network = client.environment(\.retries, .withoutWaiting)
 /// ```
 public enum RetryMode: Sendable, Hashable {
-    /// As the policies say.
+    /// Retries as the policies specify.
     case enabled
-    /// As the policies say, but at once.
+    /// Retries as the policies specify, but without waiting.
     case withoutWaiting
-    /// Not at all.
+    /// Never retries.
     case off
 }
 
 extension NetworkEnvironment {
-    /// Whether the retries upstream happen.
+    /// Controls whether modifiers upstream retry requests.
     public var retries: RetryMode {
         get { self[RetryModeKey.self] }
         set { self[RetryModeKey.self] = newValue }

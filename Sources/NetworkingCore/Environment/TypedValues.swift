@@ -1,8 +1,8 @@
-/// Values of any type, each under the type that is its key: what request options, response metadata and the
-/// environment are made of.
+/// Values of any type, each stored under a key type, for request options, response metadata and the environment.
 @usableFromInline
 package struct TypedValues: Sendable {
-    // An array, since a request rarely carries more than a few, and searching those beats hashing.
+    // An array, because a request rarely has more than a few values, and a linear search of those is faster than
+    // hashing.
     @usableFromInline var entries: [Entry] = []
 
     @usableFromInline
@@ -27,14 +27,14 @@ package struct TypedValues: Sendable {
         }
     }
 
-    // Modules of features read options and values of the environment through this, at no more cost than the core does.
+    // Inlinable, so that reading a value from another module costs no more than from this one.
     @inlinable
     func value<Value: Sendable>(for key: Any.Type, as type: Value.Type) -> Value? {
         let key = ObjectIdentifier(key)
-        // By index, since a copy of an entry takes as long as all the rest.
+        // By index, because copying an entry takes as long as all the rest.
         for index in entries.indices where entries[index].identifier == key {
-            // The key type fixes the value type, and `set` is the only writer: a checked cast (421 ns to an
-            // existential) would bring the same.
+            // The key type fixes the value type, and `set` is the only writer. A checked cast has the same result, but
+            // takes 421 ns for an existential.
             return unsafeDowncast(entries[index].box, to: Box<Value>.self).value
         }
         return nil
@@ -43,11 +43,11 @@ package struct TypedValues: Sendable {
     /// Stores a value, or removes it.
     ///
     /// - Parameters:
-    ///   - value: The value; nil removes what is there.
-    ///   - key: The type that is its key.
-    ///   - identity: What stands for the value when whole sets are compared; nil leaves it out of that.
-    ///   - isCredential: Whether it lets someone in.
-    ///   - isOfOneCall: Whether work that several calls share must not have it.
+    ///   - value: The value; `nil` removes the existing one.
+    ///   - key: The key type.
+    ///   - identity: The representation of the value in comparisons; `nil` leaves the value out of them.
+    ///   - isCredential: Whether the value is a credential.
+    ///   - isOfOneCall: Whether the value is left out of work that several calls share.
     @inlinable
     mutating func set<Value: Sendable>(
         _ value: Value?,
@@ -77,7 +77,7 @@ package struct TypedValues: Sendable {
         }
     }
 
-    /// Takes over all values of another set.
+    /// Sets all values of another instance.
     mutating func merge(_ other: TypedValues) {
         for entry in other.entries {
             if let index = entries.firstIndex(where: { $0.identifier == entry.identifier }) {
@@ -88,7 +88,7 @@ package struct TypedValues: Sendable {
         }
     }
 
-    /// Removes what lets someone in.
+    /// Removes the values that are credentials.
     mutating func removeCredentials() {
         entries.removeAll(where: \.isCredential)
     }
@@ -101,17 +101,17 @@ package struct TypedValues: Sendable {
         entries.contains(where: \.isOfOneCall)
     }
 
-    /// Whether something lets somebody in that nobody can compare.
+    /// Whether a value is a credential that cannot be compared.
     package var hasAnonymousCredentials: Bool {
         entries.contains { $0.isCredential && $0.identity == nil }
     }
 
-    /// The types that are the keys of the stored values, without those whose value is `nil`.
+    /// The key types of the stored values, without those whose value is `nil`.
     var keys: [Any.Type] {
         entries.filter { !$0.box.isNil }.map(\.key)
     }
 
-    /// What takes part in equality.
+    /// The values that take part in equality.
     package var identities: [ObjectIdentifier: Identity] {
         var identities: [ObjectIdentifier: Identity] = [:]
         for entry in entries {
@@ -141,7 +141,7 @@ final class Box<Value: Sendable>: ValueBox {
     }
 }
 
-/// A hashable value of any type that may cross tasks, which `AnyHashable` may not.
+/// A type-erased hashable value that is sendable, unlike `AnyHashable`.
 @usableFromInline
 package struct Identity: Sendable, Hashable {
     private let value: any Hashable & Sendable
@@ -161,7 +161,7 @@ package struct Identity: Sendable, Hashable {
     }
 }
 
-/// A value behind one reference, copied when it is written to while shared.
+/// A value behind a single reference, which is copied when it is changed while shared.
 @usableFromInline
 package struct CopyOnWrite<Value: Sendable>: Sendable {
     @usableFromInline var storage: Storage
@@ -181,10 +181,10 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
         }
     }
 
-    // @unchecked because it is only written to while nobody else has a reference to it.
+    // @unchecked, because it is only changed while there is a single reference to it.
     @usableFromInline
     final class Storage: @unchecked Sendable {
-        // Whoever gets here has checked access to the struct already; a second check at run time takes 76 instructions.
+        // Access to the struct has been checked before this; a second check at run time takes 76 instructions.
         @exclusivity(unchecked) @usableFromInline var value: Value
 
         @inlinable

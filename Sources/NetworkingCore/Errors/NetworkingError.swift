@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What went wrong with a request, with everything that is known about it.
+/// An error of a request, with everything that is known about it.
 ///
 /// ```swift
 /// do {
@@ -18,14 +18,14 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Errors are wrapped once, where they arise; those of other people's components pass through a stack unwrapped, and
-/// a cancelled caller gets `CancellationError`.
+/// Errors are wrapped once, where they occur. Errors of other components pass through a stack unwrapped, and a
+/// cancelled caller gets `CancellationError`.
 ///
 /// An error has two texts. `localizedDescription` is one short English sentence for the user of the app, without URL,
-/// header or file name: "The server took too long to respond." ``description`` and ``reason`` are for its developer and
-/// name the request, the cause and a way out. Neither of them, nor a dump of the error, shows a secret.
+/// header or file name: "The server took too long to respond." ``description`` and ``reason`` are for the developer and
+/// contain the request, the cause and a solution. Neither of them, nor a dump of the error, shows a secret.
 public struct NetworkingError: Error {
-    /// What kind of failure it is; a bounded set, fit to label a metric.
+    /// The kind of a failure; a bounded set, suitable as a label of a metric.
     @nonexhaustive
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The request breaks a rule of HTTP or of this library, and was not sent.
@@ -38,17 +38,17 @@ public struct NetworkingError: Error {
         case nameResolution
         /// No connection could be made.
         case connection
-        /// The secure connection could not be made, or the server is not who it should be.
+        /// The secure connection could not be established, or the identity of the server could not be verified.
         case tls
         /// The device has no network.
         case offline
-        /// An attempt took longer than it may.
+        /// An attempt exceeded its time limit.
         case timeout
-        /// The whole call took longer than it may.
+        /// The whole call exceeded its time limit.
         case deadline
         /// The connection broke during the exchange.
         case connectionLost
-        /// The answer is not valid HTTP.
+        /// The response is not valid HTTP.
         case invalidResponse
         /// The body is longer than the limit.
         case tooLarge
@@ -56,13 +56,13 @@ public struct NetworkingError: Error {
         case truncated
         /// The representation changed between the parts of a transfer.
         case representationChanged
-        /// What was downloaded is not what was expected, by its checksum.
+        /// The checksum of a download does not match the expected one.
         case checksumMismatch
-        /// There were more redirects than the policy follows, or they go round in circles.
+        /// The redirects exceed the limit of the policy, or form a loop.
         case tooManyRedirects
-        /// The status code is not among those the request accepts.
+        /// The request does not accept the status code of the response.
         case status
-        /// The server wants credentials, or better ones (401).
+        /// The server requires credentials, or other ones (401).
         case unauthorized
         /// The body could not be decoded.
         case decoding
@@ -70,57 +70,58 @@ public struct NetworkingError: Error {
         case rejected
         /// A file could not be read or written.
         case storage
-        /// A component that stands for a missing one was asked to send.
+        /// A placeholder for a missing component was used to send a request.
         case unimplemented
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let kind: Kind
 
-    /// The request that failed, as it went out or would have.
+    /// The request that failed, as it was sent or would have been sent.
     public let request: HTTPRequestData
 
     /// The response, if one arrived.
     public package(set) var response: HTTPResponseData?
 
-    /// The error of the transport or the decoder beneath this one, untouched.
+    /// The unchanged error of the transport or the decoder that caused this one.
     ///
-    /// It may hold what this error hides (a `URLError` carries the URL), so it is never printed with it.
+    /// It may contain secrets that this error redacts (a `URLError` contains the URL), so it is never printed as a part
+    /// of this error.
     public package(set) var underlying: (any Error)?
 
-    /// What happened and what to do about it, in one or two sentences, without secrets.
+    /// The failure and a way to solve it, in one or two sentences, without secrets.
     public let reason: String
 
-    /// How long to wait before another try makes sense, where that is known: a limit that refused a request says so.
+    /// The time to wait before another attempt, if it is known, for example from a limit that refused the request.
     public let retryAfter: Duration?
 
-    /// How long the exchange took, if the request may be sent again at once; `nil` for any other failure.
+    /// The duration of the exchange, if the request may be sent again at once; `nil` for any other failure.
     ///
     /// A transport sets it if a kept connection ended before the response, and the request and its body may be sent
     /// twice.
     package var unansweredAfter: Duration?
 
-    /// What components have left on the error.
+    /// The metadata that components have set on the error.
     private var metadata = TypedValues()
 
-    /// On whose behalf the request was sent, where that is known.
+    /// The principal that the request was sent for, if it is known.
     package var principal: Principal?
 
-    /// Whether a redirect had led to the request that failed, so that the one before it had arrived.
+    /// Whether the failed request was the result of a redirect, so that the request before it was successful.
     package var followsRedirect = false
 
-    /// Whether the request got no credentials for a reason that may pass, so that the server has not processed it.
+    /// Whether credentials for the request are missing for a temporary reason, so that the server has not processed it.
     package var isRefreshFailure = false
 
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - kind: What kind of failure it is.
+    ///   - kind: The kind of the failure.
     ///   - request: The request that failed.
     ///   - response: The response, if one arrived.
-    ///   - underlying: The error beneath, if there is one.
-    ///   - reason: What happened and what to do about it; nil for the sentence of the kind. Must not hold a secret.
-    ///   - retryAfter: How long to wait before another try makes sense, where that is known.
+    ///   - underlying: The error that caused this one, if there is one.
+    ///   - reason: The failure and a way to solve it, without secrets; `nil` uses the sentence of the kind.
+    ///   - retryAfter: The time to wait before another attempt, if it is known.
     public init(
         _ kind: Kind,
         request: HTTPRequestData,
@@ -139,7 +140,7 @@ public struct NetworkingError: Error {
 }
 
 extension NetworkingError {
-    /// A value that a component left on the error, or its default.
+    /// A metadata value that a component has set on the error, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
@@ -147,19 +148,19 @@ extension NetworkingError {
         set { self.metadata.set(newValue, for: metadata) }
     }
 
-    /// Whether time ran out: of an attempt, of the call, or on the server's side (408).
+    /// Whether a time limit was exceeded: that of an attempt, of the call, or of the server (408).
     public var isTimeout: Bool {
         kind == .timeout || kind == .deadline || response?.status.code == 408
     }
 
     /// Whether the device has no network.
     ///
-    /// A server that is down is not this.
+    /// `false` if the server is down.
     public var isOffline: Bool {
         kind == .offline
     }
 
-    /// Whether the server wants credentials, or better ones.
+    /// Whether the server requires credentials, or other ones.
     public var isUnauthorized: Bool {
         kind == .unauthorized || response?.status.code == 401
     }
@@ -169,7 +170,7 @@ extension NetworkingError {
         kind == .decoding
     }
 
-    /// The body of the response as text; nil without a response or when it is not UTF-8.
+    /// The body of the response as text; `nil` if there is no response or the body is not UTF-8.
     public var bodyText: String? {
         response.flatMap { String(validating: $0.data, as: UTF8.self) }
     }
@@ -181,8 +182,8 @@ extension NetworkingError {
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
-    /// - Returns: The value, or nil when there is no response.
-    /// - Throws: What makes the body unfit.
+    /// - Returns: The value, or `nil` if there is no response.
+    /// - Throws: An error if the body cannot be decoded.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type,
         decoder: any BodyDecoder = JSONDecoder()
@@ -192,7 +193,7 @@ extension NetworkingError {
 }
 
 extension NetworkingError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The request, what happened to it and what to do about it.
+    /// The request, the failure and a way to solve it.
     public var description: String {
         "\(request): \(reason)"
     }
@@ -202,7 +203,7 @@ extension NetworkingError: CustomStringConvertible, CustomDebugStringConvertible
         "NetworkingError.\(kind): \(description)"
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -218,7 +219,7 @@ extension NetworkingError: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension NetworkingError.Kind {
-    /// What happened and what to do, when nothing more is known.
+    /// The failure and a way to solve it, if no more is known than the kind.
     fileprivate var sentence: String {
         switch self {
         case .invalidRequest:

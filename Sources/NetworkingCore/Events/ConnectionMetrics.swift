@@ -1,32 +1,33 @@
-/// What a transport knows of the connection that an exchange had, as far as its platform tells.
+/// The measurements of an exchange's connection, as far as the platform provides them.
 ///
-/// URLSession tells all of it on Apple's platforms and nothing on Linux; AsyncHTTPClient tells the protocol.
+/// URLSession provides all of them on Apple's platforms and none on Linux. AsyncHTTPClient provides the protocol
+/// version.
 public struct ConnectionMetrics: Sendable, Hashable {
     /// The version of HTTP, as OpenTelemetry writes it: `1.1`, `2`, `3`.
     public var protocolVersion: String?
     /// Whether the connection had served another exchange before.
     public var isReused: Bool?
-    /// The address at the other end: the server's, or a proxy's.
+    /// The address of the peer: the server or a proxy.
     public var peerAddress: String?
-    /// The port at the other end.
+    /// The port of the peer.
     public var peerPort: Int?
-    /// How long the name's address was looked for.
+    /// The duration of the name resolution.
     public var nameResolution: Duration?
-    /// How long it took to connect, with TLS.
+    /// The time to connect, including TLS.
     public var connecting: Duration?
-    /// How much of that TLS took.
+    /// The part of `connecting` that TLS took.
     public var securing: Duration?
-    /// The bytes that went out, header fields included and bodies as they were encoded.
+    /// The bytes that were sent, including header fields, with bodies in their encoded form.
     public var bytesSent: Int64?
-    /// The bytes that came in, header fields included and bodies as they were encoded.
+    /// The bytes that were received, including header fields, with bodies in their encoded form.
     public var bytesReceived: Int64?
 
-    /// Creates metrics that tell nothing.
+    /// Creates metrics without measurements.
     public init() {}
 }
 
 extension ConnectionMetrics: CustomStringConvertible {
-    /// What is known, in a line: `HTTP/2, reused, 127.0.0.1:443`.
+    /// The known measurements in one line: `HTTP/2, reused, 127.0.0.1:443`.
     public var description: String {
         var parts: [String] = []
         if let protocolVersion { parts.append("HTTP/\(protocolVersion)") }

@@ -121,7 +121,7 @@ extension HTTPRequestData {
         var fields = HTTPFields()
         for observer in settings.observers + settings.stackObservers {
             let named = observer.headerFields(forAttempt: self)
-            // Two values of a field that one must name once would be no value at all.
+            // A field with two values where one is allowed would be invalid.
             for field in named {
                 fields[field.name] = nil
             }

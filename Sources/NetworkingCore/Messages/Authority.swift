@@ -1,14 +1,14 @@
-/// The parts of an authority, by RFC 3986 section 3.2.
+/// The parts of an authority (RFC 3986 section 3.2).
 ///
-/// It works on bytes: a request's authority is looked at each time it is sent, and characters would cost 2 us.
+/// It works on bytes, because a request's authority is parsed each time it is sent, and characters would cost 2 us.
 package struct Authority {
-    /// What stands before the last `@`, if there is one.
+    /// The text before the last `@`, if there is one.
     package let userinfo: Substring?
     /// The host, without the brackets of an IPv6 address.
     package let host: Substring
-    /// What follows the host, without its colon; it may be no number.
+    /// The text after the host, without its colon; it is not always a number.
     let portText: Substring?
-    /// Whether the host stood in brackets, as IPv6 addresses do.
+    /// Whether the host was in brackets, as IPv6 addresses are.
     private let isBracketed: Bool
 
     package init(_ authority: String) {
@@ -19,7 +19,7 @@ package struct Authority {
         } else {
             userinfo = nil
         }
-        // What follows the bracket is a port or nothing; otherwise the bracket is one that no host may hold.
+        // A port or nothing follows the bracket. Otherwise the bracket belongs to an invalid host.
         if rest.utf8.first == UInt8(ascii: "["), let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "]")),
             [nil, UInt8(ascii: ":")].contains(rest.utf8[bracket...].dropFirst().first)
         {
@@ -38,7 +38,7 @@ package struct Authority {
         }
     }
 
-    /// Whether a byte makes a name that cannot be anything else: a letter, a digit, a hyphen or a dot.
+    /// Whether a byte is a letter, a digit, a hyphen or a dot, and so has no other meaning than a part of a name.
     static func isPlainNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
@@ -53,16 +53,16 @@ package struct Authority {
         portText.flatMap { DecimalDigits.number($0.utf8) }.flatMap { UInt16(exactly: $0) }.map { Int($0) }
     }
 
-    /// Whether the host is a name or an address, by the bytes it consists of; brackets are for IPv6 addresses.
+    /// Whether the bytes of the host are valid for a name or an address; only IPv6 addresses have brackets.
     var hasValidHost: Bool {
         !host.isEmpty && isBracketed == host.utf8.contains(UInt8(ascii: ":"))
             && host.utf8.allSatisfy { byte in
-                // Names outside ASCII reach the resolver as they are; all other ASCII has no place in a host.
+                // Names outside ASCII reach the resolver as they are. All other ASCII characters are invalid in a host.
                 PercentEncoding.host.allows(byte) || byte >= 128
             }
     }
 
-    /// The longest host, which no name of the DNS exceeds (RFC 3986 section 3.2.2).
+    /// The maximum length of a host, which is that of a DNS name (RFC 3986 section 3.2.2).
     static let maximumHostBytes = 255
 
     /// Whether it names this machine: `localhost` and its subdomains (RFC 6761), 127.0.0.0/8 and `::1`.
@@ -75,7 +75,7 @@ package struct Authority {
 }
 
 extension PercentEncoding {
-    /// Letters, digits, and what names, addresses, zones and escapes are written with.
+    /// Letters, digits, and the other characters of names, addresses, zones and escapes.
     fileprivate static let host = PercentEncoding(
         allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:%"
     )

@@ -1,15 +1,15 @@
 import HTTPTypes
 
-/// Which part of a representation a response brings (RFC 9110 section 14.4).
+/// The part of a representation that a response contains (RFC 9110 section 14.4).
 package struct ContentRange: Sendable, Equatable {
-    /// Its bytes; never empty.
+    /// The bytes of the part; never empty.
     package let range: Range<Int64>
-    /// How many bytes the representation has; nil where the server does not know.
+    /// The number of bytes of the whole representation; `nil` if the server does not know it.
     package let length: Int64?
 
-    /// Reads `bytes 0-4/10` and `bytes 0-4/*`; nil for anything else.
+    /// Parses `bytes 0-4/10` and `bytes 0-4/*`; returns `nil` for anything else.
     ///
-    /// That the part lies within the whole is not looked at.
+    /// It does not check that the part lies within the representation.
     init?(_ field: String) {
         let words = field.split { $0 == " " || $0 == "-" || $0 == "/" }
         guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]), first >= 0,
@@ -21,8 +21,9 @@ package struct ContentRange: Sendable, Equatable {
 }
 
 extension HTTPResponse {
-    /// The one part that a 206 says it brings; nil for any other status, for several parts, and for what cannot be
-    /// read.
+    /// The single part in a 206 response.
+    ///
+    /// `nil` for any other status, for several parts, and for a field that cannot be parsed.
     package var contentRange: ContentRange? {
         status.code == 206 ? headerFields[.contentRange].flatMap { ContentRange($0) } : nil
     }

@@ -3,7 +3,8 @@ import HTTPTypes
 extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Method and URL: `POST https://my-server.com/message?greeting=Hello%20World`.
     ///
-    /// Userinfo and the values of sensitive query items are redacted, here and in every other form a request prints in.
+    /// Userinfo and the values of sensitive query items are redacted, here and in every other printed form of a
+    /// request.
     public var description: String {
         Redaction.standard.line(for: self)
     }
@@ -13,7 +14,7 @@ extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible
         description
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -28,7 +29,7 @@ extension HTTPRequestData: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension HTTPRequestData {
-    /// Header fields of this request or of what answers it, without secrets.
+    /// Returns the header fields of this request or of its response as lines, without secrets.
     func printable(_ fields: HTTPFields) -> [String] {
         Redaction.standard.hidingSecrets(of: self).lines(for: fields)
     }

@@ -5,10 +5,11 @@ public import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// The path, with its leading slash and percent-encoded, without the query; nil while it is open.
+    /// The percent-encoded path with its leading slash and without the query; `nil` if it is open.
     ///
-    /// Setting one that has a question mark replaces the query too, and one without keeps it. A missing leading slash
-    /// is added, and what a path may not hold is percent-encoded; escapes that are there stay as they are.
+    /// Setting a path that contains a question mark also replaces the query; setting one without keeps the query. A
+    /// missing leading slash is added. Characters that a path may not contain are percent-encoded; existing escapes
+    /// stay as they are.
     public var path: String? {
         get {
             let path = Self.split(target ?? "").path
@@ -26,27 +27,28 @@ extension HTTPRequestData {
         }
     }
 
-    /// The items of the query, decoded; order, repetition and empty values are kept.
+    /// The decoded items of the query; order, repetition and empty values are kept.
     public var queryItems: [URLQueryItem] {
         get { query.items }
         set { query.items = newValue }
     }
 
-    /// The host of the authority, without brackets, port or userinfo; nil while the authority is open.
+    /// The host of the authority, without brackets, port or userinfo; `nil` if the authority is open.
     public var host: String? {
         authority.map { String(Authority($0).host) }
     }
 
-    /// The port that the authority names; nil when it names none.
+    /// The port in the authority; `nil` if the authority has no port.
     public var port: Int? {
         authority.flatMap { Authority($0).port }
     }
 
-    /// The URL.
+    /// The URL of the request; `nil` if the authority is open.
     ///
-    /// Reading it closes what is open with `https` and `/`; it is nil while the authority is open.
+    /// When it is read, an open scheme becomes `https` and an open path becomes `/`.
     ///
-    /// Setting a relative URL leaves scheme and authority as they are; the fragment is dropped, and nil opens all.
+    /// Setting a relative URL keeps scheme and authority. The fragment is dropped. Setting `nil` opens scheme,
+    /// authority and path.
     public var url: URL? {
         get { absoluteString.flatMap { URL(string: $0) } }
         set {
@@ -56,7 +58,7 @@ extension HTTPRequestData {
                 target = nil
                 return
             }
-            // The string rather than URL's components: they decode, normalise or trap.
+            // The string is used, because the components of `URL` decode, normalise or trap.
             var rest = newValue.absoluteString[...]
             if let hash = rest.firstIndex(of: "#") {
                 rest = rest[..<hash]
@@ -75,31 +77,31 @@ extension HTTPRequestData {
         }
     }
 
-    /// The URL as text, with everything open closed but the authority; nil without one.
+    /// The URL as text, with defaults for an open scheme and path; `nil` if the authority is open.
     package var absoluteString: String? {
         guard let authority else { return nil }
-        // The asterisk of `OPTIONS *` is no path: its URL has none (RFC 9112 section 3.2.4).
+        // The asterisk of `OPTIONS *` is not a path, so its URL has none (RFC 9112 section 3.2.4).
         let target = requestTarget
         return "\(scheme ?? "https")://\(authority)\(target == "*" ? "" : target)"
     }
 
-    /// Path and query as transports send them (RFC 9112 section 3.2.1), for what signs them.
+    /// The path and query as transports send them (RFC 9112 section 3.2.1), for code that signs them.
     ///
-    /// `/` where the path is open. A query in an encoding of somebody's own may hold what a URL cannot; that is encoded
-    /// here.
+    /// An open path is `/`. The query may contain characters that a URL cannot, if the app encoded it. They are
+    /// percent-encoded here.
     public var requestTarget: String {
         PercentEncoding.encodeTarget(closedTarget)
     }
 
-    /// Path and query, with what is open closed.
+    /// The path and query, with `/` for an open path.
     package var closedTarget: String {
         guard let target, let first = target.utf8.first else { return "/" }
         return first == UInt8(ascii: "?") ? "/" + target : target
     }
 
-    /// Gives a path its leading slash and encodes what may not stand in a path or a query.
+    /// Adds the leading slash to a path and encodes the characters that a path or a query may not contain.
     ///
-    /// The asterisk of `OPTIONS *` stays alone.
+    /// The asterisk of `OPTIONS *` stays as it is.
     package static func target(path: String) -> String {
         let encoded = PercentEncoding.encodeTarget(path)
         return encoded.hasPrefix("/") || encoded == "*" ? encoded : "/" + encoded

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A request: what HTTP sends, and the options that the modifiers of a stack read.
+/// A request: the message that HTTP sends, and the options that the modifiers of a stack read.
 ///
 /// ```swift
 /// var request = HTTPRequestData(method: .post, path: "message", body: .json(message))
@@ -15,53 +15,55 @@ public import Foundation
 /// request.query.greeting = "Hello World"   // ?greeting=Hello%20World
 /// ```
 ///
-/// What was given is sent: percent-encoding, trailing slashes, empty and repeated query items and their order are
-/// kept. Scheme, authority and path may be left open, for the `server` modifiers of a stack to fill; what is still
-/// open when it is sent becomes `https` and `/`, and a request without an authority is an error.
+/// A request is sent as it was created: percent-encoding, trailing slashes, empty and repeated query items and their
+/// order are kept. Scheme, authority and path may be left open, so that the `server` modifiers of a stack can fill them
+/// in. When the request is sent, an open scheme becomes `https` and an open path becomes `/`. A request without an
+/// authority fails.
 ///
-/// A request is checked before a transport sees it; what HTTP does not allow fails with
+/// The library checks a request before it reaches a transport. A request that HTTP does not allow fails with
 /// ``NetworkingError/Kind/invalidRequest``. No setter traps on a value from outside.
 public struct HTTPRequestData: Sendable, Identifiable {
-    /// A label that is unique in this process, for logs and for keeping requests apart.
+    /// An identifier that is unique in this process, for logs and to distinguish requests.
     ///
     /// It is not part of equality.
     public struct ID: Sendable, Hashable, CustomStringConvertible {
         let number: UInt64
 
-        // Process-wide, because it is what makes labels unique; it carries no other state.
+        // Process-wide, because the identifiers must be unique in the process; it has no other state.
         private static let last = Atomic<UInt64>(0)
 
         init() {
             number = RequestNumbering.next ?? Self.last.add(1, ordering: .relaxed).newValue
         }
 
-        /// The label in at least six digits of base 36.
+        /// The identifier in at least six digits of base 36.
         public var description: String {
             let digits = String(number, radix: 36)
             return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
         }
     }
 
-    /// The label of this value and of every copy of it.
+    /// The identifier of this value and of every copy of it.
     public private(set) var id: ID
 
     private var line: CopyOnWrite<Line> {
         didSet { state.remove(.isChecked) }
     }
 
-    /// What stands before the header fields.
-    // Strings, since reading one of swift-http-types' pseudo header fields copies its name too, 200 instructions.
+    /// The method, the scheme, the authority and the target.
+    // Strings, because reading a pseudo header field of swift-http-types also copies its name, which takes 200
+    // instructions.
     private struct Line: Sendable, Hashable {
         var method: HTTPRequest.Method
         var scheme: String?
         var authority: String?
-        /// An open path is stored as an empty one, so that a query has its place before there is a path.
+        /// An open path is stored as an empty one, so that a query can be set before the path.
         var target: String?
     }
 
     /// The header fields.
     ///
-    /// `Host`, `Content-Length` and the fields about the connection belong to the transport.
+    /// The transport sets `Host`, `Content-Length` and the fields that concern the connection.
     public var headerFields: HeaderFields {
         didSet { state.remove(.isChecked) }
     }
@@ -72,31 +74,32 @@ public struct HTTPRequestData: Sendable, Identifiable {
     }
 
     @usableFromInline package var state: State = []
-    /// What tells one exchange from others, for who listens; 0 where nobody does.
+    /// The number that identifies an exchange to listeners; 0 if the request has no listeners.
     package internal(set) var exchangeNumber: UInt32 = 0
-    /// The recorder of the call that it is part of; nil while the call is not measured.
+    /// The recorder of the call; `nil` if the call is not measured.
     ///
-    /// No option, since setting it must not copy those.
+    /// It is not an option, because setting it must not copy the options.
     package var recorder: (any CallRecording)?
-    /// The server of each credential; nil while no part of the stack has any, and the stack names no server but the
-    /// request's own.
+    /// The server of each credential.
+    ///
+    /// `nil` if no part of the stack has credentials and the stack names no server other than the request's own.
     var credentialServers: CopyOnWrite<CredentialServers>?
 
-    /// The limiters whose permits it holds.
+    /// The limiters whose permits the request holds.
     var heldLimits: HeldLimits?
-    /// The options; nil while none was set.
+    /// The options; `nil` if none has been set.
     ///
-    /// Read them through this, which copies one and not all.
+    /// Read single options through this property, so that only the one option is copied.
     @usableFromInline package private(set) var box: CopyOnWrite<RequestSettings>?
 
     /// Creates a request from its parts.
     ///
     /// - Parameters:
     ///   - method: The method, GET by default.
-    ///   - scheme: `https` or `http`; nil leaves it open.
-    ///   - authority: The host, and the port if it is not the scheme's own; nil leaves it open.
-    ///   - path: The path, with or without its leading slash, and the query if there is a question mark; nil leaves
-    ///     the path open.
+    ///   - scheme: `https` or `http`; `nil` leaves it open.
+    ///   - authority: The host, and the port if it is not the scheme's default; `nil` leaves it open.
+    ///   - path: The path, with or without its leading slash, followed by the query if it contains a question mark;
+    ///     `nil` leaves the path open.
     ///   - headerFields: The header fields.
     ///   - body: The body.
     public init(
@@ -120,7 +123,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         self.body = body
     }
 
-    /// A request with the label and the line of another one, and nothing else.
+    /// Creates a request that has only the identifier and the line of another request.
     private init(naming other: HTTPRequestData) {
         id = other.id
         line = other.line
@@ -147,7 +150,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         self.url = url
     }
 
-    /// A copy with a new id, as another caller would send it.
+    /// A copy with a new identifier, as another caller would send it.
     package var withNewID: HTTPRequestData {
         var request = self
         request.id = ID()
@@ -160,13 +163,13 @@ public struct HTTPRequestData: Sendable, Identifiable {
         set { line.value.method = newValue }
     }
 
-    /// The scheme; nil while it is open.
+    /// The scheme; `nil` if it is open.
     public var scheme: String? {
         get { line.value.scheme }
         set { line.value.scheme = newValue?.asFieldValue }
     }
 
-    /// The host, and the port if there is one: `api.example.com:8443`; nil while it is open.
+    /// The host, and the port if there is one: `api.example.com:8443`; `nil` if it is open.
     public var authority: String? {
         get { line.value.authority }
         set {
@@ -175,13 +178,13 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// Path and query as they will be sent, the path empty while it is open; nil when both are.
+    /// The path and query as they will be sent, with an empty path if it is open; `nil` if both are.
     package var target: String? {
         get { line.value.target }
         set { line.value.target = newValue?.asFieldValue }
     }
 
-    /// The options, in a box that a request without any does not have.
+    /// The options, created when they are first written.
     package var settings: RequestSettings {
         _read {
             if box != nil {
@@ -198,7 +201,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         }
     }
 
-    /// The query, by the names of its items.
+    /// The query, with access to its items by name.
     public var query: RequestQuery {
         get { RequestQuery(encoded: Self.split(target ?? "").query) }
         set { target = Self.join(path: Self.split(target ?? "").path, query: newValue.encoded) }
@@ -206,7 +209,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
 }
 
 extension HTTPRequestData {
-    /// How far a request has come.
+    /// The progress of a request through a stack.
     @usableFromInline
     package struct State: OptionSet, Sendable {
         @usableFromInline package let rawValue: UInt16
@@ -216,29 +219,29 @@ extension HTTPRequestData {
             self.rawValue = rawValue
         }
 
-        /// The outermost part of a stack has taken charge of it; the parts below only pass it on.
+        /// The outermost part of a stack has taken charge of the request; the parts upstream only pass it on.
         @usableFromInline static let isUnderway = State(rawValue: 1)
-        /// A chain has rewritten it.
+        /// A chain has rewritten the request.
         ///
-        /// That happens once, also when it is sent again.
+        /// This happens once, even if the request is sent again.
         static let isResolved = State(rawValue: 2)
-        /// It was found to be valid and has not been changed since.
+        /// The request is valid and has not been changed since it was checked.
         static let isChecked = State(rawValue: 4)
-        /// A chain is rewriting it.
+        /// A chain is rewriting the request.
         static let isResolving = State(rawValue: 8)
-        /// Its caller left the authority open, so that it belongs to the stack's server.
+        /// The caller left the authority open, so the request belongs to the stack's server.
         static let isRelative = State(rawValue: 16)
-        /// Its authority is one that the stack names.
+        /// The authority is one that the stack names.
         static let isForServer = State(rawValue: 32)
-        /// A modifier follows its redirects, so the transport need not.
+        /// A modifier follows the redirects, so the transport does not need to.
         package static let hasRedirectsFollowed = State(rawValue: 64)
-        /// A modifier ends an exchange that is silent for too long, so the transport need not.
+        /// A modifier ends an exchange that is silent for too long, so the transport does not need to.
         package static let hasSilenceLimited = State(rawValue: 128)
         /// The stack names a server.
         static let hasServer = State(rawValue: 256)
-        /// A modifier has taken its Authorization field for itself.
+        /// A modifier handles the Authorization field itself.
         package static let isAuthorized = State(rawValue: 512)
-        /// Somebody measures what each part of a stack does with it.
+        /// The time that each part of a stack takes is measured.
         @usableFromInline package static let isMeasured = State(rawValue: 1_024)
     }
 
@@ -252,17 +255,17 @@ extension HTTPRequestData {
         state.contains(.hasSilenceLimited)
     }
 
-    /// Whether its authority is one that the stack names.
+    /// Whether the authority is one that the stack names.
     var isForServer: Bool {
         state.contains(.isForServer)
     }
 
-    /// Whether the stack names a server at all.
+    /// Whether the stack names a server.
     var hasServer: Bool {
         state.contains(.hasServer)
     }
 
-    /// Whether a modifier has taken its Authorization field for itself.
+    /// Whether a modifier handles the Authorization field itself.
     package var isAuthorized: Bool {
         get { state.contains(.isAuthorized) }
         set { if newValue { state.insert(.isAuthorized) } else { state.remove(.isAuthorized) } }
@@ -272,7 +275,7 @@ extension HTTPRequestData {
         state.contains(.isUnderway)
     }
 
-    /// Tells the one who measures that a part of a stack has it now.
+    /// Records that a part of the stack receives the request.
     ///
     /// Returns the number to leave with.
     @usableFromInline
@@ -285,12 +288,12 @@ extension HTTPRequestData {
         recorder?.leave(number)
     }
 
-    /// Whether it is on its way and nobody measures that.
+    /// Whether the request is on its way through a stack and is not measured.
     @usableFromInline var isMerelyUnderway: Bool {
         state.intersection([.isUnderway, .isMeasured]) == .isUnderway
     }
 
-    /// A compact copy for recorders that keep many requests: method, URL, route, number and id.
+    /// A compact copy for recorders that keep many requests: method, URL, route, number and identifier.
     package var compact: HTTPRequestData {
         var request = HTTPRequestData(naming: self)
         guard let box else { return request }
@@ -302,7 +305,8 @@ extension HTTPRequestData {
         return request
     }
 
-    /// Becomes the message of another request, with what that knows to be secrets, and keeps its own label and options.
+    /// Replaces the message and the known secrets with those of another request, and keeps the identifier and the
+    /// options.
     package mutating func takeMessage(of other: HTTPRequestData) {
         line = other.line
         headerFields = other.headerFields
@@ -317,29 +321,29 @@ extension HTTPRequestData {
         }
     }
 
-    /// A copy without listeners and the caller's time limits, for background work on behalf of the request.
+    /// A copy without listeners and without the caller's time limits, for background work on behalf of the request.
     package var detached: HTTPRequestData {
         var request = self
         request.recorder = nil
         request.heldLimits = nil
-        // A timeout outside has ended with the caller's exchange, so the transport must watch for silence itself.
+        // A timeout further out has ended with the caller's exchange, so the transport must watch for silence itself.
         request.state.subtract([.isMeasured, .hasSilenceLimited])
         if hasListeners {
             request.settings.observers = []
             request.settings.stackObservers = []
         }
-        // The stack that traced it still does.
+        // The stack still traces the request.
         box?.value.trace?.traceAnew(&request)
         return request
     }
 
-    /// A copy without the state of the stack, which can be sent again: for responses, errors and recordings.
+    /// A copy without the state of the stack that can be sent again, for responses, errors and recordings.
     package var outsideStack: HTTPRequestData {
         var request = self
         request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
         request.recorder = nil
         request.heldLimits = nil
-        // Field by field: the settings as a whole would be copied.
+        // Field by field, because reading the settings as a whole would copy them.
         if box?.value.stackObservers.isEmpty == false {
             request.settings.stackObservers = []
         }
@@ -362,23 +366,23 @@ extension HTTPRequestData {
 }
 
 extension String {
-    /// The text as swift-http-types makes it valid: spaces for line breaks and NUL, and none around it.
+    /// The text as swift-http-types makes it valid: line breaks and NUL become spaces, and surrounding spaces are
+    /// removed.
     fileprivate var asFieldValue: String {
         HTTPField.isValidValue(self) ? self : HTTPField(name: .location, value: self).value
     }
 }
 
 extension HTTPRequestData: Hashable {
-    /// Requests are equal when they ask for the same: method, URL, header fields, body, and the options that say they
-    /// matter.
+    /// Compares method, URL, header fields, body, and the options that take part in comparisons.
     ///
-    /// Labels, sinks, progress handlers and the rest of the options do not count.
+    /// Identifiers, sinks, progress handlers and the other options do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.line.value == rhs.line.value && lhs.headerFields == rhs.headerFields && lhs.body == rhs.body
             && lhs.settings.custom.identities == rhs.settings.custom.identities
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(line.value)
         hasher.combine(headerFields)

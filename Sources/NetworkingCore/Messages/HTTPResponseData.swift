@@ -6,17 +6,17 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A response: status, header fields and body, and how it came about.
+/// A response: status, header fields and body, and details of the exchange.
 ///
 /// ```swift
 /// let response = try await network.data(request)
 /// print(response.status.code, response.headerFields[.contentType] ?? "", response.data.count)
 /// ```
 public struct HTTPResponseData: Sendable {
-    /// Status and header fields.
+    /// The status and header fields.
     public var http: HTTPResponse
 
-    /// The body, or how much of it went to the request's sink.
+    /// The body, or the number of bytes that the request's sink received.
     public var body: ResponseBody
 
     @usableFromInline var box: CopyOnWrite<Details>
@@ -24,7 +24,7 @@ public struct HTTPResponseData: Sendable {
     /// Creates a response, for transports and stubs.
     ///
     /// - Parameters:
-    ///   - request: The request that it answers.
+    ///   - request: The request that the response belongs to.
     ///   - status: The status.
     ///   - headerFields: The header fields.
     ///   - data: The body.
@@ -44,8 +44,8 @@ public struct HTTPResponseData: Sendable {
     /// Creates a response from its parts, for transports.
     ///
     /// - Parameters:
-    ///   - request: The request that it answers.
-    ///   - http: Status and header fields.
+    ///   - request: The request that the response belongs to.
+    ///   - http: The status and header fields.
     ///   - body: The body.
     public init(request: HTTPRequestData, http: HTTPResponse, body: ResponseBody) {
         self.http = http
@@ -65,25 +65,25 @@ public struct HTTPResponseData: Sendable {
         set { http.headerFields = newValue }
     }
 
-    /// The bytes that were collected in memory; empty when a sink took them.
+    /// The bytes that were collected in memory; empty if a sink received them.
     public var data: Data {
         get { body.data ?? Data() }
         set { body = .collected(newValue) }
     }
 
-    /// The request as the caller made it.
+    /// The request as the caller created it.
     public package(set) var request: HTTPRequestData {
         get { box.value.request }
         set { box.value.request = newValue }
     }
 
-    /// The request that went out, rewritten by the stack; after redirects, the one that brought this response.
+    /// The request that was sent, as the stack rewrote it; after redirects, the one that this response belongs to.
     public var sentRequest: HTTPRequestData {
         get { box.value.sentRequest }
         set { box.value.sentRequest = newValue.outsideStack }
     }
 
-    /// Where the response came from, after redirects.
+    /// The URL that the response came from, after redirects.
     public var url: URL? {
         sentRequest.url
     }
@@ -94,7 +94,9 @@ public struct HTTPResponseData: Sendable {
         set { box.value.redirects = newValue }
     }
 
-    /// On whose behalf it was fetched; what stores or shares responses compares it with whom it looked up.
+    /// The principal that the response belongs to.
+    ///
+    /// Parts of a stack that store or share responses compare it with the principal that they looked up.
     public var principal: Principal? {
         get { box.value.principal }
         set { box.value.principal = newValue }
@@ -106,13 +108,13 @@ public struct HTTPResponseData: Sendable {
         set { box.value.wasOfferedToSink = newValue }
     }
 
-    /// How many bytes of the request's body went out, where the transport counted them.
+    /// The number of bytes of the request's body that were sent, if the transport counted them.
     package var sentBodyLength: Int64? {
         get { box.value.sentBodyLength }
         set { box.value.sentBodyLength = newValue }
     }
 
-    /// A value that a component left on the response, or its default.
+    /// A metadata value that a component has set on the response, or its default.
     ///
     /// - Parameter metadata: The type that declares it.
     public subscript<Metadata: ResponseMetadata>(metadata metadata: Metadata.Type) -> Metadata.Value {
@@ -120,7 +122,7 @@ public struct HTTPResponseData: Sendable {
         @inlinable set { box.value.metadata.set(newValue, for: metadata) }
     }
 
-    /// What is passed along rather than looked at, behind one reference.
+    /// The details that are passed along more often than they are read, behind one reference.
     @usableFromInline
     struct Details: Sendable {
         var request: HTTPRequestData
@@ -141,16 +143,16 @@ public struct HTTPResponseData: Sendable {
 extension HTTPResponseData {
     /// One step of a chain of redirects.
     public struct Redirect: Sendable, Hashable {
-        /// The request that was answered with a redirect.
+        /// The request that was redirected.
         public let request: HTTPRequestData
-        /// The head of the answer.
+        /// The head of the redirect response.
         public let response: HTTPResponse
 
         /// Creates a step.
         ///
         /// - Parameters:
-        ///   - request: The request that was answered with a redirect.
-        ///   - response: The head of the answer.
+        ///   - request: The request that was redirected.
+        ///   - response: The head of the redirect response.
         public init(request: HTTPRequestData, response: HTTPResponse) {
             self.request = request.outsideStack
             self.response = response
@@ -159,12 +161,12 @@ extension HTTPResponseData {
 }
 
 extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable {
-    /// The status and the request that it answers.
+    /// The status and the redirected request.
     public var description: String {
         "\(request.hidingMarkedSecrets(in: response.status.text)) \(request)"
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -178,14 +180,14 @@ extension HTTPResponseData.Redirect: CustomStringConvertible, CustomReflectable 
 }
 
 extension HTTPResponseData: Hashable {
-    /// Responses are equal when status, header fields and body are.
+    /// Compares status, header fields and body.
     ///
-    /// What they answer does not count.
+    /// The requests of the responses do not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.http == rhs.http && lhs.body == rhs.body
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(http)
         hasher.combine(body)
@@ -193,12 +195,12 @@ extension HTTPResponseData: Hashable {
 }
 
 extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
-    /// Status and body length: `200 OK, 1024 bytes`.
+    /// The status and the length of the body: `200 OK, 1024 bytes`.
     public var description: String {
         "\(sentRequest.hidingMarkedSecrets(in: status.text)), \(body.count) bytes"
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -214,12 +216,12 @@ extension HTTPResponseData: CustomStringConvertible, CustomReflectable {
 
 /// The body of a response, after it has arrived.
 public enum ResponseBody: Sendable, Hashable {
-    /// It was collected in memory.
+    /// The body was collected in memory.
     case collected(Data)
-    /// It went to the request's sink, which received this many bytes.
+    /// The body went to the request's sink, which received this many bytes.
     case delivered(byteCount: Int64)
 
-    /// The bytes, when they were collected.
+    /// The bytes; `nil` if a sink received them.
     public var data: Data? {
         switch self {
         case .collected(let data): data
@@ -227,7 +229,7 @@ public enum ResponseBody: Sendable, Hashable {
         }
     }
 
-    /// How many bytes it has.
+    /// The number of bytes in the body.
     public var count: Int64 {
         switch self {
         case .collected(let data): Int64(data.count)
@@ -237,7 +239,7 @@ public enum ResponseBody: Sendable, Hashable {
 }
 
 extension ResponseBody: CustomStringConvertible, CustomReflectable {
-    /// Where the bytes are and how many, never the bytes.
+    /// The place and the number of the bytes, never the bytes themselves.
     public var description: String {
         switch self {
         case .collected(let data): "collected, \(data.count) bytes"
@@ -245,7 +247,7 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["count": count])
     }

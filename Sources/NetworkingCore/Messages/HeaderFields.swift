@@ -1,20 +1,20 @@
 public import HTTPTypes
 
-/// The header fields of a request: `HTTPFields` that notice a value which HTTP forbids.
+/// The header fields of a request: `HTTPFields` that detect a value which HTTP forbids.
 ///
-/// `HTTPFields` quietly turns the line breaks of a bad value into spaces. This type does so too, but remembers the
-/// name, so that sending the request fails with an error that says which field it was instead of sending something
-/// that nobody wrote.
+/// `HTTPFields` silently replaces the line breaks of an invalid value with spaces. This type does so too, but remembers
+/// the name of the field. Sending the request then fails with an error that names the field, so that an altered value
+/// is never sent.
 ///
 /// ```swift
 /// request.headerFields[.accept] = "application/json"
 /// request.headerFields[values: .cacheControl] = ["no-cache", "no-store"]
 /// ```
 public struct HeaderFields: Sendable {
-    /// The fields as swift-http-types has them.
+    /// The fields as a value of swift-http-types.
     public private(set) var httpFields: HTTPFields
 
-    /// What was given and cannot be sent; absent as long as nothing is wrong.
+    /// The names and values that cannot be sent; `nil` if there are none.
     private var refusals: CopyOnWrite<Refusals>?
 
     private struct Refusals: Sendable {
@@ -22,12 +22,12 @@ public struct HeaderFields: Sendable {
         var customName: String?
     }
 
-    /// The fields that were given a value with a line break, a NUL or another forbidden byte.
+    /// The names of the fields whose values had a line break, a NUL or another forbidden byte.
     var refusedNames: [HTTPField.Name] {
         refusals?.value.names ?? []
     }
 
-    /// A name that is none, given for a field.
+    /// An invalid name that was given for a field.
     var refusedCustomName: String? {
         refusals?.value.customName
     }
@@ -44,7 +44,7 @@ public struct HeaderFields: Sendable {
         self.httpFields = httpFields
     }
 
-    /// The value of a field; several values are joined with a comma, and nil removes the field.
+    /// The value of a field; several values are joined with a comma, and setting `nil` removes the field.
     ///
     /// - Parameter name: The name of the field.
     public subscript(name: HTTPField.Name) -> String? {
@@ -79,15 +79,15 @@ public struct HeaderFields: Sendable {
         }
     }
 
-    /// Tells whether a field is there.
+    /// Returns whether a field is present.
     ///
     /// - Parameter name: The name of the field.
-    /// - Returns: Whether it occurs at least once.
+    /// - Returns: `true` if the field occurs at least once.
     public func contains(_ name: HTTPField.Name) -> Bool {
         httpFields.contains(name)
     }
 
-    /// Adds an occurrence of a field after those that are there.
+    /// Adds an occurrence of a field after the existing ones.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
@@ -99,14 +99,14 @@ public struct HeaderFields: Sendable {
         }
     }
 
-    /// Adds a field after those that are there.
+    /// Adds a field after the existing ones.
     ///
-    /// - Parameter field: The field; swift-http-types has made its value valid.
+    /// - Parameter field: The field, whose value swift-http-types has made valid.
     public mutating func append(_ field: HTTPField) {
         httpFields.append(field)
     }
 
-    /// Sets a field whose value is hidden wherever it is printed, and stays off the tables of header compression.
+    /// Sets a field whose value is redacted in every printed form and is not indexed by header compression.
     mutating func setSecret(_ value: String, for name: HTTPField.Name) {
         self[name] = value
         var field = HTTPField(name: name, value: value)
@@ -114,7 +114,7 @@ public struct HeaderFields: Sendable {
         httpFields[fields: name] = [field]
     }
 
-    /// Remembers a name that cannot be a field's, so that sending says so.
+    /// Remembers a name that is not valid for a field, so that sending the request fails with an error that names it.
     mutating func refuse(customName: String) {
         var refusals = refusals?.value ?? Refusals()
         refusals.customName = customName
@@ -127,7 +127,7 @@ public struct HeaderFields: Sendable {
         self.refusals = CopyOnWrite(refusals)
     }
 
-    /// Forgets the bad values of fields that are gone.
+    /// Forgets the invalid values of fields that have been removed.
     private mutating func forgetAbsentNames() {
         if refusals != nil {
             refusals?.value.names.removeAll { [httpFields] in !httpFields.contains($0) }
@@ -145,12 +145,12 @@ public struct HeaderFields: Sendable {
 }
 
 extension HeaderFields: Hashable {
-    /// Fields are equal as swift-http-types has it: by name, whatever the order of different names.
+    /// Compares the fields as swift-http-types does: the order of fields with different names does not count.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.httpFields == rhs.httpFields
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(httpFields)
     }
@@ -197,12 +197,12 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
 }
 
 extension HeaderFields: CustomStringConvertible, CustomReflectable {
-    /// The fields, one a line, with the values of sensitive ones redacted.
+    /// The fields, one per line, with the values of sensitive ones redacted.
     public var description: String {
         Redaction.standard.lines(for: httpFields).joined(separator: "\n")
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(self, unlabeledChildren: Redaction.standard.lines(for: httpFields), displayStyle: .collection)
     }

@@ -1,12 +1,13 @@
 /// The limiters that hold a permit for a request, innermost first, while it is on its way through a stack.
 ///
-/// Each limiter has one of these for the requests that hold no other permit, so that these cost no allocation. It also
-/// tells the limiter from others: a request may outlive the limiter, whose own address could be another's by then.
+/// Each limiter has an instance for the requests that hold no other permit, so that these need no allocation. The
+/// instance also identifies the limiter: a request may outlive the limiter, whose address may then belong to another
+/// one.
 package final class HeldLimits: Sendable {
     private let limiter: HeldLimits?
     private let outer: HeldLimits?
 
-    /// Creates the value of a limiter.
+    /// Creates the instance of a limiter.
     package convenience init() {
         self.init(nil, inside: nil)
     }
@@ -26,14 +27,15 @@ package final class HeldLimits: Sendable {
 }
 
 extension HTTPRequestData {
-    /// Whether a limiter has to give the request a permit.
+    /// Returns whether a request needs a permit of a limiter.
     ///
-    /// A limiter that stands in the stack twice gives one permit: a request that held one could wait for itself.
+    /// A limiter that occurs twice in a stack gives one permit. Otherwise a request that holds a permit could wait for
+    /// itself.
     package func needsPermit(of limiter: HeldLimits, in environment: NetworkEnvironment) -> Bool {
         isThrottled && environment.isThrottled && heldLimits?.contains(limiter) != true
     }
 
-    /// The request as it is sent on with a permit.
+    /// Returns a copy of the request that holds a permit of a limiter.
     package func holdingPermit(of limiter: HeldLimits) -> HTTPRequestData {
         var request = self
         request.heldLimits = heldLimits?.adding(limiter) ?? limiter

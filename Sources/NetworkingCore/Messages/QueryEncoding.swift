@@ -1,23 +1,23 @@
-/// How the names and values of query items are written into a URL.
+/// The encoding of the names and values of query items in a URL.
 public struct QueryEncoding: Sendable, Hashable {
     let allowed: PercentEncoding
     let spaceIsPlus: Bool
 
-    /// Percent-encodes what RFC 3986 does not allow in a query, and `&`, `=`, `+` and `#` besides.
+    /// Percent-encodes `&`, `=`, `+`, `#` and all characters that RFC 3986 does not allow in a query.
     ///
-    /// The default.
+    /// This is the default.
     public static let standard = QueryEncoding(allowed: .queryItem, spaceIsPlus: false)
 
-    /// Percent-encodes all but RFC 3986's unreserved characters, as signature schemes want it.
+    /// Percent-encodes all characters except the unreserved ones of RFC 3986, as signature schemes require.
     public static let strict = QueryEncoding(allowed: .unreserved, spaceIsPlus: false)
 
-    /// Writes items as an HTML form does: a space is `+`, and all but letters, digits and `*-._` is percent-encoded.
+    /// Encodes items as an HTML form does: a space is `+`, and all but letters, digits and `*-._` is percent-encoded.
     public static let form = QueryEncoding(allowed: .formItem, spaceIsPlus: true)
 
-    /// Percent-encodes all but the characters given.
+    /// Percent-encodes all characters except the given ones.
     ///
-    /// - Parameter characters: The characters that stand for themselves. `&`, `=`, `+`, `#`, `%`, space and control
-    ///   characters are encoded even when they are among them, and so is everything outside ASCII.
+    /// - Parameter characters: The characters that are not encoded. `&`, `=`, `+`, `#`, `%`, space, control characters
+    ///   and everything outside ASCII are encoded even if they are among them.
     /// - Returns: The encoding.
     public static func allowing(_ characters: String) -> QueryEncoding {
         let forbidden = "&=+#% \u{7F}"
@@ -29,7 +29,7 @@ public struct QueryEncoding: Sendable, Hashable {
 
     package func encode(_ string: String) -> String {
         guard spaceIsPlus else { return allowed.encode(string) }
-        // By bytes: a space with a combining mark after it is another character, but still a space to a form.
+        // By bytes, because a space with a combining mark is a different character, but still a space in a form.
         return string.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
             .map { allowed.encode(String(Substring($0))) }
             .joined(separator: "+")
@@ -37,7 +37,7 @@ public struct QueryEncoding: Sendable, Hashable {
 }
 
 extension PercentEncoding {
-    /// The application/x-www-form-urlencoded percent-encode set of WHATWG's URL standard, turned around.
+    /// The complement of the application/x-www-form-urlencoded percent-encode set of WHATWG's URL standard.
     package static let formItem = PercentEncoding(
         allowing: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._"
     )

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A request that knows how its response becomes a value.
+/// A request together with the decoding of its response into a value.
 ///
 /// ```swift
 /// extension Request where Response == User {
@@ -16,33 +16,33 @@ public import Foundation
 /// let (user, response) = try await network.value(.user(id: 42))
 /// ```
 public struct Request<Response>: Sendable {
-    /// What is sent.
+    /// The request to send.
     public var http: HTTPRequestData
 
-    /// How the response becomes a value.
+    /// Decodes the response into the value.
     public let decode: @Sendable (HTTPResponseData) throws -> Response
 
-    /// Creates a request with a decoding of one's own.
+    /// Creates a request with a custom decoding.
     ///
     /// - Parameters:
-    ///   - http: What is sent.
-    ///   - decode: How the response becomes a value. It may run on any thread.
+    ///   - http: The request to send.
+    ///   - decode: Decodes the response into the value. It may run on any thread.
     public init(_ http: HTTPRequestData, decode: @escaping @Sendable (HTTPResponseData) throws -> Response) {
         self.http = http
         self.decode = decode
     }
 
-    /// Creates a request whose response is decoded to a transport object, which is then turned into a domain value.
+    /// Creates a request whose response is decoded into a transport object and then converted into a domain value.
     ///
     /// ```swift
     /// Request(http, as: UserDTO.self) { try User($0) }
     /// ```
     ///
     /// - Parameters:
-    ///   - http: What is sent.
-    ///   - type: The type that the body is decoded to.
+    ///   - http: The request to send.
+    ///   - type: The type to decode the body into.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default. It is not changed.
-    ///   - transform: Makes the value of the transport object.
+    ///   - transform: Converts the transport object into the value.
     public init<Body: Decodable & SendableMetatype>(
         _ http: HTTPRequestData,
         as type: Body.Type,
@@ -56,11 +56,11 @@ public struct Request<Response>: Sendable {
 }
 
 extension Request where Response: Decodable & SendableMetatype {
-    /// Creates a request whose response is decoded to the value.
+    /// Creates a request whose response is decoded into the value.
     ///
     /// Some types need no decoder:
     /// - `Data` is the body as it is.
-    /// - `String` is the body as text, in the charset that its `Content-Type` names, by default UTF-8.
+    /// - `String` is the body as text, in the charset of its `Content-Type`, UTF-8 by default.
     /// - An optional is `nil` for a response with status 204 or 205, an empty body, or JSON's `null`.
     ///
     /// ```swift
@@ -69,7 +69,7 @@ extension Request where Response: Decodable & SendableMetatype {
     /// ```
     ///
     /// - Parameters:
-    ///   - http: What is sent.
+    ///   - http: The request to send.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default. It is not changed.
     public init(_ http: HTTPRequestData, decoder: any BodyDecoder = JSONDecoder()) {
         self.init(http) { response in
@@ -79,15 +79,15 @@ extension Request where Response: Decodable & SendableMetatype {
 }
 
 extension Request where Response == Void {
-    /// Creates a request of whose response only the success matters.
+    /// Creates a request whose response is checked for success and not decoded.
     ///
-    /// - Parameter http: What is sent.
+    /// - Parameter http: The request to send.
     public init(_ http: HTTPRequestData) {
         self.init(http) { _ in }
     }
 }
 
-/// What turns the bytes of a body into a value: `JSONDecoder`, `PropertyListDecoder`, or one of your own.
+/// A decoder of a body into a value: `JSONDecoder`, `PropertyListDecoder`, or your own.
 public protocol BodyDecoder: Sendable {
     /// Decodes a value.
     ///
@@ -95,7 +95,7 @@ public protocol BodyDecoder: Sendable {
     ///   - type: The type of the value.
     ///   - data: The bytes.
     /// - Returns: The value.
-    /// - Throws: What makes the bytes unfit.
+    /// - Throws: An error if the bytes cannot be decoded.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

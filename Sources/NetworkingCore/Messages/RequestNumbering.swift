@@ -1,22 +1,22 @@
 import Synchronization
 
-/// Numbers requests from one on for who is in its scope, so that a test can say what their labels will be.
+/// A scope that numbers its requests from 1, so that a test knows their identifiers in advance.
 package final class RequestNumbering: Sendable {
     @TaskLocal private static var current: RequestNumbering?
 
-    // Process-wide, and no more than a hint: until the first scope nobody looks for one, which would cost a request 20
-    // times this. It is not taken back, since a task may outlive the scope that it is in.
+    // Process-wide, and only a hint: until the first scope exists, no request looks for one, which would cost 20 times
+    // as much as this check. It is never reset, because a task may outlive its scope.
     private static let isUsed = Atomic(false)
 
     private let last = Atomic<UInt64>(0)
 
-    /// The next number of the scope; nil outside of any.
+    /// The next number of the current scope; `nil` outside of any scope.
     static var next: UInt64? {
         guard isUsed.load(ordering: .relaxed) else { return nil }
         return current?.last.add(1, ordering: .relaxed).newValue
     }
 
-    /// Numbers what the operation, and the tasks that it starts, create.
+    /// Numbers the requests that an operation and its tasks create.
     package static func scope<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result

@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The query of a request, by the names of its items.
+/// The query of a request, with access to its items by name.
 ///
 /// ```swift
 /// request.query.greeting = "Hello World"   // ?greeting=Hello%20World
@@ -13,33 +13,33 @@ package import Foundation
 /// request.query.greeting = nil             // removes it
 /// ```
 ///
-/// Names and values are decoded when read and encoded when written. Items that are not touched keep their place and
-/// the very bytes they were given in.
+/// Names and values are decoded when read and encoded when written. Items that are not changed keep their position and
+/// their exact bytes.
 @dynamicMemberLookup
 public struct RequestQuery: Sendable, Hashable {
-    /// The pieces between the ampersands, still encoded; nil when the URL has no question mark.
+    /// The pieces between the ampersands, still encoded; `nil` if the URL has no question mark.
     private var pieces: [Substring]?
 
     package init(encoded: Substring?) {
         pieces = encoded?.split(separator: "&", omittingEmptySubsequences: false)
     }
 
-    /// The query as it stands in the URL, without its question mark; nil when there is none.
+    /// The encoded query as in the URL, without its question mark; `nil` if there is none.
     public var encoded: String? {
         pieces?.joined(separator: "&")
     }
 
-    /// The value of the first item with this name; setting it removes the others, and nil removes all.
+    /// The value of the first item with this name; setting it removes the others, and `nil` removes all.
     ///
-    /// An item without `=` reads as an empty value.
+    /// The value of an item without `=` is empty.
     ///
-    /// - Parameter name: The name, as read, not as encoded.
+    /// - Parameter name: The decoded name.
     public subscript(name: String) -> String? {
         get { pieces?.lazy.map(Item.init).first { $0.name == name }.map { $0.value ?? "" } }
         set { self[values: name] = newValue.map { [$0] } ?? [] }
     }
 
-    /// The value of the first item with this name; setting it removes the others, and nil removes all.
+    /// The value of the first item with this name; setting it removes the others, and `nil` removes all.
     ///
     /// - Parameter name: The name of the item, as a property.
     public subscript(dynamicMember name: String) -> String? {
@@ -49,9 +49,9 @@ public struct RequestQuery: Sendable, Hashable {
 
     /// The values of all items with this name, in order.
     ///
-    /// New values stand where the first old one stood.
+    /// New values are inserted at the position of the first old one.
     ///
-    /// - Parameter name: The name, as read, not as encoded.
+    /// - Parameter name: The decoded name.
     public subscript(values name: String) -> [String] {
         get { items.filter { $0.name == name }.map { $0.value ?? "" } }
         set {
@@ -65,9 +65,9 @@ public struct RequestQuery: Sendable, Hashable {
         }
     }
 
-    /// The items, decoded, with order, repetition and emptiness kept.
+    /// The decoded items, with their order, repetition and empty values.
     ///
-    /// Items that were there before keep the bytes they were given in.
+    /// Existing items keep their exact bytes.
     package var items: [URLQueryItem] {
         get {
             (pieces ?? [])
@@ -83,7 +83,7 @@ public struct RequestQuery: Sendable, Hashable {
         }
     }
 
-    /// Writes every item anew.
+    /// Encodes every item again.
     mutating func reencode(with encoding: QueryEncoding) {
         pieces = pieces?.map { Item($0).encoded(with: encoding) }
     }
@@ -117,12 +117,12 @@ public struct RequestQuery: Sendable, Hashable {
 }
 
 extension RequestQuery: CustomStringConvertible, CustomReflectable {
-    /// The query as it stands in the URL, with the values of sensitive items redacted.
+    /// The encoded query as in the URL, with the values of sensitive items redacted.
     public var description: String {
         String(Redaction.standard.target("?\(encoded ?? "")").dropFirst())
     }
 
-    /// What a dump shows: no secret.
+    /// The contents of a dump, without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["query": description])
     }

@@ -1,19 +1,19 @@
-/// The trace that a part of a stack gives to the exchanges of a request; it leaves the request with the stack.
+/// The trace of a request's exchanges, which a part of a stack sets; it is removed when the request leaves the stack.
 package protocol RequestTrace: Sendable {
-    /// The trace's id, for log lines; nil where it is not known.
+    /// The identifier of the trace, for log lines; `nil` if it is not known.
     var id: (any CustomStringConvertible & Sendable)? { get }
 
-    /// Gives a request that is sent in the background a trace of its own.
+    /// Gives a request that is sent in the background a separate trace.
     func traceAnew(_ request: inout HTTPRequestData)
 }
 
 extension HTTPRequestData {
-    /// The trace that its exchanges have, where a part of the stack gives them one.
+    /// The trace of the request's exchanges, if a part of the stack has set one.
     package var trace: (any RequestTrace)? {
         box?.value.trace
     }
 
-    /// Notes that something gives its exchanges their trace, so that what stands further in need not.
+    /// Marks the request as traced, so that the parts of the stack further in do not trace it too.
     package mutating func mark(asTracedBy trace: some RequestTrace) {
         settings.trace = trace
     }

@@ -1,4 +1,4 @@
-/// A value that a component leaves on a response or on a ``NetworkingError``, declared by the component.
+/// A value that a component sets on a response or on a ``NetworkingError``, declared by the component.
 ///
 /// ```swift
 /// enum IsFromFixture: ResponseMetadata {
@@ -13,12 +13,11 @@
 /// }
 /// ```
 ///
-/// `error[metadata: IsFromFixture.self]` is the same for a request that failed. Metadata is not part of a response's
-/// equality.
+/// For a request that failed, use `error[metadata: IsFromFixture.self]`. Metadata is not part of a response's equality.
 public protocol ResponseMetadata {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// The value on a response or an error that nobody has set it on.
+    /// The value on a response or an error on which it has not been set.
     static var defaultValue: Value { get }
 }

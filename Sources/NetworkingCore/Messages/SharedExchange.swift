@@ -1,13 +1,13 @@
 /// A shared exchange, for features in other modules.
 ///
-/// The compiler specialises ``SharedOperation`` in its own module alone. Unspecialised, an exchange that nobody shares
+/// The compiler specialises ``SharedOperation`` only in its own module. Unspecialised, an exchange with a single caller
 /// takes twice as long.
 package struct SharedExchange: Sendable {
     private let operation: SharedOperation<HTTPResponseData>
 
     /// Creates a shared exchange, which its creator must start.
     ///
-    /// The latest deadline of its waiters is that of the exchange.
+    /// The exchange has the latest deadline of its waiters.
     package init() {
         operation = SharedOperation(hasCommonDeadline: true)
     }
@@ -17,7 +17,7 @@ package struct SharedExchange: Sendable {
         operation.waiters
     }
 
-    /// Joins the exchange; `nil` if it has ended or was abandoned.
+    /// Joins the exchange; returns `nil` if it has ended or was abandoned.
     package func join() -> SharedOperation<HTTPResponseData>.Waiter? {
         operation.join()
     }
@@ -37,7 +37,7 @@ package struct SharedExchange: Sendable {
         try await operation.value(for: waiter)
     }
 
-    /// Whether two are the same exchange.
+    /// Whether two values are the same exchange.
     package static func === (lhs: SharedExchange, rhs: SharedExchange) -> Bool {
         lhs.operation === rhs.operation
     }

@@ -7,18 +7,18 @@ public import HTTPTypes
 /// request.acceptedStatuses = StatusSet(200...399)
 /// ```
 public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
-    /// In order and apart, so that equal sets are equal however they were made.
+    /// Sorted, disjoint ranges that do not touch, so that equal sets compare as equal however they were created.
     package let ranges: [ClosedRange<Int>]
 
     /// 200 to 299.
     public static let successful = StatusSet(200...299)
 
-    /// Every status code, which makes none an error.
+    /// Every status code, so that no status is an error.
     public static let all = StatusSet(0...Int.max)
 
     /// Creates a set from ranges.
     ///
-    /// - Parameter ranges: The ranges of codes that are in it.
+    /// - Parameter ranges: The ranges of codes in the set.
     public init(_ ranges: ClosedRange<Int>...) {
         self.init(merging: ranges)
     }
@@ -35,12 +35,12 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
         self.ranges = merged
     }
 
-    /// Creates a set of single codes.
+    /// Creates a set from single codes.
     public init(arrayLiteral codes: Int...) {
         self.init(merging: codes.map { $0...$0 })
     }
 
-    /// Makes a set of what is in either.
+    /// Returns the union of this set and another one.
     ///
     /// - Parameter other: The other set.
     /// - Returns: The union.
@@ -48,17 +48,17 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
         StatusSet(merging: ranges + other.ranges)
     }
 
-    /// Tells whether a status is in the set.
+    /// Returns whether a status is in the set.
     ///
     /// - Parameter status: The status.
-    /// - Returns: Whether its code is in it.
+    /// - Returns: `true` if the code of the status is in the set.
     public func contains(_ status: HTTPResponse.Status) -> Bool {
         ranges.contains { $0.contains(status.code) }
     }
 }
 
 extension HTTPResponse.Status {
-    /// Code and phrase; the code alone where there is no phrase.
+    /// The code and phrase, or only the code if there is no phrase.
     package var text: String {
         reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)"
     }
@@ -80,8 +80,7 @@ extension HTTPResponse.Status {
 }
 
 extension HTTPResponse.Status {
-    /// The status of a code with the reason phrase that RFC 9110 gives it, for transports that do not hand out the
-    /// server's.
+    /// Creates a status with the reason phrase of RFC 9110, for transports that do not report the server's phrase.
     package init(standard code: Int) {
         self = Self.standard[code] ?? HTTPResponse.Status(code: code)
     }

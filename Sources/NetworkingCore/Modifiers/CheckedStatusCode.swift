@@ -1,5 +1,5 @@
 extension NetworkingComponent {
-    /// Throws for responses whose status the request does not accept, instead of returning them.
+    /// Throws an error for responses whose status the request does not accept.
     ///
     /// ```swift
     /// let network = URLSession.shared.checkedStatusCode { response in
@@ -7,13 +7,13 @@ extension NetworkingComponent {
     /// }
     /// ```
     ///
-    /// Without it `data` returns any response; `value` always checks. It belongs outside retry, which decides by
-    /// responses: below it, retry reads the response inside the error.
+    /// Without this modifier, `data` returns any response, while `value` always checks the status. Place it outside of
+    /// `retry`, which decides by responses. Inside, `retry` reads the response from the error.
     ///
-    /// - Parameter error: Makes an error of one's own of a refused response; nil for the library's.
+    /// - Parameter error: Creates a custom error for a refused response; `nil` uses the library's.
     /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/unauthorized`` for 401
-    ///   and of kind ``NetworkingError/Kind/status`` for any other status outside
-    ///   ``HTTPRequestData/acceptedStatuses``, or the error of `error`.
+    ///   and of kind ``NetworkingError/Kind/status`` for any other status outside ``HTTPRequestData/acceptedStatuses``,
+    ///   or the error of `error`.
     public func checkedStatusCode(
         _ error: @escaping @Sendable (HTTPResponseData) -> (any Error)? = { _ in nil }
     ) -> some NetworkingComponent {

@@ -1,14 +1,14 @@
 extension NetworkingComponent {
     /// Waits before it passes a request on, on the environment's clock.
     ///
-    /// It is there to try how an app behaves on a slow network. A caller that is cancelled while it waits gets
+    /// Use it to test how an app behaves on a slow network. A caller that is cancelled while it waits gets
     /// `CancellationError`, and nothing is sent.
     ///
     /// ```swift
     /// let network = URLSession.shared.delayed(by: .seconds(3))
     /// ```
     ///
-    /// - Parameter duration: How long to wait; zero passes requests on at once.
+    /// - Parameter duration: The time to wait; zero passes requests on at once.
     /// - Returns: A component that waits before it sends.
     /// - Precondition: `duration` is not negative.
     public func delayed(by duration: Duration) -> some NetworkingComponent {
@@ -18,7 +18,7 @@ extension NetworkingComponent {
 }
 
 extension Wait {
-    /// `delayed` waits before it sends.
+    /// The wait of `delayed` before it sends a request.
     public static let delay = Wait("delay", isTimed: true)
 }
 

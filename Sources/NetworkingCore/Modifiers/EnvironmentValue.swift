@@ -8,14 +8,14 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameters:
-    ///   - key: The value to set: one of ``NetworkEnvironment``'s own, or one that an extension of it declares.
-    ///   - value: What it is, for everything upstream.
-    /// - Returns: A component that sends in that environment. A computed key's setter runs once, now.
+    ///   - key: The value to set, of ``NetworkEnvironment`` itself or of an extension.
+    ///   - value: The new value, for everything upstream.
+    /// - Returns: A component that sends in that environment. The setter of a computed key runs once, in this call.
     public func environment<Value: Sendable>(
         _ key: any WritableKeyPath<NetworkEnvironment, Value> & Sendable,
         _ value: Value
     ) -> some NetworkingComponent {
-        // The key path is followed here and not in each send, which would cost three times the rest.
+        // The key path is applied here and not in each send, where it would cost three times as much as all the rest.
         var environment = NetworkEnvironment()
         environment[keyPath: key] = value
         return modified(EnvironmentValue(environment: environment, name: key.outlined))
@@ -23,8 +23,9 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
-    /// The environment as the stack's `authenticated` sees it, for what signs in through the stack and is none of its
-    /// requests.
+    /// The environment of the stack's `authenticated` modifier.
+    ///
+    /// Code that signs in through the stack, without one of its requests, runs in this environment.
     package var environmentOfCredentials: NetworkEnvironment {
         modifiers.prefix { !$0.roles.contains(.authentication) }
             .reduce(.current) { environment, part in
@@ -44,7 +45,7 @@ struct EnvironmentValue: NetworkingModifier, CustomStringConvertible, CustomRefl
         }
     }
 
-    /// Names the value but does not show it: it may be a secret of somebody's own.
+    /// The name of the key without its value, which may be a secret.
     var description: String {
         "environment(\(name))"
     }

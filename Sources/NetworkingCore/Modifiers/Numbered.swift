@@ -1,16 +1,16 @@
 import Synchronization
 
 extension NetworkingComponent {
-    /// Numbers the requests of this stack from 1, in the order in which they come by.
+    /// Numbers the requests of this stack from 1, in the order of their arrival.
     ///
-    /// `logged` shows the number, and everything upstream can read it as ``HTTPRequestData/number``. A request that
-    /// has a number keeps it, so that the attempts of a retry upstream share one.
+    /// `logged` shows the number, and all components upstream can read it as ``HTTPRequestData/number``. A request that
+    /// has a number keeps it, so that the attempts of a retry upstream have the same number.
     ///
     /// ```swift
     /// let network = URLSession.shared.logged().numbered()
     /// ```
     ///
-    /// - Returns: A component that numbers its requests. Copies of it count on together.
+    /// - Returns: A component that numbers its requests. Its copies share the sequence.
     public func numbered() -> some NetworkingComponent {
         modified(Numbered())
     }

@@ -1,4 +1,4 @@
-/// How a request is to be authenticated; the modifier of the same method acts on it.
+/// The method by which a request is authenticated; the modifier of the same method acts on it.
 ///
 /// ```swift
 /// extension AuthenticationMethod {
@@ -13,7 +13,7 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
 
     /// Creates a method.
     ///
-    /// - Parameter rawValue: Its name.
+    /// - Parameter rawValue: The name of the method.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -22,8 +22,8 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
     public static let basic = AuthenticationMethod(rawValue: "basic")
     /// A bearer token (RFC 6750).
     public static let bearer = AuthenticationMethod(rawValue: "bearer")
-    /// A key that lets an app in.
+    /// An API key.
     public static let apiKey = AuthenticationMethod(rawValue: "apiKey")
-    /// None: `authenticated` passes the request on as it is.
+    /// No authentication: `authenticated` passes the request on as it is.
     public static let anonymous = AuthenticationMethod(rawValue: "anonymous")
 }

@@ -1,21 +1,21 @@
 public import HTTPTypes
 
 extension HTTPRequestData {
-    /// Whether the request may be sent twice with the effect of once; nil leaves that to its method.
+    /// Whether sending the request twice has the same effect as sending it once; `nil` leaves that to its method.
     ///
-    /// Retries and what else repeats requests ask this.
+    /// Retries and other modifiers that repeat requests read this.
     public var isIdempotent: Bool? {
         get { box?.value.isIdempotent }
         set { settings.isIdempotent = newValue }
     }
 
-    /// Which attempt this is, from 1; `retry` counts.
+    /// The number of the attempt, starting at 1; `retry` counts it.
     public package(set) var attempt: Int {
         get { box?.value.attempt ?? 1 }
         set { settings.attempt = newValue }
     }
 
-    /// Whether it may be sent again, as far as its method, its fields and its caller say.
+    /// Whether the request may be sent again, according to its method, its header fields and its caller.
     package var mayBeSentTwice: Bool {
         if let isIdempotent { return isIdempotent }
         switch method {
@@ -26,7 +26,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPField.Name {
-    // A valid name, so there is a value.
-    /// `Idempotency-Key`: the label by which a server tells a repeated request from a new one.
+    // The name is valid, so the value is not `nil`.
+    /// `Idempotency-Key`: a label by which a server recognises a repeated request.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
 }

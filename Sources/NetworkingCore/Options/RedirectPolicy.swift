@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// What is done when a server sends a request elsewhere.
+/// A policy for the redirects of a request.
 ///
 /// ```swift
 /// request.redirects = .never
@@ -9,21 +9,25 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// The rules themselves are those of the Fetch standard and RFC 9110 section 15.4: 301 and 302 make a GET of a POST,
-/// 303 of everything but HEAD, and 307 and 308 send method and body again. A redirect to another origin (scheme, host
-/// or port) goes without credentials, and they do not come back on a later hop. What cannot be followed is returned as
-/// the response it is: a location that is missing, no http URL, one with userinfo or longer than 64 KiB, a way from
-/// https to http, and a body that would have to be sent again and cannot be.
+/// The rules are those of the Fetch standard and RFC 9110 section 15.4. 301 and 302 change POST to GET. 303 changes
+/// every method except HEAD to GET. 307 and 308 send the same method and body again. A redirect to another origin
+/// (scheme, host or port) is sent without credentials, and later hops do not get them back.
+///
+/// A redirect that cannot be followed is returned as a response:
+/// - The location is missing, is not an http URL, contains userinfo, or is longer than 64 KiB.
+/// - The redirect leads from https to http, and the policy does not allow that.
+/// - The body would have to be sent again, but can be sent only once.
 public struct RedirectPolicy: Sendable {
-    /// How many redirects are followed before the next is an error; nil follows none and returns the response.
+    /// The maximum number of redirects, after which the next one is an error; `nil` returns every redirect as a
+    /// response.
     public let limit: Int?
 
-    /// Whether a way from https to http is followed.
+    /// Whether a redirect from https to http is followed.
     ///
-    /// It is not by default: what was asked for in private would be answered in the open.
+    /// `false` by default, because the response to an encrypted request would be sent in plain text.
     public private(set) var allowsDowngrade = false
 
-    /// The names, in lower case, of further fields to treat as credentials.
+    /// The names, in lower case, of additional header fields to treat as credentials.
     package private(set) var credentials: Set<String> = []
 
     package private(set) var decide: (@Sendable (RedirectProposal) throws -> RedirectDecision)?
@@ -35,12 +39,13 @@ public struct RedirectPolicy: Sendable {
     /// Follows up to 20 redirects, as browsers do.
     public static let follow = RedirectPolicy(limit: 20)
 
-    /// Returns a redirect as the response it is.
+    /// Returns every redirect as a response.
     public static let never = RedirectPolicy(limit: nil)
 
-    /// Follows a number of redirects.
+    /// Follows a limited number of redirects.
     ///
-    /// - Parameter limit: The most that are followed; one more is ``NetworkingError/Kind/tooManyRedirects``.
+    /// - Parameter limit: The maximum number of redirects; one more fails with
+    ///   ``NetworkingError/Kind/tooManyRedirects``.
     /// - Returns: The policy.
     /// - Precondition: `limit` is greater than zero.
     public static func follow(upTo limit: Int) -> RedirectPolicy {
@@ -48,33 +53,33 @@ public struct RedirectPolicy: Sendable {
         return RedirectPolicy(limit: limit)
     }
 
-    /// Follows ways from https to http, too.
+    /// Follows redirects from https to http, too.
     ///
-    /// They are another origin, so credentials stay behind.
+    /// They lead to another origin, so the next request is sent without credentials.
     ///
-    /// - Returns: The policy with that permission.
+    /// - Returns: A policy that follows them.
     public func allowingDowngrade() -> RedirectPolicy {
         var policy = self
         policy.allowsDowngrade = true
         return policy
     }
 
-    /// Leaves further header fields behind at another origin.
+    /// Removes additional header fields when a redirect leads to another origin.
     ///
-    /// Every field that ``HTTPTypes/HTTPField/isCredential`` is left behind already.
+    /// Every field that ``HTTPTypes/HTTPField/isCredential`` is removed in any case.
     ///
     /// - Parameter names: The names of the fields.
-    /// - Returns: The policy that treats them as credentials.
+    /// - Returns: A policy that treats them as credentials.
     public func strippingCredentials(_ names: HTTPField.Name...) -> RedirectPolicy {
         var policy = self
         policy.credentials.formUnion(names.map(\.canonicalName))
         return policy
     }
 
-    /// Asks a closure about each redirect that the rules would follow.
+    /// Calls a closure for each redirect that the rules would follow.
     ///
-    /// - Parameter decide: Answers whether to follow, or throws what the call is to fail with.
-    /// - Returns: The policy that asks it.
+    /// - Parameter decide: Returns whether to follow the redirect, or throws the error that the call fails with.
+    /// - Returns: A policy that calls the closure.
     public func deciding(
         _ decide: @escaping @Sendable (_ redirect: RedirectProposal) throws -> RedirectDecision
     ) -> RedirectPolicy {
@@ -89,7 +94,7 @@ public struct RedirectPolicy: Sendable {
 }
 
 extension RedirectPolicy: CustomStringConvertible {
-    /// The policy as an outline shows it: `up to 20`, `never`.
+    /// The policy as an outline prints it: `up to 20`, `never`.
     public var description: String {
         guard let limit else { return "never" }
         return "up to \(limit)" + (allowsDowngrade ? ", to http too" : "")
@@ -97,22 +102,22 @@ extension RedirectPolicy: CustomStringConvertible {
     }
 }
 
-/// A redirect that may be followed, for a policy to decide about.
+/// A redirect that a policy may follow or refuse.
 public struct RedirectProposal: Sendable {
-    /// The request that was answered with the redirect.
+    /// The request that was redirected.
     public let request: HTTPRequestData
-    /// The head of the answer.
+    /// The head of the redirect response.
     public let response: HTTPResponse
-    /// The request that would be made next.
+    /// The request to send next.
     public let next: HTTPRequestData
     /// The redirects that were followed before, oldest first.
     public let history: [HTTPResponseData.Redirect]
 }
 
-/// What a policy decides about a redirect.
+/// The decision of a policy about a redirect.
 public enum RedirectDecision: Sendable, Hashable {
-    /// Make the next request.
+    /// Sends the next request.
     case follow
-    /// Return the redirect as the response it is.
+    /// Returns the redirect as a response.
     case stop
 }

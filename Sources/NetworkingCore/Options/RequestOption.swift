@@ -1,4 +1,4 @@
-/// A setting that a request carries through the stack, declared by whoever reads it.
+/// A setting that a request carries through the stack, declared by the component that reads it.
 ///
 /// ```swift
 /// enum Importance: RequestOption {
@@ -16,36 +16,42 @@ public protocol RequestOption {
     /// The type of the setting.
     associatedtype Value: Sendable
 
-    /// What a request says that was never told.
+    /// The value of a request on which the option has not been set.
     static var defaultValue: Value { get }
 
-    /// What stands for a value when requests are compared, so that two requests that differ in it are different
-    /// requests to a cache or to deduplication. The default is nil: the option takes no part.
+    /// Returns a value that represents the option when requests are compared.
+    ///
+    /// Two requests with different identities are different requests to a cache or to deduplication. The default is
+    /// `nil`, so that the option takes no part in comparisons.
     ///
     /// - Parameter value: The value that was set.
-    /// - Returns: Something to compare, often the value itself, or nil.
+    /// - Returns: A value to compare, often the value itself, or `nil`.
     static func identity(of value: Value) -> (any Hashable & Sendable)?
 
-    /// Whether a value lets someone in, so that a redirect to another origin goes without it. False by default.
+    /// Whether a value is a credential, so that a redirect to another origin is sent without it.
+    ///
+    /// `false` by default.
     static var isCredential: Bool { get }
 
-    /// The name of the option in diagnostics. The default is the name of the type.
+    /// The name of the option in diagnostics.
+    ///
+    /// The default is the name of the type.
     static var name: String { get }
 }
 
 /// An option that the library sets itself and that diagnostics do not report.
 package protocol LibraryRequestOption: RequestOption {}
 
-/// An option of a modifier that every transport follows, too, when it says that the request must not be sent again.
+/// An option of a modifier that every transport follows too if it says that the request must not be sent again.
 package protocol ResendingOption: RequestOption {}
 
 extension RequestOption {
-    /// Answers that the option takes no part in comparisons.
+    /// Returns `nil`, so that the option takes no part in comparisons.
     public static func identity(of value: Value) -> (any Hashable & Sendable)? {
         nil
     }
 
-    /// False.
+    /// `false`.
     public static var isCredential: Bool {
         false
     }

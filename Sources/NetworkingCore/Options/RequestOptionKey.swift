@@ -1,11 +1,11 @@
-/// A modifier, a transport, an interceptor, a signer or a listener, which may read options of requests.
+/// A modifier, a transport, an interceptor, a signer or a listener that may read options of requests.
 ///
-/// ``NetworkingComponent/diagnostics(for:)`` reports the options of a request that nothing in a stack reads.
+/// ``NetworkingComponent/diagnostics(for:)`` reports the options of a request that no part of a stack reads.
 public protocol RequestOptionReader {
     /// The request options that the type reads.
     ///
-    /// The default is none. A component that sends through another one, or a modifier with a second component, returns
-    /// the options of that one too.
+    /// The default is none. A component that sends through another component, or a modifier with a second one, returns
+    /// the options of that component too.
     var requestOptions: Set<RequestOptionKey> { get }
 }
 
@@ -16,7 +16,7 @@ extension RequestOptionReader {
     }
 }
 
-/// The identity of a request option, with which a ``RequestOptionReader`` declares what it reads.
+/// The identity of a request option, by which a ``RequestOptionReader`` declares the options that it reads.
 ///
 /// ```swift
 /// struct Metered: NetworkingModifier {
@@ -26,8 +26,7 @@ extension RequestOptionReader {
 /// }
 /// ```
 ///
-/// The options of the library's modifiers have constants. Options that the library reads without any modifier have
-/// none.
+/// The options of the library's modifiers have constants. Options that the library reads without a modifier have none.
 public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
     private enum Identity: Sendable, Hashable {
         case name
@@ -38,7 +37,7 @@ public struct RequestOptionKey: Sendable, Hashable, CustomStringConvertible {
     public let name: String
     private let identity: Identity
 
-    /// Creates the key of an option that has a type.
+    /// Creates the key of an option that is declared as a type.
     ///
     /// - Parameter option: The type that declares the option.
     public init(_ option: any RequestOption.Type) {
@@ -80,7 +79,7 @@ extension RequestOptionKey {
 }
 
 extension RequestSettings {
-    /// The options that differ from their defaults, without those that the core reads itself.
+    /// The options that differ from their defaults, without those that the core itself reads.
     var changedOptions: [RequestOptionKey] {
         let fields: [(RequestOptionKey, Bool)] = [
             (.timeout, timeout != nil),

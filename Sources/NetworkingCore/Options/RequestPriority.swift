@@ -1,20 +1,20 @@
-/// How urgent a request is among those that wait.
+/// The priority of a request among the waiting requests.
 public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
-    /// After all others, such as what is fetched in advance.
+    /// Lower than all others, for example for prefetching.
     case low
-    /// As most are.
+    /// The default.
     case normal
-    /// Before all others, such as what somebody looks at.
+    /// Higher than all others, for example for content that the user is looking at.
     case high
 
-    /// Compares by urgency.
+    /// Compares the priorities.
     public static func < (lhs: Self, rhs: Self) -> Bool {
         lhs.rawValue < rhs.rawValue
     }
 }
 
 extension HTTPRequestData {
-    /// Who goes first when requests wait for a slot.
+    /// The priority of the request when requests wait for a permit.
     public var priority: RequestPriority {
         get { box?.value.priority ?? .normal }
         set { settings.priority = newValue }

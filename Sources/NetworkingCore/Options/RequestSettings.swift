@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The options of the library's own modifiers, as fields: reading one costs a field and not a search.
+/// The options of the library's own modifiers, as fields, because reading a field is faster than a search.
 @usableFromInline
 package struct RequestSettings: Sendable {
     package static let defaults = RequestSettings()
@@ -31,76 +31,77 @@ package struct RequestSettings: Sendable {
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
     package var observers: [any NetworkEventObserver] = []
-    /// Those that the modifiers of a stack added; they leave the request with the stack.
+    /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
     package var stackObservers: [any NetworkEventObserver] = []
-    /// The credentials that the stack did not send, since they belong to another server.
+    /// The credentials that the stack did not send, because they belong to another server.
     var withheldCredentials: [String] = []
-    /// The fields that listeners named for the exchange with which it went out.
+    /// The header fields that listeners set for the exchange with which the request was sent.
     var attemptFields: HTTPFields = [:]
-    /// The trace that something in the stack gives to its exchanges; it leaves the request with the stack.
+    /// The trace of the request's exchanges; it is removed when the request leaves the stack.
     var trace: (any RequestTrace)?
-    /// The query items, in lower case, whose values are secrets whatever they are called.
+    /// The names, in lower case, of query items whose values are secrets, in addition to those of the rules.
     package var secretQueryItems: Set<String> = []
-    /// The texts that are secret wherever they stand.
+    /// The texts that are secret wherever they occur.
     package var secretValues = SecretValues()
-    /// The schemes of the credentials that wait for a challenge, in lower case, the outermost first.
+    /// The schemes, in lower case, of the credentials that wait for a challenge, outermost first.
     package var offeredSchemes: [String] = []
     /// The principals that signed the request.
     var signers: [Principal] = []
-    /// The fields that signing set.
+    /// The header fields that signing set.
     var signedFields: [HTTPField.Name] = []
     @usableFromInline package var custom = TypedValues()
 }
 
 extension HTTPRequestData {
-    /// The longest that one attempt may take; nil leaves it to the stack's `timeout`.
+    /// The maximum duration of one attempt; `nil` leaves it to the stack's `timeout`.
     ///
-    /// With nothing left, zero or less, the attempt fails as one that took too long.
+    /// If it is zero or less, the attempt fails as if it had exceeded the limit.
     public var timeout: Duration? {
         get { box?.value.timeout }
         set { settings.timeout = newValue }
     }
 
-    /// The longest that an attempt may take to connect; nil leaves it to the stack's `timeout`.
+    /// The maximum time that an attempt may take to connect; `nil` leaves it to the stack's `timeout`.
     ///
-    /// It needs a `timeout` modifier in the stack, as the ones below do; that one says what its transport can tell.
+    /// It needs a `timeout` modifier in the stack, as do `headTimeout` and `idleTimeout`. The documentation of that
+    /// modifier says which of these limits a transport supports.
     public var connectTimeout: Duration? {
         get { box?.value.connectTimeout }
         set { settings.connectTimeout = newValue }
     }
 
-    /// The longest that the head of a response may take; nil leaves it to the stack's `timeout`.
+    /// The maximum time until the head of a response arrives; `nil` leaves it to the stack's `timeout`.
     public var headTimeout: Duration? {
         get { box?.value.headTimeout }
         set { settings.headTimeout = newValue }
     }
 
-    /// The longest that nothing may move while a body is under way; nil leaves it to the stack's `timeout`.
+    /// The maximum time without progress while a body is transferred; `nil` leaves it to the stack's `timeout`.
     public var idleTimeout: Duration? {
         get { box?.value.idleTimeout }
         set { settings.idleTimeout = newValue }
     }
 
-    /// The minimum time without progress after which a timeout of the transport's own may end an exchange.
+    /// The minimum time without progress before a transport's own timeout may end an exchange.
     ///
-    /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport whose timeout
-    /// is shorter raises it to this, else it ends what the stack allows. See ``isSilenceLimited`` for a transport that
-    /// has no timeout of its own.
+    /// 60 seconds, or the longest limit of the stack's `timeout` modifiers if that is longer. A transport with a
+    /// shorter timeout raises it to this value. Otherwise it would end exchanges that the stack allows. See
+    /// ``isSilenceLimited`` for a transport without a timeout.
     public package(set) var allowedSilence: Duration {
         get { box?.value.allowedSilence ?? .seconds(60) }
         set { settings.allowedSilence = newValue }
     }
 
-    /// The longest that the whole call may take, with every attempt and wait; nil leaves it to the stack's `deadline`.
+    /// The maximum duration of the whole call, with every attempt and wait; `nil` leaves it to the stack's `deadline`.
     ///
-    /// It counts from where a `deadline` modifier meets the request, and needs one in the stack. With nothing left,
-    /// zero or less, the call fails as one that took too long.
+    /// It starts when the request reaches a `deadline` modifier, and needs one in the stack. If it is zero or less, the
+    /// call fails as if it had exceeded the limit.
     public var deadline: Duration? {
         get { box?.value.deadline }
         set { settings.deadline = newValue }
     }
 
-    /// The status codes that are an answer and not an error, for what decodes or saves a body.
+    /// The status codes that are not treated as errors when a body is decoded or saved.
     ///
     /// 200 to 299 by default.
     public var acceptedStatuses: StatusSet {
@@ -108,12 +109,12 @@ extension HTTPRequestData {
         set { settings.acceptedStatuses = newValue }
     }
 
-    /// The most bytes that a body collected in memory may have.
+    /// The maximum number of bytes of a body that is collected in memory.
     ///
     /// 64 MiB by default.
     ///
-    /// A longer one fails with ``NetworkingError/Kind/tooLarge``. Bodies that go to a sink are not limited by it.
-    /// Less than zero is zero.
+    /// A longer body fails with ``NetworkingError/Kind/tooLarge``. The limit does not apply to bodies that go to a
+    /// sink. A negative value is treated as zero.
     public var maximumResponseBytes: Int64 {
         get { box?.value.maximumResponseBytes ?? RequestSettings.defaults.maximumResponseBytes }
         set {
@@ -121,10 +122,10 @@ extension HTTPRequestData {
         }
     }
 
-    /// The most bytes of a body that may wait for their reader where a server cannot be held back.
+    /// The maximum number of bytes of a body that may wait for their reader if the server cannot be slowed down.
     ///
-    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. What is more than 1
-    /// MiB waits in a private file. Less than zero is zero.
+    /// 4 GiB by default. A reader that falls further behind gets ``NetworkingError/Kind/tooLarge``. Bytes beyond 1 MiB
+    /// wait in a private file. A negative value is treated as zero.
     public var maximumBufferedBytes: Int64 {
         get { box?.value.maximumBufferedBytes ?? RequestSettings.defaults.maximumBufferedBytes }
         set { settings.maximumBufferedBytes = max(0, newValue) }
@@ -138,21 +139,22 @@ extension HTTPRequestData {
         set { settings.isThrottled = newValue }
     }
 
-    /// The template of its path, such as `/users/{id}`, which names it in measurements and traces; nil for none.
+    /// The template of the request's path, such as `/users/{id}`, which names it in metrics and traces.
     ///
-    /// A path with ids in it would make each request a kind of its own there. It is not sent.
+    /// Without a template, a path with identifiers in it would count as a different route for each request. The
+    /// template is not sent.
     public var route: String? {
         get { box?.value.route }
         set { settings.route = newValue }
     }
 
-    /// How far a compressed body may unfold: by default, up to 200 times its length on the wire.
+    /// The limit on the decompressed length of a body: by default, 200 times its length on the wire.
     public var decompressionLimit: DecompressionLimit {
         get { box?.value.decompressionLimit ?? .standard }
         set { settings.decompressionLimit = newValue }
     }
 
-    /// What is done about redirects: up to 20 are followed, unless the stack's `redirected` says otherwise.
+    /// The policy for redirects: up to 20 are followed, unless the stack's `redirected` sets another policy.
     public var redirects: RedirectPolicy {
         get { box?.value.redirects ?? .follow }
         set { settings.redirects = newValue }
@@ -166,17 +168,18 @@ extension HTTPRequestData {
         set { settings.serverMutations = newValue }
     }
 
-    /// How the request is to be authenticated; nil leaves it to the stack, and `.anonymous` is not at all.
+    /// The authentication method; `nil` leaves it to the stack, and `.anonymous` sends the request without
+    /// authentication.
     public var authenticationMethod: AuthenticationMethod? {
         get { box?.value.authenticationMethod }
         set { settings.authenticationMethod = newValue }
     }
 
-    /// Whether credentials may go over plain http to another machine.
+    /// Whether credentials may be sent over plain http to another machine.
     ///
-    /// They may not by default.
+    /// `false` by default.
     ///
-    /// Loopback is always allowed.
+    /// They may always be sent to the loopback address.
     public var allowsPlaintextCredentials: Bool {
         get { box?.value.allowsPlaintextCredentials ?? false }
         set {
@@ -185,21 +188,22 @@ extension HTTPRequestData {
         }
     }
 
-    /// The number that `numbered` gave this request in its stack; nil outside one.
+    /// The number that `numbered` gave this request; `nil` if no `numbered` has.
     public var number: Int? {
         get { box?.value.number }
         set { settings.number = newValue }
     }
 
-    /// Hears how far the transfer has come, from the transport, on a thread of the transport's choice.
+    /// A closure that receives the progress of the transfer.
     ///
-    /// Keep it short: the transfer waits for it. It is not part of the request's identity.
+    /// The transport calls it on a thread of its choice. Keep it short, because the transfer waits for it. It is not
+    /// part of the request's identity.
     public var progressHandler: (@Sendable (TransferProgress) -> Void)? {
         get { box?.value.progressHandler }
         set { settings.progressHandler = newValue }
     }
 
-    /// Where the body of the response goes; nil collects it in memory.
+    /// The receiver of the response's body; `nil` collects the body in memory.
     ///
     /// It is not part of the request's identity.
     public var sink: (any ResponseSink)? {

@@ -1,7 +1,7 @@
 /// Whether the stack's `server` modifiers apply to a request.
 public enum ServerMutations: Sendable, Hashable {
-    /// They do.
+    /// The modifiers apply.
     case enabled
-    /// The request is sent exactly as it was specified.
+    /// The request is sent exactly as specified.
     case disabled
 }

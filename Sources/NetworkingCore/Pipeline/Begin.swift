@@ -7,10 +7,10 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request that comes from a caller: what the outermost part of a stack does, once.
+    /// Sends a request of a caller, as the outermost part of a stack.
     ///
-    /// It has the whole chain rewrite the request, checks it, marks it, sends it, and delivers a collected body to the
-    /// sink unless the transport has offered it. The parts below find the mark and only pass the request on.
+    /// The whole chain rewrites the request, which is then checked, marked and sent. A collected body is delivered to
+    /// the sink unless the transport has offered it. The parts upstream find the mark and only pass the request on.
     @usableFromInline
     package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         let underway = try prepared(request)
@@ -40,7 +40,7 @@ extension NetworkingComponent {
 }
 
 extension NetworkingComponent {
-    /// What sending a request comes to, for those who decide about it; a cancellation is nothing to decide about.
+    /// Returns the response or the error of a request, for callers that decide about it; throws if it is cancelled.
     package func outcome(of request: HTTPRequestData) async throws -> Result<HTTPResponseData, any Error> {
         do {
             return .success(try await send(request))
@@ -53,7 +53,7 @@ extension NetworkingComponent {
 }
 
 extension NetworkingError {
-    /// The error for a body that is longer than it may be.
+    /// The error for a body that exceeds its maximum length.
     package static func tooLarge(_ request: HTTPRequestData, head: HTTPResponse, limit: Int64) -> NetworkingError {
         NetworkingError(
             .tooLarge,

@@ -9,10 +9,10 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - progress: Hears how far the transfer has come, on a thread of the transport's; in place of the request's
-    ///     own progress handler.
+    ///   - progress: Receives the progress of the transfer, on a thread of the transport, in place of the request's own
+    ///     progress handler.
     /// - Returns: The response. Its body is in ``HTTPResponseData/data``, or went to the request's sink.
-    /// - Throws: `CancellationError` when the caller was cancelled, ``NetworkingError`` for what went wrong.
+    /// - Throws: `CancellationError` if the caller was cancelled, or a ``NetworkingError``.
     @discardableResult
     public func data(
         _ request: HTTPRequestData,
@@ -25,13 +25,13 @@ extension NetworkingComponent {
         return try await begin(request)
     }
 
-    /// Sends a request whose progress counts in a tracker of many.
+    /// Sends a request whose progress is part of a tracker's combined progress.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - tracker: What adds up the progress. A request that fails is removed from it.
+    ///   - tracker: The tracker, which adds up the progress. A request that fails is removed from it.
     /// - Returns: The response.
-    /// - Throws: What ``data(_:progress:)`` throws.
+    /// - Throws: The errors of ``data(_:progress:)``.
     @discardableResult
     public func data(
         _ request: HTTPRequestData,

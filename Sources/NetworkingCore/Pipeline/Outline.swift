@@ -1,5 +1,5 @@
 extension NetworkingComponent {
-    /// The stack as it is, outermost part first, one part with its settings a line.
+    /// The parts of the stack with their settings, one per line, outermost part first.
     ///
     /// ```swift
     /// print(network.outline)
@@ -9,13 +9,13 @@ extension NetworkingComponent {
     /// // URLSession
     /// ```
     ///
-    /// A part that is `CustomStringConvertible` prints as its description, any other as its type.
+    /// A part that is `CustomStringConvertible` is printed with its description, and any other part with its type.
     public var outline: String {
         outlineLines(of: self).joined(separator: "\n")
     }
 }
 
-/// What can name the parts that it consists of.
+/// A component that lists its parts in an outline.
 package protocol Outlined {
     var outlineLines: [String] { get }
 }
@@ -54,9 +54,10 @@ private func outlineLines(of part: some Any) -> [String] {
 }
 
 extension AnyKeyPath {
-    /// How it shows in an outline: as written where the platform knows that, else by the types of its ends.
+    /// The key path as an outline prints it: as written if the platform supports that, otherwise by its root and value
+    /// types.
     ///
-    /// Elsewhere than on Apple's platforms a computed property prints as an address, another one in each run.
+    /// On other platforms than Apple's, a computed property is printed as an address that differs in each run.
     package var outlined: String {
         let text = "\(self)"
         return text.contains("<computed") ? "\\\(Self.rootType).<\(Self.valueType)>" : text

@@ -7,9 +7,10 @@ import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// Refuses what HTTP does not allow and what would give a secret away, before a transport sees it.
+    /// Throws an error for a request that HTTP does not allow or that would expose a secret, before a transport sees
+    /// it.
     ///
-    /// A request that was found valid and has not been changed since is not looked at again.
+    /// A valid request is checked again only after it has been changed.
     package mutating func check() throws {
         guard !state.contains(.isChecked) else { return }
         try checkBody()
@@ -19,7 +20,7 @@ extension HTTPRequestData {
         state.insert(.isChecked)
     }
 
-    /// Refuses a body that could not be encoded.
+    /// Throws an error for a body that could not be encoded.
     package func checkBody() throws {
         guard let error = body?.encodingError else { return }
         guard let failure = error as? RequestBody.Failure else {
@@ -28,12 +29,12 @@ extension HTTPRequestData {
         throw failure.error(of: self)
     }
 
-    /// What is wrong with it, and the way out.
+    /// The reason why the request is invalid and a way to solve it; `nil` if it is valid.
     private func invalidity() -> String? {
         guard var text = authority else {
             return "The request has no authority. Add .server(authority:) to the stack, or give the request a URL."
         }
-        // A plain name, which nearly all are, needs no taking apart.
+        // Nearly all authorities are plain names, which need no parsing.
         let isPlainName = text.withUTF8 {
             !$0.isEmpty && $0.count <= Authority.maximumHostBytes && $0.allSatisfy(Authority.isPlainNameByte)
         }
@@ -57,7 +58,7 @@ extension HTTPRequestData {
         return "The scheme is neither https nor http. Other schemes have no transport here."
     }
 
-    /// RFC 9110 section 4.2: userinfo is deprecated because it sends secrets to logs and mimics hosts.
+    /// RFC 9110 section 4.2: userinfo is deprecated because it appears in logs and can imitate a host.
     func authorityInvalidity(_ authority: Authority) -> String? {
         if authority.userinfo != nil {
             return "The URL holds credentials. Take them out of it and set the Authorization field instead."
@@ -77,7 +78,7 @@ extension HTTPRequestData {
     }
 
     private func targetInvalidity() -> String? {
-        // swift-http-types turns line breaks and NUL into spaces, and a space that was meant is percent-encoded by now.
+        // swift-http-types replaces line breaks and NUL with spaces. Intended spaces are percent-encoded at this point.
         guard var target, target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }
         return "The path or query holds a line break or another control character. Percent-encode it."
     }

@@ -1,14 +1,14 @@
 import HTTPTypes
 
 extension HTTPRequestData {
-    /// Whether the request belongs to the stack's server: its caller left the authority open.
+    /// Whether the request belongs to the stack's server, because its caller left the authority open.
     ///
-    /// One that names its authority goes where it points, and only gets header fields.
+    /// A request with its own authority is sent there, and the stack only adds header fields.
     var isRelative: Bool {
         state.contains(.isResolving) ? state.contains(.isRelative) : authority == nil
     }
 
-    /// Rewrites it as a component and all upstream of it would, unless that has been done.
+    /// Rewrites the request as a component and its upstream would, unless it has been rewritten already.
     mutating func resolve(by component: some NetworkingComponent) {
         guard !state.contains(.isResolved) else { return }
         state.insert(authority == nil ? [.isResolving, .isRelative] : .isResolving)
@@ -26,16 +26,16 @@ extension HTTPRequestData {
         state.insert(.isResolved)
     }
 
-    /// Whether a chain has rewritten it, and it is sent again.
+    /// Whether a chain has rewritten the request, which is now sent again.
     var isResolved: Bool {
         state.contains(.isResolved)
     }
 
-    /// Looks anew whether it goes to the server that a stack names: another stack may have rewritten it.
+    /// Checks again whether the request goes to a server of the stack, because another stack may have rewritten it.
     mutating func recognizeServer(of component: some NetworkingComponent) {
         state.remove([.hasServer, .isForServer])
         credentialServers = nil
-        // A copy, of which little is rewritten since all is there: 260 instructions. A request made for it took 4,200.
+        // A copy takes 260 instructions, because little of it is rewritten. A new request would take 4,200.
         var probe = self
         probe.state.insert(.isResolving)
         component.resolve(&probe)
@@ -48,14 +48,14 @@ extension HTTPRequestData {
         }
     }
 
-    /// Names the body's media type, unless the header fields do.
+    /// Sets the media type of the body, unless the header fields have one.
     package mutating func describeBody() {
         guard let body, let contentType = body.contentType else { return }
         guard let stated = headerFields[.contentType] else {
             headerFields[.contentType] = contentType
             return
         }
-        // Parts cannot be told apart without their boundary, which the caller need not know.
+        // The parts cannot be separated without their boundary, which the caller does not need to know.
         if let boundary = body.boundary, stated.lowercased().hasPrefix("multipart/") {
             headerFields[.contentType] = stated.withBoundary(boundary, from: contentType)
         }
@@ -63,7 +63,7 @@ extension HTTPRequestData {
 }
 
 extension String {
-    /// The media type with a boundary among its parameters, in place of any other.
+    /// Returns the media type with the boundary as a parameter, in place of any other boundary.
     fileprivate func withBoundary(_ boundary: String, from contentType: String) -> String {
         func value(of parameter: Substring) -> String? {
             let parts = parameter.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }

@@ -1,7 +1,7 @@
 extension NetworkingComponent {
-    /// Shows a request as the transport would get it, before what a send adds (tokens, validators).
+    /// Returns a request as the transport would receive it, without the parts that a send adds (tokens, validators).
     ///
-    /// Nothing is sent, and nothing is checked.
+    /// The request is neither sent nor checked.
     ///
     /// ```swift
     /// network.resolved(HTTPRequestData(path: "hello")).url   // https://api.example.com/v1/hello
@@ -15,7 +15,7 @@ extension NetworkingComponent {
         return request
     }
 
-    /// The authority that the stack fills in; nil when it names none.
+    /// The authority that the stack fills in; `nil` if the stack names none.
     public var authority: String? {
         resolved(HTTPRequestData()).authority
     }

@@ -7,7 +7,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends a request and returns what its response decodes to, with the response.
+    /// Sends a request and returns its decoded response, together with the response itself.
     ///
     /// ```swift
     /// let (user, response) = try await network.value(.user(id: 42))
@@ -15,34 +15,35 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or
-    ///   ``NetworkingError/Kind/unauthorized`` when the status is not among the request's accepted ones, of kind
-    ///   ``NetworkingError/Kind/decoding`` when the body does not decode, and what ``data(_:progress:)`` throws.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
+    ///   if the request does not accept the status, of kind ``NetworkingError/Kind/decoding`` if the body cannot be
+    ///   decoded, or the errors of ``data(_:progress:)``.
     public func value<Response: Sendable>(
         _ request: Request<Response>
     ) async throws -> (body: Response, response: HTTPResponseData) {
-        // Asked of the request as the chain rewrites it: a stack may accept more than its caller knows of.
+        // The rewritten request decides, because the stack may accept more statuses than its caller.
         let resolved = resolved(request.http)
         var response = try await begin(resolved)
         response.request = request.http
         guard resolved.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }
-        // Off the caller's executor only when that pays: the trip costs 14 us, as much as decoding some kilobytes.
+        // Decodes off the caller's executor only if that is worth it: the switch costs 14 us, as much as decoding a few
+        // kilobytes.
         let body =
             response.data.count > 16_384
             ? try await decodeElsewhere(request, from: response) : try decodeHere(request, from: response)
         return (body, response)
     }
 
-    /// Sends a request and returns its body decoded, with the response.
+    /// Sends a request and returns its decoded body, together with the response.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type to decode.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: What ``value(_:)`` throws.
+    /// - Throws: The errors of ``value(_:)``.
     public func value<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
@@ -51,23 +52,23 @@ extension NetworkingComponent {
         try await value(Request<Body>(request, decoder: decoder))
     }
 
-    /// Sends a request and returns what its response decodes to.
+    /// Sends a request and returns its decoded response.
     ///
     /// - Parameter request: The request.
     /// - Returns: The value.
-    /// - Throws: What ``value(_:)`` throws.
+    /// - Throws: The errors of ``value(_:)``.
     public func request<Response: Sendable>(_ request: Request<Response>) async throws -> Response {
         try await value(request).body
     }
 
-    /// Sends a request and returns its body decoded.
+    /// Sends a request and returns its decoded body.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type to decode.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
     /// - Returns: The value.
-    /// - Throws: What ``value(_:)`` throws.
+    /// - Throws: The errors of ``value(_:)``.
     public func request<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
@@ -91,7 +92,7 @@ private func decodeHere<Response>(_ request: Request<Response>, from response: H
     } catch let error as DecodingError {
         throw NetworkingError.undecodable(response, as: Response.self, error)
     } catch {
-        // A transform that says what is wrong in its own terms is not covered up.
+        // An error of the transform with its own explanation is not replaced.
         throw error
     }
 }

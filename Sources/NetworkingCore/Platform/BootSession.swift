@@ -6,10 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The time between two starts of the machine: what was written since the last is there, whatever became of the
-/// process.
+/// The time between two starts of the machine.
+///
+/// Data that was written in the current session is available, even if the process that wrote it has crashed.
 package enum BootSession {
-    /// What tells it from others; nil where the system does not say.
+    /// The identifier of the session; `nil` if the system does not provide one.
     package static let current: String? = {
         #if canImport(Darwin)
         var length = 0

@@ -1,12 +1,12 @@
 import Dispatch
 
-/// Threads for work that waits for the disk, so that the wait blocks no thread on which tasks run.
+/// Threads for blocking disk access, so that it does not block the threads on which tasks run.
 package enum DiskQueue {
     private static let queue = DispatchQueue(label: "Networking.DiskQueue", attributes: .concurrent)
 
     /// Runs work on one of these threads and returns its result.
     ///
-    /// Cancellation of the calling task does not end work that has begun.
+    /// Cancelling the calling task does not stop work that has started.
     package static func run<Value: Sendable>(
         _ work: @escaping @Sendable () throws(FileFault) -> Value
     ) async throws(FileFault) -> Value {

@@ -3,18 +3,18 @@ import Dispatch
 import Synchronization
 #endif
 
-/// Tells while it lives when the system runs low on memory, which it does on Apple's platforms only.
+/// An observer of memory pressure, which only Apple's platforms report; it observes as long as the object exists.
 package final class MemoryPressure: Sendable {
     #if canImport(Darwin)
     private let sources: Mutex<[any DispatchSourceMemoryPressure]>
     #endif
 
-    /// Begins to tell.
+    /// Starts to observe.
     ///
-    /// - Parameter handler: Is told, on a queue of the system's, whether it is critical.
+    /// - Parameter handler: Receives whether the pressure is critical, on a queue of the system.
     package init(_ handler: @escaping @Sendable (_ isCritical: Bool) -> Void) {
         #if canImport(Darwin)
-        // One for each level, so that no handler has to ask its source.
+        // One source for each level, so that no handler has to read the level from its source.
         let warning = DispatchSource.makeMemoryPressureSource(eventMask: .warning, queue: nil)
         warning.setEventHandler { handler(false) }
         warning.activate()

@@ -14,15 +14,16 @@ import Musl
 import Android
 #endif
 
-/// A regular file that is open; it is closed when the last reference to it goes.
+/// An open regular file, which is closed when the last reference to it is released.
 ///
-/// One way of reading and writing for all platforms: FoundationEssentials has none that works in chunks.
+/// It is the only way of reading and writing files on all platforms, because FoundationEssentials cannot do so in
+/// chunks.
 package final class OpenFile: Sendable {
     let path: String
     private let descriptor: CInt
 
     private init(path: String, flags: CInt, mode: mode_t = 0) throws(FileFault) {
-        // Never waits for the other end of a pipe, and is not handed to child processes.
+        // Does not block on the other end of a pipe, and is not inherited by child processes.
         descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, mode)
         guard descriptor >= 0 else { throw FileFault(path: path, code: errno) }
         self.path = path
@@ -32,26 +33,26 @@ package final class OpenFile: Sendable {
         close(descriptor)
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     package convenience init(reading path: String) throws(FileFault) {
         try self.init(path: path, flags: O_RDONLY)
         _ = try snapshot()
     }
 
-    /// Creates a file that only this user may read, and opens it to write; what is there already is never followed.
+    /// Creates a file that only this user may read and opens it for writing; fails if the path exists, even as a link.
     package convenience init(creating path: String) throws(FileFault) {
         try self.init(path: path, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     }
 
-    /// Opens a file to go on with it, or creates one that only this user may read; what is a link is never followed.
+    /// Opens a file to continue writing, or creates one that only this user may read; does not follow links.
     package convenience init(continuing path: String) throws(FileFault) {
         try self.init(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
         _ = try snapshot()
     }
 
-    /// Takes the file for itself, and answers whether nobody else has it, in this process or another.
+    /// Locks the file and returns whether the lock was free, in this process and in all others.
     ///
-    /// The system lets go of it with the process. A file system that has no locks is taken to be this process's own.
+    /// The system releases the lock when the process ends. On a file system without locks the result is always `true`.
     package func lock() throws(FileFault) -> Bool {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             switch errno {
@@ -68,32 +69,32 @@ package final class OpenFile: Sendable {
         _ = flock(descriptor, LOCK_UN)
     }
 
-    /// Removes its name, without waiting until that is on the disk.
+    /// Removes the name of the file, without waiting until the disk has stored that.
     package func removeName() {
         unlink(path)
     }
 
-    /// Cuts off what is behind a length.
+    /// Truncates the file to a length.
     package func truncate(to length: Int64) throws(FileFault) {
         while ftruncate(descriptor, off_t(length)) != 0 {
             guard errno == EINTR else { throw FileFault(path: path, code: errno) }
         }
     }
 
-    /// Whether its path leads to it, and not to another that has come there since.
+    /// Whether the path leads to this file, and not to another one that has replaced it.
     package var isUnderItsName: Bool {
         var (own, named) = (stat(), stat())
         guard fstat(descriptor, &own) == 0, lstat(path, &named) == 0 else { return false }
         return own.st_ino == named.st_ino && own.st_dev == named.st_dev
     }
 
-    /// Whether it has no other name.
+    /// Whether the file has no other name.
     package var hasOneName: Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_nlink == 1
     }
 
-    /// How many bytes this user may still write on the file's volume; nil where the system does not say.
+    /// The number of bytes that this user may still write on the file's volume; `nil` if the system does not report it.
     package var freeBytes: Int64? {
         var status = statvfs()
         guard fstatvfs(descriptor, &status) == 0 else { return nil }
@@ -101,14 +102,14 @@ package final class OpenFile: Sendable {
         return overflows ? .max : Int64(clamping: bytes)
     }
 
-    /// What tells one state of the file from another.
+    /// Returns the state of the file, for comparisons.
     package func snapshot() throws(FileFault) -> FileSnapshot {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileFault(path: path, code: errno) }
         return try FileSnapshot(status, path: path)
     }
 
-    /// Reads the next bytes, or those at a position; empty at the end.
+    /// Reads the next bytes, or the bytes at a position; returns empty data at the end.
     package func read(upTo count: Int, at position: Int64? = nil) throws(FileFault) -> Data {
         var data = Data(count: count)
         let result = data.withUnsafeMutableBytes { buffer in
@@ -125,7 +126,7 @@ package final class OpenFile: Sendable {
         return data
     }
 
-    /// Writes bytes after those that were written before, or at a position.
+    /// Writes bytes after those written before, or at a position.
     package func write(_ data: Data, at position: Int64? = nil) throws(FileFault) {
         var code: CInt = 0
         var written: Int64 = 0
@@ -151,26 +152,25 @@ package final class OpenFile: Sendable {
         guard code == 0 else { throw FileFault(path: path, code: code) }
     }
 
-    /// Has the system begin to bring bytes to the disk, and does not wait for that.
+    /// Makes the system start to write bytes to the disk, without waiting for the result.
     package func beginSynchronizing(_ range: Range<Int64>) {
         #if !canImport(Darwin)
-        // Linux does that with dirty pages that nobody needs; what fails here fails in `synchronize()` again, which
-        // tells.
+        // On Linux, this advice starts to write dirty pages. If that fails, `synchronize()` throws the error.
         _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
         #endif
     }
 
-    /// Waits until what was written is on the disk.
+    /// Waits until the written bytes are on the disk.
     package func synchronize() throws(FileFault) {
         #if canImport(Darwin)
-        // There, fsync(2) leaves it in the memory of the device. Some file systems know nothing else.
+        // On Darwin, fsync(2) leaves the bytes in the memory of the device. Some file systems support only that.
         if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor) == 0 else { throw FileFault(path: path, code: errno) }
     }
 }
 
-/// What tells one state of a regular file from another.
+/// The state of a regular file, for comparisons.
 package struct FileSnapshot: Sendable, Equatable {
     package let size: Int64
     private let inode: UInt64
@@ -193,7 +193,7 @@ package struct FileSnapshot: Sendable, Equatable {
         (seconds, nanoseconds) = (Int64(time.tv_sec), Int64(time.tv_nsec))
     }
 
-    /// Looks at a file without opening it.
+    /// Reads the state of a file without opening it.
     package init(of path: String) throws(FileFault) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw FileFault(path: path, code: errno) }
@@ -201,7 +201,7 @@ package struct FileSnapshot: Sendable, Equatable {
     }
 }
 
-/// What the system says of a file that could not be used.
+/// The system's error for a file that could not be used.
 package struct FileFault: Error, Equatable {
     package let path: String
     package let code: CInt
@@ -211,22 +211,22 @@ package struct FileFault: Error, Equatable {
         self.code = code
     }
 
-    /// The fault of a name that somebody has already.
+    /// The error for a name that is already in use.
     package static func taken(_ path: String) -> FileFault {
         FileFault(path: path, code: EEXIST)
     }
 
-    /// The fault of a file that is gone.
+    /// The error for a file that does not exist.
     package static func absent(_ path: String) -> FileFault {
         FileFault(path: path, code: ENOENT)
     }
 
-    /// The fault of a volume that does not take what is written in time.
+    /// The error for a volume that takes too long to write.
     package static func unresponsive(_ path: String) -> FileFault {
         FileFault(path: path, code: ETIMEDOUT)
     }
 
-    /// What is wrong and the way out.
+    /// The failure and a way to solve it.
     package var reason: String {
         let path = PrintableText.singleLine(path)
         return switch code {

@@ -14,9 +14,9 @@ import Musl
 import Android
 #endif
 
-/// Small files that only this user of the machine may read, as wholes.
+/// Reads and replaces small files as a whole, which only this user of the machine may read.
 package enum PrivateFile {
-    /// Reads a file; one that is longer than the limit is cut off there.
+    /// Reads a file; a file longer than the limit is truncated.
     package static func read(_ path: String, upTo limit: Int) throws(FileFault) -> Data {
         let file = try OpenFile(reading: path)
         var data = Data()
@@ -28,22 +28,22 @@ package enum PrivateFile {
         return data
     }
 
-    /// Puts a file in place of the one at a path, so that a crash at any moment leaves one of the two, whole.
+    /// Replaces a file, so that a crash at any moment leaves either the old or the new file, complete.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - data: What it is to hold.
-    ///   - isDurable: Whether it is to be on the disk when this returns. One that is not may be empty after a crash of
-    ///     the machine, though never after one of the process.
-    ///   - temporary: Where it is written first, where nobody else writes; a name of its own by default.
-    /// - Throws: What the system says of the file, or of the directory.
+    ///   - data: The new content.
+    ///   - isDurable: Whether the content is on the disk when this returns. Otherwise the file may be empty after a
+    ///     crash of the machine, but never after a crash of the process.
+    ///   - temporary: The path to write to first, which no other code uses; a unique path by default.
+    /// - Throws: The system's error for the file or its directory.
     package static func replace(
         _ path: String,
         with data: Data,
         isDurable: Bool = true,
         via temporary: String? = nil
     ) throws(FileFault) {
-        // One that a process has left which was killed goes; who writes one file at a time names it so.
+        // Removes the file that a killed process has left at a caller's own temporary path.
         let temporary = temporary ?? "\(path).new-\(UUID().uuidString)"
         unlink(temporary)
         do {
@@ -66,10 +66,10 @@ package enum PrivateFile {
         guard rename(path, other) == 0 else { throw FileFault(path: path, code: errno) }
     }
 
-    /// Gives a file a name that nobody has, and takes the one away that it had; false when somebody has that name.
+    /// Renames a file, unless the new name is already in use; returns whether it did.
     package static func moveToNewName(_ path: String, _ other: String) throws(FileFault) -> Bool {
         if link(path, other) == 0 {
-            // Two names for a moment, and both are of the whole.
+            // For a moment the complete file has two names.
             unlink(path)
             return true
         }
@@ -77,7 +77,8 @@ package enum PrivateFile {
         case EEXIST:
             return false
         case EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK, EACCES:
-            // A file system, or a sandbox, without such names: what comes between these two calls is overwritten.
+            // A file system or a sandbox without hard links. A file that is created between these two calls is
+            // overwritten.
             guard !isTaken(other) else { return false }
             try move(path, to: other)
             return true
@@ -86,13 +87,13 @@ package enum PrivateFile {
         }
     }
 
-    /// Whether something is at a path, be it a link that leads nowhere.
+    /// Whether the path exists, even as a link to nothing.
     package static func isTaken(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
     }
 
-    /// Whether a directory is at a path, or what leads to one.
+    /// Whether the path is a directory, or a link to one.
     package static func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -100,7 +101,7 @@ package enum PrivateFile {
 
     /// Removes a file.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: `true` if the file existed.
     @discardableResult
     package static func remove(_ path: String) throws(FileFault) -> Bool {
         guard unlink(path) != 0 else {
@@ -111,7 +112,7 @@ package enum PrivateFile {
         return false
     }
 
-    /// Makes a directory, and those that it lies in, unless they are there.
+    /// Creates a directory and its parent directories, unless they exist.
     package static func makeDirectory(_ path: String) throws(FileFault) {
         guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
         guard errno == ENOENT, let parent = parent(of: path) else { throw FileFault(path: path, code: errno) }
@@ -119,13 +120,13 @@ package enum PrivateFile {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileFault(path: path, code: errno) }
     }
 
-    /// A name is safe when its directory is on the disk too.
+    /// Waits until the directory of a path is on the disk, without which the name in it is not durable.
     package static func synchronizeDirectory(of path: String) throws(FileFault) {
         let directory = parent(of: path) ?? "."
         let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileFault(path: directory, code: errno) }
         defer { close(descriptor) }
-        // Some file systems cannot do that for a directory, and say so.
+        // Some file systems cannot synchronise a directory, and return this error.
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileFault(path: directory, code: errno) }
     }
 
@@ -138,12 +139,12 @@ package enum PrivateFile {
 }
 
 extension FileFault {
-    /// Whether there is nothing at the path.
+    /// Whether the path does not exist.
     package var isAbsence: Bool {
         code == ENOENT
     }
 
-    /// Whether a file was to be moved to another volume, which a name alone cannot do.
+    /// Whether a rename failed because the new path is on another volume.
     package var isOnAnotherVolume: Bool {
         code == EXDEV
     }

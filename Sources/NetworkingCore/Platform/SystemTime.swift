@@ -8,7 +8,7 @@ import Musl
 import Android
 #endif
 
-/// The time since the system was started, sleep included: what `ContinuousClock` tells, without the arithmetic.
+/// The time since the system was started, including sleep, as `ContinuousClock` returns it but without its arithmetic.
 package enum SystemTime {
     package static var nanoseconds: Int64 {
         #if canImport(Darwin)

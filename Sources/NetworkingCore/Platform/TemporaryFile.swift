@@ -4,20 +4,20 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A file of this process alone, which is removed with the last reference to it.
+/// A file that belongs to this process and is removed with the last reference to it.
 ///
-/// Unless it keeps its name, the file loses it as soon as it is open, so that the system removes the file with the
-/// process, however that ends.
+/// Unless it keeps its name, the file loses it as soon as it is open. The system then removes the file when the process
+/// ends, for whatever reason.
 package final class TemporaryFile: Sendable {
     /// The path at which the file was created.
     package let path: String
     private let file: OpenFile
     private let isNamed: Bool
 
-    /// Creates an empty file in the system's directory for temporary ones.
+    /// Creates an empty file in the system's temporary directory.
     ///
-    /// - Parameter keepsName: Whether the file is opened by its path, too.
-    /// - Throws: What the system says of the file.
+    /// - Parameter keepsName: Whether the file will also be opened by its path.
+    /// - Throws: The system's error for the file.
     package init(keepsName: Bool = false) throws(FileFault) {
         path = FileManager.default.temporaryDirectory.appending(path: "networking-\(UUID().uuidString)").path
         file = try OpenFile(creating: path)
@@ -29,7 +29,7 @@ package final class TemporaryFile: Sendable {
             try FileManager.default.removeItem(atPath: path)
             isNamed = false
         } catch {
-            // A file system that cannot remove the name of an open file.
+            // This file system cannot remove the name of an open file.
             isNamed = true
         }
     }
@@ -38,9 +38,9 @@ package final class TemporaryFile: Sendable {
         remove()
     }
 
-    /// Removes the file's name now.
+    /// Removes the name of the file now.
     ///
-    /// Code that has the file open may continue to read it.
+    /// Code that has the file open can continue to read it.
     package func remove() {
         guard isNamed else { return }
         try? FileManager.default.removeItem(atPath: path)

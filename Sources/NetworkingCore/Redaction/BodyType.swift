@@ -1,6 +1,6 @@
-/// What a Content-Type says of a body, as far as a log needs it.
+/// The information about a body that its Content-Type contains, as far as a log needs it.
 package struct BodyType {
-    /// The media type in lower case, without its parameters; empty when nothing is said.
+    /// The media type in lower case, without its parameters; empty if there is no Content-Type.
     package let essence: String
     private let parameters: Substring
 
@@ -33,12 +33,12 @@ package struct BodyType {
         Self.parameter("boundary", in: parameters)
     }
 
-    /// The charset, as it is written; `nil` if there is none.
+    /// The charset as written; `nil` if there is none.
     var charset: String? {
         Self.parameter("charset", in: parameters)
     }
 
-    /// The bytes as text; nil where they are none in their charset, or in one that is not known here.
+    /// Returns the bytes as text; `nil` if they are invalid in their charset or the charset is not supported.
     ///
     /// A byte order mark takes precedence over the charset, as in browsers (WHATWG Encoding Standard, section 6.1).
     package func text(of bytes: some Collection<UInt8>) -> String? {
@@ -62,12 +62,12 @@ package struct BodyType {
 
         static let utf8Mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-        /// The encoding of a charset; `nil` if that is not known here.
+        /// The encoding of a charset; `nil` if the charset is not supported.
         init?(_ charset: String?) {
             switch charset?.lowercased() {
             case nil, "utf-8", "utf8", "us-ascii", "ascii", "": self = .utf8
-            // As browsers read it: servers that name the first mean the last, which has characters for the control
-            // codes.
+            // As browsers decode it: servers that name ISO 8859-1 mean windows-1252, which has characters for the
+            // control codes.
             case "iso-8859-1", "latin1", "iso_8859-1", "windows-1252": self = .windowsLatin
             case "utf-16", "utf-16be": self = .utf16(isLittle: false)
             case "utf-16le": self = .utf16(isLittle: true)
@@ -75,7 +75,7 @@ package struct BodyType {
             }
         }
 
-        /// The encoding that a byte order mark names; `nil` if there is none.
+        /// The encoding of a byte order mark; `nil` if there is none.
         init?(markOf bytes: some Collection<UInt8>) {
             if bytes.starts(with: Self.utf8Mark) {
                 self = .utf8
@@ -91,8 +91,8 @@ package struct BodyType {
 
     /// Returns a parameter of `Content-Type` or `Content-Disposition`: `; name=token` or `; name="a \"string\""`.
     ///
-    /// White space around the equals sign is ignored, and a value without quotation marks may have some inside, since
-    /// servers write both.
+    /// White space around the equals sign is ignored, and a value without quotation marks may contain white space,
+    /// because servers write both.
     package static func parameter(_ name: String, in text: Substring) -> String? {
         var rest = text.utf8[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {

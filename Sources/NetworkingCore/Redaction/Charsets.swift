@@ -1,6 +1,6 @@
-/// The charset `windows-1252`, which is ISO 8859-1 but for 27 of the codes 128 to 159.
+/// The charset `windows-1252`, which is ISO 8859-1 except for 27 of the codes 128 to 159.
 enum WindowsLatin {
-    /// Those of 128 to 159; the five that it does not define stay what they are.
+    /// The characters of the codes 128 to 159; the five undefined codes are not changed.
     private static let upper: [Unicode.Scalar] = [
         "\u{20AC}", "\u{81}", "\u{201A}", "\u{192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}", "\u{2C6}",
         "\u{2030}",
@@ -17,7 +17,7 @@ enum WindowsLatin {
 
 /// Text in UTF-16.
 enum WideText {
-    /// The bytes as text, without the mark of the byte order; `nil` where they are none.
+    /// Returns the bytes as text, without the byte order mark; `nil` if they are invalid.
     static func text(of bytes: some Collection<UInt8>, isLittle: Bool) -> String? {
         guard bytes.count.isMultiple(of: 2) else { return nil }
         var units: [UInt16] = []

@@ -1,11 +1,12 @@
-/// Writes a JSON document down again with some of its fields hidden: token by token, so that the order of fields,
-/// fields that occur twice and every digit of a number stay.
+/// Rewrites a JSON document with some of its fields redacted.
+///
+/// It works token by token, so that the order of fields, repeated fields and every digit of a number are kept.
 struct JSONRedactor {
-    /// How the document is written.
+    /// The layout of the document.
     enum Layout {
-        /// Without any space.
+        /// No white space.
         case compact
-        /// A field and an element a line.
+        /// One field or element per line.
         case pretty
     }
 
@@ -14,14 +15,14 @@ struct JSONRedactor {
     private let isHidden: (String) -> Bool
 
     private var output: [UInt8] = []
-    /// How many containers enclose the value that is not written; `nil` while all is.
+    /// The number of containers around the value that is not written; `nil` if everything is written.
     private var silentDepth: Int?
     /// Whether the last token started a container.
     private var isAfterStart = false
-    /// Whether a field was hidden.
+    /// Whether a field has been redacted.
     private(set) var hasHidden = false
 
-    /// More of them would make a small document a large text.
+    /// A deeper indentation would make a large text of a small document.
     private static let deepestIndentation = 16
 
     private init(_ source: [UInt8], layout: Layout, isHidden: @escaping (String) -> Bool) {
@@ -30,14 +31,14 @@ struct JSONRedactor {
         self.isHidden = isHidden
     }
 
-    /// A document with its hidden fields replaced.
+    /// Returns a document with its hidden fields replaced.
     ///
     /// - Parameters:
     ///   - source: The document.
-    ///   - layout: How to write it.
-    ///   - isHidden: Tells whether the field of a name is hidden.
-    /// - Returns: The document and whether any field was hidden; nil for what is no JSON (RFC 8259) in UTF-8, of which
-    ///   nobody knows what is in it.
+    ///   - layout: The layout of the result.
+    ///   - isHidden: Returns whether the field with a name is hidden.
+    /// - Returns: The document and whether any field was hidden; `nil` if the source is not JSON (RFC 8259) in UTF-8,
+    ///   so that its fields are not known.
     static func redact(
         _ source: [UInt8],
         layout: Layout = .compact,
@@ -46,7 +47,7 @@ struct JSONRedactor {
         withoutActuallyEscaping(isHidden) { isHidden in
             var redactor = JSONRedactor(source, layout: layout, isHidden: isHidden)
             guard redactor.run(), let text = String(validating: redactor.output, as: UTF8.self) else { return nil }
-            // What is hidden is not in the text, and has to be text too.
+            // The hidden values are not in the text, but must be valid UTF-8 too.
             guard !redactor.hasHidden || String(validating: source, as: UTF8.self) != nil else { return nil }
             return (text, redactor.hasHidden)
         }
@@ -112,14 +113,14 @@ struct JSONRedactor {
         writeString(range)
         write(UInt8(ascii: ":"))
         if layout == .pretty { write(UInt8(ascii: " ")) }
-        // A name that is not UTF-8 is not shown whether it is hidden or not, nor is the rest of its document.
+        // A name that is not UTF-8 could be a hidden one, so it is not shown, and neither is the rest of its document.
         guard silentDepth == nil, isHidden(tokens.text(of: range)) else { return }
         hasHidden = true
         output += "\"\(Redaction.placeholder)\"".utf8
         silentDepth = tokens.depth
     }
 
-    /// Copies a string, and escapes what is in it and does not show.
+    /// Copies a string and escapes the unprintable characters in it.
     private mutating func writeString(_ range: Range<Int>) {
         guard silentDepth == nil else { return }
         let bytes = tokens.source[range]
@@ -127,14 +128,14 @@ struct JSONRedactor {
             output += bytes
             return
         }
-        // Not by `String(decoding:)`, which would make valid what is not.
+        // `String(decoding:)` would repair invalid text.
         guard let text = String(validating: bytes, as: UTF8.self) else {
             output += bytes
             return
         }
         for scalar in text.unicodeScalars {
             if PrintableText.isUnprintable(scalar) {
-                // Those that do not show are all below 2 to the power of 16.
+                // All unprintable characters are below 2 to the power of 16.
                 output += "\\u\(UInt16(truncatingIfNeeded: scalar.value).hexadecimal)".utf8
             } else {
                 output += UTF8.encode(scalar)!

@@ -10,7 +10,7 @@ struct MultipartParser {
     private let source: [UInt8]
     private let delimiter: [UInt8]
 
-    /// The parts; nil for what is no such body from its first boundary to its last.
+    /// Returns the parts; `nil` if the body is not complete from its first boundary to its last.
     static func parts(of source: [UInt8], boundary: String) -> [Part]? {
         guard !boundary.isEmpty else { return nil }
         return MultipartParser(source: source, delimiter: Array("--\(boundary)".utf8)).parts()
@@ -30,13 +30,13 @@ struct MultipartParser {
         }
     }
 
-    /// The line break before a boundary belongs to it.
+    /// Returns the end of a body; the line break before a boundary belongs to the boundary.
     private func bodyEnd(before delimiter: Int) -> Int {
         let end = delimiter - 1
         return end > 0 && source[end - 1] == 13 ? end - 1 : end
     }
 
-    /// Where the next boundary is, at the start of a line.
+    /// Returns the position of the next boundary at the start of a line.
     private func nextDelimiter(from start: Int) -> Int? {
         var position = start
         while position < source.count {
@@ -53,7 +53,7 @@ struct MultipartParser {
         source[position...].starts(with: "--".utf8)
     }
 
-    /// Whether nothing follows on the line but what ends the last boundary, and space.
+    /// Whether the rest of the line contains only the end of the last boundary and white space.
     private func isRestOfDelimiter(_ position: Int) -> Bool {
         let rest = source[position...].dropFirst(isLast(position) ? 2 : 0)
         return rest.prefix { $0 != 10 }.allSatisfy { $0 == 32 || $0 == 9 || $0 == 13 }

@@ -1,11 +1,11 @@
-/// A name in lower case with asterisks, each of which stands for any characters or none: `x-*-token`.
+/// A name pattern in lower case, in which each asterisk matches any number of characters: `x-*-token`.
 package struct NamePattern: Sendable, Hashable {
-    /// What must begin the name, what must end it, and what must occur in between, in order.
+    /// The start and the end of the name, and the texts that occur in between, in order.
     private let start: [UInt8]
     private let end: [UInt8]
     private let middle: [[UInt8]]
 
-    /// Creates a pattern; nil for a text without an asterisk, which is a name.
+    /// Creates a pattern; `nil` for a text without an asterisk, which is a plain name.
     package init?(_ text: String) {
         let pieces = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
         guard pieces.count > 1 else { return nil }
@@ -14,12 +14,12 @@ package struct NamePattern: Sendable, Hashable {
         middle = pieces[1..<(pieces.count - 1)].filter { !$0.isEmpty }
     }
 
-    /// Whether a name, in lower case, is one of those.
+    /// Returns whether a name, in lower case, matches the pattern.
     package func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         guard name.count >= start.count + end.count, name.starts(with: start),
             name.suffix(end.count).elementsEqual(end)
         else { return false }
-        // The first place for each piece leaves the most to those that follow.
+        // Taking the first match of each piece leaves the longest rest for the following pieces.
         var position = start.count
         for piece in middle {
             guard let found = Self.find(piece, in: name, from: position, to: name.count - end.count) else {

@@ -1,8 +1,8 @@
-/// Which names are hidden: single ones, which are looked up, and patterns, which are tried.
+/// Rules for hidden names: plain names, which are looked up, and patterns, which are matched.
 struct NameRules: Sendable, Hashable {
-    /// Whether a name is hidden, in lower case.
+    /// The plain names in lower case, and whether each is hidden.
     private var names: [String: Bool] = [:]
-    /// The patterns, of which the last that fits decides.
+    /// The patterns; the last one that matches decides.
     private var patterns: [Rule] = []
 
     private struct Rule: Sendable, Hashable {
@@ -15,7 +15,7 @@ struct NameRules: Sendable, Hashable {
         set(shown, isHidden: false)
     }
 
-    /// Adds names and patterns, which come before those that are there.
+    /// Adds names and patterns, which take precedence over the existing ones.
     mutating func set(_ texts: [String], isHidden: Bool) {
         for text in texts.map({ $0.lowercased() }) {
             guard let pattern = NamePattern(text) else {
@@ -27,14 +27,14 @@ struct NameRules: Sendable, Hashable {
         }
     }
 
-    /// Removes the rule for a single name, in lower case, so that patterns decide.
+    /// Removes the rule for a plain name, in lower case, so that patterns decide.
     mutating func forget(_ name: String) {
         names[name] = nil
     }
 
-    /// Whether a name is hidden.
+    /// Returns whether a name is hidden.
     ///
-    /// One with brackets, `user[password]`, is hidden when any of its parts is.
+    /// A name with brackets, `user[password]`, is hidden if any of its parts is.
     func hides(_ name: String) -> Bool {
         let name = name.lowercased()
         if hides(lowercased: name) { return true }
@@ -42,7 +42,7 @@ struct NameRules: Sendable, Hashable {
         return name.split { $0 == "[" || $0 == "]" }.contains { hides(lowercased: String($0)) }
     }
 
-    /// Whether a name that is in lower case is hidden.
+    /// Returns whether a name in lower case is hidden.
     func hides(lowercased name: String) -> Bool {
         if let isHidden = names[name] { return isHidden }
         var name = name

@@ -5,7 +5,7 @@ package import Foundation
 #endif
 
 extension Redaction {
-    /// How a log shows bodies: up to so many bytes of each, on one line or on as many as make it readable.
+    /// The style of bodies in a log: the maximum number of bytes, and whether a body may have several lines.
     package struct BodyStyle {
         package var limit: Int
         package var isPretty: Bool
@@ -15,13 +15,13 @@ extension Redaction {
             self.isPretty = isPretty
         }
 
-        /// Structured text is parsed whole or not shown: half a document could end in the middle of a secret's name.
+        /// Structured text is parsed completely or not shown: an excerpt could end in the middle of a secret's name.
         var parsingLimit: Int {
             max(limit, 1 << 20)
         }
     }
 
-    /// The body of a request as text for a log; of one that is not in memory, what is known of it.
+    /// Returns the body of a request as text for a log; a description of the body if it is not in memory.
     package func text(for body: RequestBody, contentType: String?, style: BodyStyle) -> String {
         if let data = body.data { return text(for: data, contentType: contentType, style: style) }
         guard let parts = body.parts else { return PrintableText.singleLine(hidingValues(in: body.description)) }
@@ -39,8 +39,10 @@ extension Redaction {
         return PrintableText.cut(listed(texts, of: parts.count), to: style.limit)
     }
 
-    /// A body as text for a log: JSON and forms with hidden fields replaced, parts by their names, other text as it is,
-    /// anything else as its length; never more than a number of bytes.
+    /// Returns a body as text for a log, limited to a number of bytes.
+    ///
+    /// Hidden fields of JSON and forms are replaced. Parts are shown by their names and other text as it is. For
+    /// anything else only the length is shown.
     package func text(for data: Data, contentType: String?, style: BodyStyle) -> String {
         if data.isEmpty { return "empty" }
         if let mask { return "\(mask) (\(data.count) bytes)" }
@@ -49,7 +51,7 @@ extension Redaction {
             ?? "\(data.count) bytes\(contentType.map { " of \(described($0))" } ?? "")"
     }
 
-    /// What is shown of a body; nil for nothing but its length.
+    /// Returns the text to show for a body; `nil` if only its length is shown.
     private func shown(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
         if type.shape == .text { return plainText(data, type, style) }
         guard type.shape != .bytes, data.count <= style.parsingLimit else { return nil }
@@ -75,7 +77,7 @@ extension Redaction {
         JSONRedactor.redact(Array(text.utf8), layout: isPretty ? .pretty : .compact, isHidden: hidesBodyField)?.text
     }
 
-    /// A document a line; a record separator may begin one (RFC 7464).
+    /// Returns one document per line; a record separator may precede a document (RFC 7464).
     private func jsonLines(_ text: String, isPretty: Bool) -> String {
         text.utf8.split { $0 == 10 || $0 == 13 || $0 == 0x1E }
             .compactMap { line in
@@ -90,11 +92,11 @@ extension Redaction {
 
     private func plainText(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
         if let json = unnamedJSON(data, type, style) { return json }
-        // What is left out need not be looked at, unless it is the end of something marked.
+        // Only the excerpt is decoded, unless there are marked secrets, which could begin in it and end after it.
         var bytes = data[...]
         if secretValues.isEmpty, bytes.count > style.limit {
             bytes = bytes.prefix(style.limit)
-            // Whole characters; what a byte belongs to is told by at most three before it.
+            // Whole characters only: at most three bytes at the end belong to an incomplete one.
             for _ in 0..<3 where type.text(of: bytes) == nil {
                 bytes = bytes.dropLast()
             }
@@ -106,7 +108,7 @@ extension Redaction {
         return "\(line)… (\(data.count) bytes)"
     }
 
-    /// JSON that does not say that it is, where something in it is hidden.
+    /// Returns JSON without a JSON media type, if something in it is hidden.
     private func unnamedJSON(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
         guard data.count <= style.parsingLimit,
             let first = data.first(where: { $0 > 32 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
@@ -122,7 +124,7 @@ extension Redaction {
 
     // MARK: Parts
 
-    /// More parts than that are counted.
+    /// The maximum number of parts that are shown; further parts are only counted.
     private static let maximumParts = 100
 
     private func multipart(_ data: Data, _ type: BodyType, _ style: BodyStyle) -> String? {
@@ -148,7 +150,7 @@ extension Redaction {
         (texts + (count > texts.count ? ["… (\(count) parts)"] : [])).joined(separator: "; ")
     }
 
-    /// A part by its name and size, and what is in it if that is no file and not hidden.
+    /// Returns the name and size of a part, and its content if it is not a file and not hidden.
     private func summary(
         name: String?,
         fileName: String?,
@@ -157,7 +159,7 @@ extension Redaction {
         contentType: String?,
         style: BodyStyle
     ) -> String {
-        // Without a name nobody knows whether it is a hidden one.
+        // Without a name, the part could be a hidden one.
         guard let name else { return "a part: \(count)\(contentType.map { " of \(described($0))" } ?? "")" }
         let label = PrintableText.cut(PrintableText.singleLine(hidingValues(in: name)), to: 256)
         if hidesBodyField(name) { return "\(label): \(Self.placeholder) (\(count))" }
@@ -167,7 +169,7 @@ extension Redaction {
             return "\(label) \"\(file)\": \(count)\(contentType.map { " of \(described($0))" } ?? "")"
         }
         let type = BodyType(contentType ?? "text/plain")
-        // Parts that have parts may have parts, and so on: a body from outside decides how deep.
+        // A part may itself have parts, and a body from outside decides how deep, so nested parts are not shown.
         guard let data, type.shape != .multipart, let text = shown(data, type, style) else {
             return "\(label): \(count)\(contentType.map { " of \(described($0))" } ?? "")"
         }
@@ -176,10 +178,9 @@ extension Redaction {
 
     // MARK: Bodies that are sent
 
-    /// A body that can still be sent: as it is where nothing in it is hidden, else with what is hidden replaced.
+    /// Returns a body that can still be sent, with its hidden values replaced; unchanged if nothing in it is hidden.
     ///
-    /// Returns nil for one that cannot be read though its type is one of those that have hidden fields, since nobody
-    /// knows what is in it.
+    /// Returns `nil` for a body of a type with hidden fields that cannot be parsed, because its content is not known.
     package func body(_ data: Data, contentType: String?) -> Data? {
         let type = BodyType(contentType)
         let body: Data? =
@@ -189,7 +190,7 @@ extension Redaction {
             case .form: type.text(of: data).map { Data(pairs($0[...], hiding: hidesBodyField).utf8) }
             case .multipart: hasHiddenPart(data, type) ? nil : data
             case .events: sendableEvents(data, type)
-            // What was not said to be JSON may be.
+            // A body without a JSON media type may contain JSON.
             case .bytes, .text: type.text(of: data).flatMap { hiddenJSON($0) } ?? data
             }
         guard let body, !secretValues.isEmpty else { return body }
@@ -227,9 +228,9 @@ extension Redaction {
             return true
         }
         return parts.contains { part in
-            // One without a name that can be read may have a hidden one.
+            // A part without a readable name could be a hidden one.
             guard let name = part.name, !hidesBodyField(name) else { return true }
-            // A document in a part has hidden fields as any other, and parts in a part are not looked into.
+            // A document in a part has hidden fields like any other. Parts within a part are not parsed.
             let type = part.contentType ?? "text/plain"
             guard BodyType(type).shape != .multipart else { return true }
             return body(Data(part.bytes), contentType: type) != Data(part.bytes)

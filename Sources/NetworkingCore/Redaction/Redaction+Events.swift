@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A line of a stream of server-sent events, which ends with CR, LF or both, and with no other character.
+/// A line of a stream of server-sent events, which ends only with CR, LF or both.
 private struct EventLine {
     let content: ArraySlice<UInt8>
     let end: ArraySlice<UInt8>
@@ -22,7 +22,7 @@ private struct EventLine {
         return lines
     }
 
-    /// What it adds to the data of its event; nil for a line with anything else.
+    /// The value that the line adds to the data of its event; `nil` for any other line.
     var data: ArraySlice<UInt8>? {
         let name = Array("data".utf8)
         guard content.starts(with: name) else { return nil }
@@ -35,11 +35,11 @@ private struct EventLine {
 }
 
 extension Redaction {
-    /// What the data of an event is.
+    /// The kind of an event's data.
     private enum EventData {
         case json(String, hasHidden: Bool)
         case text
-        /// Perhaps the beginning of a document whose end did not come: nobody knows what is in it.
+        /// Possibly the start of a truncated document, whose content is not known.
         case unreadable
     }
 
@@ -48,7 +48,7 @@ extension Redaction {
         if let json = JSONRedactor.redact(document, isHidden: hidesBodyField) {
             return .json(json.text, hasHidden: json.hasHidden)
         }
-        // Only objects name what they have: a bare [DONE], with which many streams end, hides nothing.
+        // Only objects have names: a bare [DONE], with which many streams end, hides nothing.
         let brackets = [UInt8(ascii: "{"), UInt8(ascii: "[")]
         let mayBeJSON = lines.contains { line in
             line.first { $0 != 32 && $0 != 9 }.map(brackets.contains) ?? false
@@ -56,11 +56,11 @@ extension Redaction {
         return mayBeJSON && document.contains(brackets[0]) ? .unreadable : .text
     }
 
-    /// Server-sent events for a log, each with its data, which is often JSON.
+    /// Returns server-sent events for a log, each with its data, which is often JSON.
     func events(_ text: String, isPretty: Bool) -> String {
         var shown: [String] = []
         var data: [ArraySlice<UInt8>] = []
-        // Where the data of an event began among its other fields.
+        // The position of the event's data among its other fields.
         var place = 0
         func flush() {
             guard !data.isEmpty else { return }
@@ -72,7 +72,7 @@ extension Redaction {
                 if data.isEmpty { place = shown.count }
                 data.append(value)
             } else if line.content.isEmpty {
-                // Only an empty line ends an event: data may go on after another field.
+                // Only an empty line ends an event: data may continue after another field.
                 flush()
             } else {
                 shown.append(self.shown([line.content]))
@@ -91,9 +91,9 @@ extension Redaction {
         }
     }
 
-    /// Server-sent events that can still be sent: what is hidden in their data replaced, all else to the byte.
+    /// Returns server-sent events that can still be sent: only the hidden values in their data are replaced.
     ///
-    /// Returns nil where there is data that may have what is hidden, and cannot be read.
+    /// Returns `nil` if data that could contain hidden values cannot be parsed.
     func sendableEvents(_ data: Data, _ type: BodyType) -> Data? {
         guard let text = type.text(of: data) else { return nil }
         var shown: [UInt8] = []
@@ -107,12 +107,12 @@ extension Redaction {
         }
         guard let rest = sendable(event) else { return nil }
         shown += rest
-        // With the mark of the byte order and in the charset that it has, where it can be left as it is.
+        // Unchanged text keeps its byte order mark and its charset.
         return shown.elementsEqual(text.utf8) ? data : Data(shown)
     }
 
     private func sendable(_ event: [EventLine]) -> [UInt8]? {
-        // Some servers write an error between the events, as JSON and nothing else.
+        // Some servers send an error between the events, as bare JSON.
         for line in event where line.data == nil {
             switch eventData([line.content]) {
             case .json(_, hasHidden: true), .unreadable: return nil
@@ -126,7 +126,7 @@ extension Redaction {
         case .unreadable: return nil
         case .text, .json(_, hasHidden: false): return asItIs
         case .json(let json, hasHidden: true):
-            // A document may be on several lines; what it has become is on one.
+            // A document may be on several lines; the redacted one is on a single line.
             return event.indices.flatMap { index -> [UInt8] in
                 let line = event[index]
                 if line.data == nil { return Array(line.content + line.end) }
@@ -137,14 +137,15 @@ extension Redaction {
 }
 
 extension Redaction {
-    /// What is whole of the beginning of a body that did not come to its end: events and lines of JSON that have ended.
+    /// Returns the complete elements at the start of a truncated body: whole events or whole lines of JSON.
     ///
-    /// Half of one is of no use to anybody, and may be the half of what is hidden.
+    /// An incomplete element is useless, and could contain part of a hidden value.
     ///
     /// - Parameters:
-    ///   - body: The beginning.
-    ///   - contentType: Its media type.
-    /// - Returns: The part; all of what has no such parts. Nil for the beginning of a JSON document, which is none.
+    ///   - body: The start of the body.
+    ///   - contentType: The media type of the body.
+    /// - Returns: The complete elements, or all of a body that has no such elements. `nil` for a truncated JSON
+    ///   document.
     package static func wholePart(of body: Data, contentType: String?) -> Data? {
         let bytes = Array(body)
         switch BodyType(contentType).shape {

@@ -1,18 +1,18 @@
 import HTTPTypes
 
 extension Redaction {
-    /// The most bytes of a value that a line of a log shows.
+    /// The maximum number of bytes of a value in a line of a log.
     static let maximumValue = 2_048
-    /// The most header fields that a log shows.
+    /// The maximum number of header fields in a log.
     private static let maximumFields = 200
 
-    /// Method and URL of a request.
+    /// Returns the method and URL of a request.
     package func line(for request: HTTPRequestData) -> String {
         let (open, query) = target(of: request)
         return open + query
     }
 
-    /// Method and URL of a request, apart: as far as the path, and the query with its question mark.
+    /// Returns the method and the URL up to the path, and separately the query with its question mark.
     package func target(of request: HTTPRequestData) -> (open: String, query: String) {
         let redaction = hidingSecrets(of: request)
         let (path, query) = HTTPRequestData.split(request.closedTarget)
@@ -28,12 +28,12 @@ extension Redaction {
         )
     }
 
-    /// Header fields as lines, hidden values replaced.
+    /// Returns header fields as lines, with hidden values replaced.
     func lines(for fields: HTTPFields) -> [String] {
         fields.map { line(for: $0) }
     }
 
-    /// The same for a log, which has room for so much only.
+    /// Returns a limited number of header fields as lines for a log, with hidden values replaced.
     package func boundedLines(for fields: HTTPFields) -> [String] {
         var lines = fields.prefix(Self.maximumFields).map { line(for: $0, limit: Self.maximumValue) }
         if fields.count > Self.maximumFields {
@@ -48,25 +48,25 @@ extension Redaction {
         return "\(name): \(mask ?? PrintableText.cut(PrintableText.singleLine(value(of: field)), to: limit))"
     }
 
-    /// The value of a field that is not hidden itself; a URL in it may have what is.
+    /// Returns the value of a field that is not hidden itself, with hidden values in its URLs replaced.
     package func value(of field: HTTPField) -> String {
         switch field.name.canonicalName {
         case "location", "content-location", "referer", "destination": hidingValues(in: reference(field.value))
-        // A URL, and what is said of it.
+        // A URL with parameters after it.
         case "link", "refresh": hidingValues(in: String(pairs(field.value[...], hiding: hidesQueryItem)))
         default: hidingValues(in: field.value)
         }
     }
 
-    /// Why something failed.
+    /// Returns the reason of a failure.
     ///
-    /// Other people's errors may print anything, so only this library's speak for themselves.
+    /// Errors of other libraries may print secrets, so only this library's errors are printed with their own text.
     package func reason(of error: any Error) -> String {
         let reason = (error as? NetworkingError)?.reason ?? "\(type(of: error))"
         return PrintableText.cut(PrintableText.singleLine(hidingValues(in: reason)), to: Self.maximumValue)
     }
 
-    /// A URL, absolute or relative, with its userinfo and the hidden values of its query and fragment replaced.
+    /// Returns an absolute or relative URL with its userinfo and the hidden values of its query and fragment replaced.
     package func reference(_ text: String) -> String {
         let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         let fragment = pairs(text[hash...].dropFirst(), hiding: hidesQueryItem)
@@ -80,22 +80,23 @@ extension Redaction {
         return hash == text.endIndex ? reference : "\(reference)#\(fragment)"
     }
 
-    /// Path and query, hidden values replaced and everything else to the byte.
+    /// Returns the path and query with only the hidden values replaced.
     package func target(_ target: String) -> String {
         let (path, query) = HTTPRequestData.split(target)
         guard let query else { return hidingValues(in: target) }
         return hidingValues(in: "\(path)?\(pairs(query, hiding: hidesQueryItem))")
     }
 
-    /// Names and values as a query and a form have them, hidden values replaced.
+    /// Returns the names and values of a query or a form with the hidden values replaced.
     ///
-    /// By bytes: a combining mark after an equals sign or an ampersand would make another character of it.
+    /// By bytes, because a combining mark after an equals sign or an ampersand would form a different character with
+    /// it.
     func pairs(_ text: Substring, hiding isHidden: (String) -> Bool) -> String {
         text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
             .map { piece in
                 let piece = Substring(piece)
                 guard let equals = piece.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-                    // Without a name, it may be a value.
+                    // Without a name, the text could be a value.
                     return piece.isEmpty ? piece : mask.map { $0[...] } ?? piece
                 }
                 let name = piece[..<equals]
@@ -105,8 +106,9 @@ extension Redaction {
             .joined(separator: "&")
     }
 
-    /// A pair in whose value is a query of its own, or a second pair after a semicolon: what is hidden there is so to
-    /// its end.
+    /// Redacts a pair from the first hidden name in its value to its end.
+    ///
+    /// The value may contain another query, or a second pair after a semicolon.
     private func hidingInner(
         _ piece: Substring,
         after equals: Substring.Index,
@@ -123,7 +125,7 @@ extension Redaction {
         return piece
     }
 
-    /// An authority, userinfo replaced.
+    /// Returns an authority with its userinfo replaced.
     package func authority(_ authority: String) -> String {
         guard let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return hidingValues(in: authority) }
         return hidingValues(in: "\(Self.placeholder)\(authority[at...])")

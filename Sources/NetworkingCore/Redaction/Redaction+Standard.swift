@@ -1,7 +1,7 @@
 extension Redaction {
     /// The default: redacts credentials, cookies, API keys, signatures, tokens and passwords by their usual names.
     ///
-    /// Besides single names, such as `Authorization`, `code` and `session`, it redacts these:
+    /// In addition to single names, such as `Authorization`, `code` and `session`, it redacts these:
     ///
     /// - header fields: `*token`, `*secret*`, `*password*`, `*authorization`, `*api-key`, `*apikey`, `*access-key`,
     ///   `*accesskey`, `*subscription-key`, `*functions-key`, `x-auth*`, `*cookie`, `*session-id`, `*sessionid`,

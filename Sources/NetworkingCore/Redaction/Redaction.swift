@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// What must not be read in a log, an error or a description, and what stands there instead.
+/// Rules for the secrets that are redacted in logs, errors and descriptions.
 ///
 /// ```swift
 /// let redaction = Redaction.standard
@@ -10,14 +10,14 @@ public import HTTPTypes
 /// let network = URLSession.shared.logged(redaction: redaction)
 /// ```
 ///
-/// Names are compared without regard to case. In a name, `*` stands for any characters or none, so `*token` is each
-/// name that ends with it. A name without an asterisk comes before patterns, and of the patterns that fit, the last
-/// that was given decides.
+/// Names are compared without regard to case. In a name, `*` matches any number of characters, so `*token` matches each
+/// name that ends with "token". A plain name takes precedence over patterns. Of the patterns that match, the last one
+/// that was added decides.
 ///
-/// Hidden whatever a redaction says are a header field whose `indexingStrategy` is `.disallow`, and what
-/// ``HTTPRequestData/markSecret(_:)`` marks.
+/// Two kinds of values are always redacted: header fields whose `indexingStrategy` is `.disallow`, and texts that were
+/// marked with ``HTTPRequestData/markSecret(_:)``.
 public struct Redaction: Sendable {
-    /// What stands in place of a secret.
+    /// The text that replaces a secret.
     public static let placeholder = "<redacted>"
 
     private var rules: CopyOnWrite<Rules>
@@ -26,12 +26,13 @@ public struct Redaction: Sendable {
         var headerFields: NameRules
         var queryItems: NameRules
         var bodyFields: NameRules
-        /// The query items and texts that one request knows to be secrets, whatever the rules say.
+        /// The secrets of one request, which are hidden in addition to the rules.
         var secretQueryItems: Set<String> = []
         var secretValues = SecretValues()
-        /// What stands for each value that is not hidden; nil for the value itself.
+        /// The text that replaces each value that is not hidden; `nil` shows the value.
         var mask: String?
-        /// Whether the app has said that `code` is a secret in bodies, so that it is one in the bodies of errors too.
+        /// Whether the app has added `code` to the hidden body fields, so that it is also hidden in the bodies of
+        /// errors.
         var isCodeAlwaysHidden = false
     }
 
@@ -39,26 +40,26 @@ public struct Redaction: Sendable {
         rules = CopyOnWrite(Rules(headerFields: headerFields, queryItems: queryItems, bodyFields: bodyFields))
     }
 
-    /// Hides further header fields.
+    /// Hides additional header fields.
     ///
-    /// - Parameter names: Their names, or patterns: `X-*-Token`.
-    /// - Returns: A redaction that hides them too.
+    /// - Parameter names: The names or patterns, such as `X-*-Token`.
+    /// - Returns: A redaction that also hides these fields.
     public func addingHeaderFields(_ names: String...) -> Redaction {
         with { $0.headerFields.set(names, isHidden: true) }
     }
 
-    /// Hides the values of further query items.
+    /// Hides the values of additional query items.
     ///
-    /// - Parameter names: Their names, or patterns.
-    /// - Returns: A redaction that hides them too.
+    /// - Parameter names: The names or patterns.
+    /// - Returns: A redaction that also hides these values.
     public func addingQueryItems(_ names: String...) -> Redaction {
         with { $0.queryItems.set(names, isHidden: true) }
     }
 
-    /// Hides further fields of JSON and form bodies, at any depth, and parts of multipart bodies.
+    /// Hides additional fields of JSON and form bodies, at any depth, and parts of multipart bodies.
     ///
-    /// - Parameter names: Their names, or patterns.
-    /// - Returns: A redaction that hides them too.
+    /// - Parameter names: The names or patterns.
+    /// - Returns: A redaction that also hides these fields.
     public func addingBodyFields(_ names: String...) -> Redaction {
         with { rules in
             rules.bodyFields.set(names, isHidden: true)
@@ -68,34 +69,34 @@ public struct Redaction: Sendable {
         }
     }
 
-    /// Shows header fields that are hidden otherwise.
+    /// Shows header fields that would otherwise be hidden.
     ///
-    /// - Parameter names: Their names, or patterns.
-    /// - Returns: A redaction that hides them no longer.
+    /// - Parameter names: The names or patterns.
+    /// - Returns: A redaction that shows these fields.
     public func showingHeaderFields(_ names: String...) -> Redaction {
         with { $0.headerFields.set(names, isHidden: false) }
     }
 
-    /// Shows the values of query items that are hidden otherwise.
+    /// Shows the values of query items that would otherwise be hidden.
     ///
-    /// - Parameter names: Their names, or patterns.
-    /// - Returns: A redaction that hides them no longer.
+    /// - Parameter names: The names or patterns.
+    /// - Returns: A redaction that shows these values.
     public func showingQueryItems(_ names: String...) -> Redaction {
         with { $0.queryItems.set(names, isHidden: false) }
     }
 
-    /// Shows fields of bodies that are hidden otherwise.
+    /// Shows fields of bodies that would otherwise be hidden.
     ///
-    /// - Parameter names: Their names, or patterns.
-    /// - Returns: A redaction that hides them no longer.
+    /// - Parameter names: The names or patterns.
+    /// - Returns: A redaction that shows these fields.
     public func showingBodyFields(_ names: String...) -> Redaction {
         with { $0.bodyFields.set(names, isHidden: false) }
     }
 
-    /// Tells whether a header field is hidden.
+    /// Returns whether the value of a header field is hidden.
     ///
     /// - Parameter field: The field.
-    /// - Returns: Whether its value must not be shown.
+    /// - Returns: `true` if the value must not be shown.
     public func hides(_ field: HTTPField) -> Bool {
         field.indexingStrategy == .disallow
             || rules.value.headerFields.hides(lowercased: field.name.canonicalName)
@@ -106,12 +107,14 @@ public struct Redaction: Sendable {
         return rules.queryItems.hides(name) || rules.secretQueryItems.contains(name.lowercased())
     }
 
-    /// The field that names an error in the body of one, and elsewhere may be an authorization code (RFC 6749 section
-    /// 4.1.2).
+    /// The field that names the error in the body of an error response.
+    ///
+    /// In other bodies it may be an authorization code (RFC 6749 section 4.1.2).
     private static let errorCode = "code"
 
-    /// Returns the redaction for the body of a response, in which `code` is shown if the response is an error (4xx or
-    /// 5xx).
+    /// Returns the redaction for the body of a response.
+    ///
+    /// `code` is shown if the response is an error (4xx or 5xx).
     ///
     /// - Parameter status: The status code of the response.
     /// - Returns: The redaction for its body.
@@ -125,30 +128,30 @@ public struct Redaction: Sendable {
         rules.value.bodyFields.hides(name)
     }
 
-    /// A text without the values that are secrets of the request.
+    /// Returns a text without the secret values of the request.
     package func hidingValues(in text: String) -> String {
         let values = rules.value.secretValues
         return values.isEmpty ? text : values.hidden(in: text)
     }
 
-    /// The values that are secrets of the request.
+    /// The secret values of the request.
     var secretValues: SecretValues {
         rules.value.secretValues
     }
 
-    /// What stands for each value that is not hidden; nil for the value itself.
+    /// The text that replaces each value that is not hidden; `nil` shows the value.
     var mask: String? {
         rules.value.mask
     }
 
-    /// This redaction with all other values replaced too.
+    /// Returns this redaction with all other values replaced too.
     package func masking(_ mask: String?) -> Redaction {
         mask == nil ? self : with { $0.mask = mask }
     }
 
-    /// This redaction with what a request knows to be secrets.
+    /// Returns this redaction with the secrets of a request.
     package func hidingSecrets(of request: HTTPRequestData) -> Redaction {
-        // Field by field: the settings as a whole would be copied.
+        // Field by field, because reading the settings as a whole would copy them.
         guard let box = request.box, !box.value.secretQueryItems.isEmpty || !box.value.secretValues.isEmpty else {
             return self
         }
@@ -156,7 +159,7 @@ public struct Redaction: Sendable {
         let values = box.value.secretValues
         guard rules.value.secretQueryItems != names || rules.value.secretValues != values else { return self }
         return with { rules in
-            // What another request of the same call knew stays hidden.
+            // The secrets of earlier requests of the same call stay hidden.
             rules.secretQueryItems.formUnion(names)
             rules.secretValues.formUnion(values)
         }
@@ -170,12 +173,12 @@ public struct Redaction: Sendable {
 }
 
 extension Redaction: Hashable {
-    /// Redactions are equal when they were made of the same names and patterns, in the same order.
+    /// Compares the names and patterns, including their order.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.rules.value == rhs.rules.value
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(rules.value)
     }

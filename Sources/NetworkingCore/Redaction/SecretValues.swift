@@ -1,6 +1,6 @@
-/// Texts that are secret wherever they stand, in whatever way they are written there.
+/// Texts that are secret wherever they occur, in any encoding.
 package struct SecretValues: Sendable, Hashable {
-    /// The longest first: one may begin with another.
+    /// The longest first, because one value may begin with another.
     private(set) var values: [[UInt8]] = []
 
     package var isEmpty: Bool {
@@ -21,15 +21,15 @@ package struct SecretValues: Sendable, Hashable {
         values = Array(Set(values + other.values)).sorted { $0.count > $1.count }
     }
 
-    /// A text with the placeholder for each of the values.
+    /// Returns a text with each of the values replaced by the placeholder.
     package func hidden(in text: String) -> String {
         guard !isEmpty, let bytes = hidden(in: Array(text.utf8)) else { return text }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Bytes with the placeholder for each of the values; nil when none is in them.
+    /// Returns bytes with each of the values replaced by the placeholder; `nil` if they contain none.
     func hidden(in bytes: [UInt8]) -> [UInt8]? {
-        // Each value can begin with its first byte, or with the character that begins an escape.
+        // A match starts with the first byte of a value, or with the first character of an escape.
         var canBegin = [Bool](repeating: false, count: 256)
         for value in values {
             canBegin[Int(value[0])] = true
@@ -59,7 +59,7 @@ package struct SecretValues: Sendable, Hashable {
         }
     }
 
-    /// Where a value ends that stands at a place, if it does.
+    /// Returns the end of a value that occurs at a position; `nil` if it does not.
     private static func end(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         let ends = [
             literalEnd(of: value, in: text, from: start), encodedEnd(of: value, in: text, from: start),
@@ -75,8 +75,10 @@ package struct SecretValues: Sendable, Hashable {
         return start + value.count
     }
 
-    /// The same where bytes are written as `%` and two digits, once or more often, as a plus sign for a space, or as
-    /// JSON escapes characters.
+    /// Returns the end of a value in which bytes are escaped.
+    ///
+    /// A byte may be percent-encoded once or several times, a space may be a plus sign, and a character may have a JSON
+    /// escape.
     private static func encodedEnd(of value: [UInt8], in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         var index = start
         var matched = 0
@@ -101,7 +103,7 @@ package struct SecretValues: Sendable, Hashable {
         return index
     }
 
-    /// The byte that `%2F` stands for, and `%252F`, and so on.
+    /// Returns the byte that `%2F` encodes, or `%252F`, and so on.
     private static func percentEncoded(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> (UInt8, Int)? {
         guard text[start] == UInt8(ascii: "%") else { return nil }
         var index = start + 1
@@ -113,11 +115,11 @@ package struct SecretValues: Sendable, Hashable {
         return byte(in: text, at: index).map { ($0, index + 2 - start) }
     }
 
-    /// The bytes of the character that a backslash begins.
+    /// Returns the bytes of the character that a backslash escapes.
     private static func jsonEscaped(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> ([UInt8], Int)? {
         guard text[start] == UInt8(ascii: "\\"), start + 1 < text.count else { return nil }
         guard let escape = JSONEscape(in: text, at: start) else {
-            // Other formats put a backslash before other characters too.
+            // Other formats also put a backslash before other characters.
             return text[start + 1] == UInt8(ascii: "u") ? nil : ([text[start + 1]], 2)
         }
         if let scalar = Unicode.Scalar(escape.unit) { return (Array(String(scalar).utf8), escape.byteCount) }
@@ -128,7 +130,7 @@ package struct SecretValues: Sendable, Hashable {
         return (Array(pair.utf8), escape.byteCount + low.byteCount)
     }
 
-    /// The byte that two hexadecimal digits stand for.
+    /// Returns the value of two hexadecimal digits.
     private static func byte(in text: UnsafeBufferPointer<UInt8>, at start: Int) -> UInt8? {
         guard start + 2 <= text.count, let high = Hexadecimal.value(of: text[start]),
             let low = Hexadecimal.value(of: text[start + 1])
@@ -138,7 +140,7 @@ package struct SecretValues: Sendable, Hashable {
 }
 
 extension HTTPRequestData {
-    /// Has a text hidden wherever it would show: in descriptions, logs, commands and errors of this request.
+    /// Redacts a text wherever it occurs in descriptions, logs, commands and errors of this request.
     ///
     /// ```swift
     /// var request = HTTPRequestData(path: "reset/\(token)")
@@ -146,18 +148,19 @@ extension HTTPRequestData {
     /// print(request)   // GET /reset/<redacted>
     /// ```
     ///
-    /// Redaction goes by names, and a path has none. A marked text is hidden in the path, the query, the values of
-    /// header fields, bodies and the reasons of errors, of the request and of its response, percent-encoded or escaped
-    /// as in JSON too. Mark what is long enough to occur nowhere else. The mark stays with the request: a `query` or
-    /// `headerFields` that were taken out of it, and printed alone, do not have it.
+    /// Redaction works by names, and a path has no names. A marked text is redacted in the path, the query, the values
+    /// of header fields, bodies and the reasons of errors, for the request and for its response. It is also found if it
+    /// is percent-encoded or has JSON escapes. Mark only texts that are long enough to be unique. The mark belongs to
+    /// the request: a `query` or `headerFields` value that was copied from it and is printed separately is not
+    /// redacted.
     ///
-    /// - Parameter value: The text, as it is before any encoding; an empty one changes nothing.
+    /// - Parameter value: The text before any encoding; an empty text changes nothing.
     public mutating func markSecret(_ value: String) {
         guard !value.isEmpty else { return }
         settings.secretValues.insert(value)
     }
 
-    /// A text without what was marked on this request.
+    /// Returns a text without the texts that were marked on this request.
     package func hidingMarkedSecrets(in text: String) -> String {
         guard let box, !box.value.secretValues.isEmpty else { return text }
         return box.value.secretValues.hidden(in: text)

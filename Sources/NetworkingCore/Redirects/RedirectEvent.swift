@@ -1,4 +1,4 @@
-/// What a stack does about a redirect.
+/// An event of a redirect.
 @nonexhaustive
 public enum RedirectEvent: NetworkEvent {
     /// The server redirects the request, and the stack follows.

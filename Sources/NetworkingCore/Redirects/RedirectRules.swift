@@ -7,16 +7,16 @@ import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// Makes an exchange, and those that its redirects lead to.
+    /// Makes an exchange and those of its redirects.
     ///
-    /// It is the one place where redirects are followed: by transports, and by `redirected` on their behalf.
+    /// This is the only place where redirects are followed, by transports and by `redirected` in their place.
     ///
     /// - Parameters:
-    ///   - principal: Tells on whose behalf a hop would be made, where that is not the transport's affair.
-    ///   - policy: Knows the policy of a request that names none.
+    ///   - principal: Returns the principal for the next request; `nil` if the transport does not know principals.
+    ///   - policy: Returns the policy for a request that has none.
     ///   - exchange: Makes an exchange.
     /// - Returns: The last response.
-    /// - Throws: What an exchange throws, and what the redirects' policy does.
+    /// - Throws: The error of an exchange, or of the redirect policy.
     func followingRedirects(
         for principal: ((HTTPRequestData) -> Principal?)? = nil,
         under policy: (() -> RedirectPolicy?)? = nil,
@@ -32,7 +32,7 @@ extension HTTPRequestData {
                 error.followsRedirect = true
                 throw error
             }
-            // Asked only here, since few responses are redirects.
+            // Evaluated only here, because few responses are redirects.
             if response.http.isRedirect, hop.box?.value.redirects == nil, let policy = policy?() {
                 hop.redirects = policy
             }
@@ -42,7 +42,7 @@ extension HTTPRequestData {
                 }
                 return response
             }
-            // What one user ordered must not happen on another's account.
+            // An action of one user must not be carried out on the account of another.
             if let user = response.principal, let nextUser = principal?(next), user != nextUser {
                 hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
@@ -57,7 +57,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPResponse {
-    /// Whether it sends the request elsewhere (RFC 9110 section 15.4).
+    /// Whether the response redirects the request (RFC 9110 section 15.4).
     package var isRedirect: Bool {
         switch status.code {
         case 301, 302, 303, 307, 308: headerFields.contains(.location)
@@ -67,16 +67,16 @@ extension HTTPResponse {
 }
 
 extension HTTPRequestData {
-    /// The longest URL that a redirect may lead to, in bytes.
+    /// The maximum length in bytes of the URL of a redirect.
     ///
-    /// RFC 9110 section 4.1 asks for 8,000. Transports fail with longer ones at one length or another, as if the app
-    /// had made the URL.
+    /// RFC 9110 section 4.1 recommends at least 8,000. Transports fail with longer URLs at different lengths, as if the
+    /// app had created the URL.
     private static let maximumURLBytes = 65_536
 
-    /// The request to make next when a response sends this one elsewhere; nil when the response is the answer.
+    /// Returns the request that follows from a redirect; `nil` if the response is not followed.
     ///
-    /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` past the limit, and for a request that was made before; and
-    ///   what the policy throws.
+    /// - Throws: ``NetworkingError/Kind/tooManyRedirects`` beyond the limit or for a request that was made before, or
+    ///   the error of the policy.
     func redirected(by head: HTTPResponse, after history: [HTTPResponseData.Redirect]) throws -> HTTPRequestData? {
         let policy = redirects
         guard let limit = policy.limit, head.isRedirect, let location = head.headerFields[.location] else { return nil }
@@ -87,7 +87,7 @@ extension HTTPRequestData {
         var next = self
         next.changeMethod(for: head.status.code)
         next.url = url
-        // The template is of the path that it had.
+        // The template belongs to the former path.
         if next.route != nil { next.route = nil }
         guard next.scheme == "https" || next.scheme == "http",
             next.authorityInvalidity(Authority(next.authority ?? "")) == nil
@@ -98,7 +98,7 @@ extension HTTPRequestData {
         guard history.count < limit else {
             throw tooManyRedirects(head, "The server redirects more than \(limit) times, the most that are followed.")
         }
-        // Where a cookie was set on the way, the same request may be answered differently the second time.
+        // If a redirect has set a cookie, the response to the same request may be different the second time.
         let hasNewCookie = head.headerFields.contains(.setCookie) || history.contains(where: \.setsCookie)
         let isRepeated =
             next.method == method && next.url == self.url
@@ -128,9 +128,10 @@ extension HTTPRequestData {
         return nil
     }
 
-    /// The URL that a location points to, without its fragment.
+    /// Returns the URL of a location, without its fragment.
     ///
-    /// What a URL may not hold is encoded before Foundation sees it, which would encode the location's escapes again.
+    /// Characters that a URL may not contain are encoded first, because Foundation would encode the location's escapes
+    /// again.
     private func destination(of location: String) -> URL? {
         let reference = location[..<(location.utf8.firstIndex(of: UInt8(ascii: "#")) ?? location.endIndex)]
         let isDelimiter = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }

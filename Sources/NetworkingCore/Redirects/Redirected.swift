@@ -1,9 +1,10 @@
 extension NetworkingComponent {
-    /// Follows redirects here, instead of in the transport, so that everything upstream sees each hop.
+    /// Follows redirects in this modifier instead of in the transport, so that each hop passes the modifiers upstream.
     ///
-    /// A transport follows redirects by itself, under the same rules; what lies between then sees one exchange. With
-    /// this, each hop is throttled, signed, authenticated and timed anew. It belongs outside of those and of `retry`,
-    /// and under `deduplicated` and `cached`. Hops pass `server` untouched: they go where the response points.
+    /// By default the transport follows redirects, under the same rules, and the modifiers see a single exchange. With
+    /// this modifier, each hop is throttled, signed, authenticated and timed separately. Place it outside of those
+    /// modifiers and of `retry`, and inside of `deduplicated` and `cached`. Hops are not changed by `server`, because
+    /// the response names their URL.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -12,12 +13,12 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The response has the redirects that led to it in ``HTTPResponseData/redirects``. A cancelled caller gets
+    /// The redirects that led to a response are in ``HTTPResponseData/redirects``. A cancelled caller gets
     /// `CancellationError`, and no further hop is made.
     ///
-    /// - Parameter policy: What is followed; ``HTTPRequestData/redirects`` replaces it for one request.
-    /// - Returns: A component that throws ``NetworkingError/Kind/tooManyRedirects`` past the policy's limit and when
-    ///   the server redirects in circles, and what the policy's closure throws.
+    /// - Parameter policy: The policy; ``HTTPRequestData/redirects`` replaces it for one request.
+    /// - Returns: A component that throws ``NetworkingError/Kind/tooManyRedirects`` beyond the policy's limit or if the
+    ///   server redirects in circles, and the error of the policy's closure.
     public func redirected(_ policy: RedirectPolicy = .follow) -> some NetworkingComponent {
         modified(Redirected(policy: policy))
     }
@@ -43,14 +44,14 @@ struct Redirected: NetworkingModifier, CustomStringConvertible {
 }
 
 extension HTTPRequestData {
-    /// Makes each hop an exchange of its own, unless a modifier further out does that.
+    /// Makes each hop a separate exchange, unless a modifier further out does so.
     ///
     /// - Parameters:
-    ///   - principal: Tells on whose behalf a hop would be made.
-    ///   - upstream: Where the exchanges are made; a `redirected` in there still says what is followed.
-    ///   - exchange: Makes an exchange, without the transport following where it leads.
+    ///   - principal: Returns the principal for a hop.
+    ///   - upstream: The component that makes the exchanges. The policy of a `redirected` in it still applies.
+    ///   - exchange: Makes an exchange in which the transport follows no redirects.
     /// - Returns: The last response.
-    /// - Throws: What an exchange throws, and what the redirects' policy does.
+    /// - Throws: The error of an exchange, or of the redirect policy.
     package func takingOverRedirects(
         for principal: ((HTTPRequestData) -> Principal?)?,
         over upstream: some NetworkingComponent,

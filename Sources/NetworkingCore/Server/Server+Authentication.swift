@@ -1,9 +1,9 @@
 extension NetworkingComponent {
-    /// Sets how requests that do not say so are to be authenticated.
+    /// Sets the authentication method of requests that have none.
     ///
     /// - Parameters:
     ///   - method: The method; the modifier of that method, upstream, acts on it.
-    ///   - overriding: Whether it replaces the method of requests that name one.
+    ///   - overriding: Whether it replaces the method of requests that have one.
     /// - Returns: A component that sends requests with that method.
     public func server(
         authenticationMethod method: AuthenticationMethod,

@@ -15,7 +15,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - name: The name of the field.
-    ///   - value: Its value. One that HTTP forbids makes each send fail with an error that says so.
+    ///   - value: The value. If HTTP forbids it, each send fails with an error that says so.
     ///   - overriding: Whether it replaces the value of requests that have the field.
     /// - Returns: A component that sends requests with that field.
     public func server(
@@ -26,11 +26,11 @@ extension NetworkingComponent {
         modified(Server(headerField: name, value, overriding: overriding))
     }
 
-    /// Sets a header field by a name that swift-http-types has no constant for, on requests that do not have it.
+    /// Sets a header field by its name as a string, on requests that do not have it.
     ///
     /// - Parameters:
-    ///   - name: The name of the field. One that HTTP forbids makes each send fail with an error that says so.
-    ///   - value: Its value.
+    ///   - name: The name of the field. If HTTP forbids it, each send fails with an error that says so.
+    ///   - value: The value.
     ///   - overriding: Whether it replaces the value of requests that have the field.
     /// - Returns: A component that sends requests with that field.
     public func server(
@@ -73,7 +73,7 @@ extension Server {
             if isThere || !isValid {
                 request.headerFields[name] = value
             } else {
-                // What was found out when the stack was built need not be found out in each send.
+                // The result of the check when the stack was built is used, so that no send has to repeat it.
                 request.headerFields.append(field)
             }
             if isCredential {

@@ -1,12 +1,12 @@
 extension NetworkingComponent {
-    /// Writes the query of each request to the stack's server in one encoding, for servers that are particular.
+    /// Encodes the query of each request to the stack's server in one encoding, for servers that require it.
     ///
     /// ```swift
     /// let network = URLSession.shared.server(queryEncoding: .form)   // a space becomes +
     /// ```
     ///
-    /// Every item is decoded and written anew. Without this modifier, what was given is sent. A request that names its
-    /// authority keeps its query.
+    /// Every item is decoded and encoded again. Without this modifier, a query is sent as it was created. A request
+    /// with its own authority keeps its query.
     ///
     /// - Parameter encoding: The encoding.
     /// - Returns: A component that sends requests with their query in that encoding.

@@ -5,13 +5,13 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Sends requests to a server: fills in its scheme and authority, and puts its path before theirs.
+    /// Sends requests to a server: sets the scheme and the authority, and adds the server's path as a prefix.
     ///
     /// ```swift
     /// let network = URLSession.shared.server(baseURL: URL(string: "https://api.example.com/v1")!)
     /// ```
     ///
-    /// A request that names its authority goes where it points, untouched.
+    /// A request with its own authority is sent there, unchanged.
     ///
     /// - Parameter baseURL: The URL. Its query and fragment are not used.
     /// - Returns: A component that sends requests to that server.
@@ -30,7 +30,8 @@ extension NetworkingComponent {
         return modified(
             Server("baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"", authority: base.authority) {
                 request in
-                // The path first: whether a request belongs to this server shows in its open authority.
+                // The path is set first, because the authority must still be open to show that the request belongs to
+                // this server.
                 if request.isRelative {
                     request.prefixPath(with: prefix)
                 }
@@ -46,7 +47,7 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - scheme: `https` or `http`.
-    ///   - overriding: Whether it replaces the scheme of requests that name one.
+    ///   - overriding: Whether it replaces the scheme of requests that have one.
     /// - Returns: A component that sends requests with that scheme.
     public func server(scheme: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
@@ -65,8 +66,8 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameters:
-    ///   - authority: The host, and the port if it is not the scheme's own.
-    ///   - overriding: Whether it replaces the authority of requests that name one.
+    ///   - authority: The host, and the port if it is not the scheme's default.
+    ///   - overriding: Whether it replaces the authority of requests that have one.
     /// - Returns: A component that sends requests to that authority.
     public func server(authority: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
@@ -81,11 +82,11 @@ extension NetworkingComponent {
 
     /// Sets the path of requests that left it open.
     ///
-    /// Their query stays.
+    /// The query of such a request is kept.
     ///
     /// - Parameters:
     ///   - path: The path.
-    ///   - overriding: Whether it replaces the path of requests that name one.
+    ///   - overriding: Whether it replaces the path of requests that have one.
     /// - Returns: A component that sends requests with that path.
     public func server(path: String, overriding: Bool = false) -> some NetworkingComponent {
         modified(
@@ -97,12 +98,13 @@ extension NetworkingComponent {
         )
     }
 
-    /// Puts a path before that of each request to the stack's server, once, however often it is sent.
+    /// Adds a prefix to the path of each request to the stack's server, once, even if the request is sent several
+    /// times.
     ///
-    /// A request that names its authority keeps its path.
+    /// A request with its own authority keeps its path.
     ///
-    /// - Parameter prefix: The path to begin with: `v1` makes `/users` into `/v1/users`.
-    /// - Returns: A component that sends requests with that path before theirs.
+    /// - Parameter prefix: The start of the path: `v1` changes `/users` to `/v1/users`.
+    /// - Returns: A component that sends requests with that prefix.
     public func server(prefixPath prefix: String) -> some NetworkingComponent {
         modified(
             Server("prefixPath: \"\(prefix)\"") { request in
@@ -126,7 +128,7 @@ extension HTTPRequestData {
 }
 
 extension Bool {
-    /// How `overriding` shows in an outline.
+    /// The text of `overriding` in an outline.
     var setting: String {
         self ? ", overriding: true" : ""
     }

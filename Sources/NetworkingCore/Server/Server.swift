@@ -7,13 +7,13 @@ extension NetworkingComponent {
     /// let network = URLSession.shared.server(mutate: \.maximumResponseBytes) { _ in 1 << 20 }
     /// ```
     ///
-    /// Like every `server` modifier it runs once for each send, for requests that are sent again too, and not for a
+    /// Like every `server` modifier it runs once for each send, also if a request is sent again. It does not run for a
     /// request whose ``HTTPRequestData/serverMutations`` are disabled.
     ///
     /// - Parameters:
     ///   - property: The property.
-    ///   - transform: Makes the new value of the old one. It is pure: it may be asked without anything being sent.
-    /// - Returns: A component that sends requests changed like this.
+    ///   - transform: Returns the new value for the old one. It must be pure, because it may be called without a send.
+    /// - Returns: A component that sends the changed requests.
     public func server<Value>(
         mutate property: any WritableKeyPath<HTTPRequestData, Value> & Sendable,
         with transform: @escaping @Sendable (Value) -> Value
@@ -30,9 +30,9 @@ extension NetworkingComponent {
     /// Header fields with credentials that the closure sets go only to the server that the stack names next to this
     /// modifier.
     ///
-    /// - Parameter mutate: Changes the request. It is pure: it may be called several times, and without anything being
-    ///   sent.
-    /// - Returns: A component that sends requests changed like this.
+    /// - Parameter mutate: Changes the request. It must be pure, because it may be called several times, and without a
+    ///   send.
+    /// - Returns: A component that sends the changed requests.
     public func server(
         mutateRequest mutate: @escaping @Sendable (inout HTTPRequestData) -> Void
     ) -> some NetworkingComponent {
@@ -41,7 +41,7 @@ extension NetworkingComponent {
 }
 
 extension HTTPRequestData {
-    /// Changes the request as the app's closure says; credentials that it sets go to the stack's server only.
+    /// Changes the request with the app's closure; credentials that it sets go only to the stack's server.
     fileprivate mutating func mutateForServer(_ mutate: (inout HTTPRequestData) -> Void) {
         let (fields, target) = (headerFields, target)
         mutate(&self)
@@ -49,11 +49,11 @@ extension HTTPRequestData {
     }
 }
 
-/// Rewrites requests for a server; the whole `server` family is this modifier with one mutation or another.
+/// Rewrites requests for a server, with one mutation for each of the `server` modifiers.
 struct Server: ServerNaming, CustomStringConvertible {
-    /// The server that it names.
+    /// The server that the modifier names.
     let authority: String?
-    /// The header field with a credential that it sets.
+    /// The header field with a credential that the modifier sets.
     let credential: HTTPField.Name?
     private let settings: String
     private let mutate: @Sendable (inout HTTPRequestData) -> Void

@@ -6,11 +6,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sink around another that passes on what it does not change.
+/// A sink that forwards to another sink everything that it does not change.
 ///
-/// What a modifier puts around the sink of a request has to answer for that sink in everything, or a download is not
-/// gone on with, and the time in which a reader thinks counts as the network's. So the defaults here are the other
-/// sink's answers, and not those of ``ResponseSink``.
+/// A modifier that wraps the sink of a request must forward all of the sink's properties. Otherwise a download is not
+/// resumed, or the time that a reader takes counts as network time. For this reason, the defaults here forward to the
+/// other sink, unlike those of ``ResponseSink``.
 ///
 /// ```swift
 /// struct UnmaskingSink: ForwardingSink {
@@ -23,19 +23,19 @@ public import Foundation
 /// }
 /// ```
 ///
-/// ``WatchedSink`` is one for those who only look.
+/// If you only need to observe the chunks, use ``WatchedSink``.
 public protocol ForwardingSink: ResponseSink {
-    /// The sink that it is around.
+    /// The sink to forward to.
     var sink: any ResponseSink { get }
 }
 
 extension ForwardingSink {
-    /// The other sink's answer.
+    /// The value of the other sink.
     public var canRestart: Bool {
         sink.canRestart
     }
 
-    /// The other sink's answer.
+    /// The value of the other sink.
     public var isReaderPaced: Bool {
         sink.isReaderPaced
     }
@@ -60,7 +60,7 @@ extension ForwardingSink {
         try await sink.finish()
     }
 
-    /// Passes on why the body is not complete.
+    /// Passes on the reason why the body is not complete.
     public func fail(_ error: any Error) {
         sink.fail(error)
     }

@@ -6,12 +6,12 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A sink on whose way a modifier listens: what it answers, and when it is busy.
+/// A sink that reports to a modifier how the wrapped sink answers a head, and when it is busy.
 package struct ObservedSink: ForwardingSink {
     package let sink: any ResponseSink
-    /// Hears what the sink answered to a head.
+    /// Receives the wrapped sink's answer to a head.
     private let answered: @Sendable (SinkAnswer) -> Void
-    /// Hears that the sink is busy with what it got, and that it is ready for more.
+    /// Receives `true` when the wrapped sink starts to process a chunk, and `false` when it is ready for the next one.
     private let isBusy: @Sendable (Bool) -> Void
 
     package init(
@@ -38,7 +38,7 @@ package struct ObservedSink: ForwardingSink {
 
     package func finish() async throws {
         isBusy(true)
-        // The exchange may go on: a request's body may still be on its way.
+        // The exchange may continue, because the request's body may still be in transfer.
         defer { isBusy(false) }
         try await sink.finish()
     }

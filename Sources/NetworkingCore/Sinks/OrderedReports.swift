@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Reports of progress from several threads, as one handler gets them: one at a time, in order, and never under a lock.
+/// Reports of progress from several threads, delivered to one handler one at a time, in order, and never under a lock.
 ///
-/// A report that comes while the handler runs is made by the thread that runs it, once the handler has returned. If
-/// there are several by then, the handler gets the newest. A report older than one that was made is dropped.
+/// If a report arrives while the handler runs, the thread that runs the handler delivers the report afterwards. If
+/// there are several by then, the handler receives the newest. A report older than a delivered one is dropped.
 package final class OrderedReports: Sendable {
     private struct State {
         var last = 0
@@ -24,11 +24,11 @@ package final class OrderedReports: Sendable {
         self.handler = handler
     }
 
-    /// Makes a report.
+    /// Delivers a report.
     ///
     /// - Parameters:
-    ///   - progress: How far the transfer has come.
-    ///   - number: The number of the report. Only reports with a greater number than all before are made.
+    ///   - progress: The progress of the transfer.
+    ///   - number: The number of the report. A report is dropped if its number is not greater than all before.
     package func report(_ progress: TransferProgress, _ number: Int) {
         let isFree = state.withLock { state in
             guard number > state.last else { return false }
@@ -44,9 +44,9 @@ package final class OrderedReports: Sendable {
         }
     }
 
-    /// Drops all reports from here on.
+    /// Drops all later reports.
     ///
-    /// One that waits for the handler to return is still made, since it may be the last of its transfer.
+    /// A report that waits for the handler to return is still delivered, because it may be the last of its transfer.
     package func stop() {
         state.withLock { $0.last = .max }
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The progress of several requests as one.
+/// The combined progress of several requests.
 ///
 /// ```swift
 /// let tracker = ProgressTracker()
@@ -9,20 +9,20 @@ import Synchronization
 /// // … meanwhile: tracker.overall.fractionCompleted
 /// ```
 ///
-/// A call that is tracked counts while it is under way and, if it succeeds, for as long as the tracker exists. Only its
-/// bytes are kept then, so a tracker may live as long as the app. Requests that ``update(_:for:)`` adds stay until
-/// ``remove(_:)`` or ``finish(_:)``.
+/// A tracked call counts while it is in progress. If it succeeds, it continues to count for as long as the tracker
+/// exists. Only its number of bytes is kept then, so a tracker may live as long as the app. Requests that
+/// ``update(_:for:)`` adds stay until ``remove(_:)`` or ``finish(_:)``.
 public final class ProgressTracker: Sendable {
     private let state = Mutex(State())
 
-    /// Creates a tracker of no requests.
+    /// Creates a tracker without requests.
     public init() {}
 
-    /// Sets how far a request has come.
+    /// Sets the progress of a request.
     ///
     /// - Parameters:
-    ///   - progress: Its progress.
-    ///   - id: The label of the request.
+    ///   - progress: The progress.
+    ///   - id: The identifier of the request.
     public func update(_ progress: TransferProgress, for id: HTTPRequestData.ID) {
         state.withLock { $0.update(progress, for: id) }
     }
@@ -31,54 +31,54 @@ public final class ProgressTracker: Sendable {
     ///
     /// Its bytes no longer count.
     ///
-    /// - Parameter id: The label of the request.
+    /// - Parameter id: The identifier of the request.
     public func remove(_ id: HTTPRequestData.ID) {
         state.withLock { $0.remove(id) }
     }
 
     /// Removes a request that is complete, and keeps counting its bytes.
     ///
-    /// A total that is not known becomes the number of bytes that have moved.
+    /// If its total is unknown, the number of transferred bytes becomes the total.
     ///
-    /// - Parameter id: The label of the request.
+    /// - Parameter id: The identifier of the request.
     public func finish(_ id: HTTPRequestData.ID) {
         state.withLock { $0.finish(id) }
     }
 
-    /// What all tracked requests have received together.
+    /// The bytes that all tracked requests have received together.
     public var overall: BytesReceived {
         progress.received
     }
 
-    /// What all tracked requests have sent together.
+    /// The bytes that all tracked requests have sent together.
     public var overallSent: BytesSent {
         progress.sent
     }
 
-    /// How far all tracked requests have come together, both ways.
+    /// The combined progress of all tracked requests, in both directions.
     public var progress: TransferProgress {
         state.withLock {
             $0.isEmpty ? TransferProgress() : TransferProgress(sent: $0.sent.sum, received: $0.received.sum)
         }
     }
 
-    /// The number of requests that are kept, which are those under way.
+    /// The number of requests that are stored, which are those in progress.
     var count: Int {
         state.withLock { $0.count }
     }
 
-    /// Counts a request for as long as a call takes, and after it when that succeeds.
+    /// Tracks a request during a call, and continues to count its bytes if the call succeeds.
     package func track<Value>(
         _ request: HTTPRequestData,
         _ call: (HTTPRequestData) async throws -> Value
     ) async throws -> Value {
-        // A label of the call's own: one request may be sent more than once.
+        // A new identifier for the call, because one request may be sent more than once.
         let id = HTTPRequestData.ID()
         let handler = request.progressHandler
         update(TransferProgress(sent: request.bytesToSend), for: id)
         var tracked = request
         tracked.progressHandler = { [self] progress in
-            // A report that comes after the call does not bring it back.
+            // A report that arrives after the call does not add the request again.
             state.withLock { $0.updateExisting(progress, for: id) }
             handler?(progress)
         }
@@ -140,12 +140,13 @@ public final class ProgressTracker: Sendable {
         }
     }
 
-    /// The sum of many counts, from which one can be taken away again: wider than any of them, which a server may
-    /// choose.
+    /// A sum of counts from which counts can be subtracted.
+    ///
+    /// It is wider than a single count, because a server may announce any length.
     private struct Total {
         private var count: Int128 = 0
         private var expected: Int128 = 0
-        /// How many of the counts have no total.
+        /// The number of counts without a total.
         private var unknown = 0
 
         var sum: BytesTransferred {

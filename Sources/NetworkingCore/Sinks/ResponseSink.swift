@@ -6,11 +6,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where the body of a response goes when it is not to be collected in memory: a file, a stream, a hash.
+/// A receiver of a response's body that is not collected in memory: a file, a stream, a hash.
 ///
-/// A sink is offered each final response head and answers whether it takes the body. If it does, it receives every
-/// chunk in order, and its sender waits until it is done with one before it brings the next; that is the
-/// back-pressure. It has one writer at a time.
+/// A sink is offered each final response head and returns whether it takes the body. If it does, it receives every
+/// chunk in order. The sender waits until the sink has processed a chunk before it delivers the next; that is the
+/// back-pressure. A sink has one writer at a time.
 ///
 /// ```swift
 /// final class Hash: ResponseSink {
@@ -23,65 +23,72 @@ public import Foundation
 /// let response = try await network.data(request)   // response.body is .delivered(byteCount)
 /// ```
 public protocol ResponseSink: Sendable {
-    /// Whether a retry may write into it again from the start, after it has received bytes. False by default.
+    /// Whether a retry may write into the sink again from the start, after it has received bytes.
+    ///
+    /// `false` by default.
     var canRestart: Bool { get }
 
-    /// Whether somebody reads from it at their own speed, so that waiting for it says nothing about the network.
-    /// False by default.
+    /// Whether a consumer reads from the sink at its own speed, so that waiting for it is not a delay of the network.
+    ///
+    /// `false` by default.
     var isReaderPaced: Bool { get }
 
-    /// Rewrites a request before it is sent, and before a retry sends it again, so that it asks for what is missing.
+    /// Rewrites a request before it is sent, and before a retry sends it again, so that it asks for the missing part.
     ///
-    /// Does nothing by default, so that a retry asks for the whole again. A sink that has a part sets `Range` and
-    /// `If-Range`, and finds out from the head that it is offered whether the server has done so.
+    /// Does nothing by default, so that a retry asks for the whole body again. A sink that has a part sets `Range` and
+    /// `If-Range`. The head that it is then offered shows whether the server has followed them.
     ///
     /// - Parameter request: The request, as the chain has rewritten it.
     func prepare(_ request: inout HTTPRequestData)
 
-    /// Answers whether it takes the body of a response.
+    /// Returns whether the sink takes the body of a response.
     ///
-    /// By default it takes the body of a success (200 to 299) and has the transport collect any other, up to 1 MiB: a
-    /// 503 that will be retried or the page of a 404 never reaches a file.
+    /// By default it takes the body of a success (200 to 299), and the transport collects any other body, up to 1 MiB.
+    /// The body of a 503 that will be retried, or the page of a 404, never reaches a file.
     ///
     /// - Parameter head: The head of the response.
-    /// - Returns: What becomes of the body.
-    /// - Throws: What keeps it from taking the body; the exchange fails with it.
+    /// - Returns: The sink's decision about the body.
+    /// - Throws: An error if the sink cannot take the body; the exchange fails with it.
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer
 
     /// Receives the next bytes of the body, and returns when it can receive more.
     ///
     /// - Parameter chunk: The bytes; never empty.
-    /// - Throws: What keeps it from going on; the exchange fails with it.
+    /// - Throws: An error if the sink cannot continue; the exchange fails with it.
     func receive(_ chunk: Data) async throws
 
-    /// Hears that the body it took has arrived in full. Does nothing by default.
+    /// Notifies the sink that the body it took is complete.
     ///
-    /// - Throws: What keeps it from finishing; the exchange fails with it.
+    /// Does nothing by default.
+    ///
+    /// - Throws: An error if the sink cannot finish; the exchange fails with it.
     func finish() async throws
 
-    /// Hears that the body it took will not arrive in full. Does nothing by default.
+    /// Notifies the sink that the body it took will not be complete.
     ///
-    /// - Parameter error: Why; a `CancellationError` when the caller gave up.
+    /// Does nothing by default.
+    ///
+    /// - Parameter error: The reason; a `CancellationError` if the caller was cancelled.
     func fail(_ error: any Error)
 }
 
-/// What a sink answers to the head of a response.
+/// The decision of a sink about the body of a response.
 public enum SinkAnswer: Sendable, Hashable {
-    /// It receives the body.
+    /// The sink receives the body.
     case take
-    /// The transport collects the body in memory, up to a number of bytes and not more.
+    /// The transport collects the body in memory, up to a maximum number of bytes.
     case collect(upTo: Int64)
-    /// Nobody wants the body; the transport stops reading it.
+    /// The body is not needed; the transport stops reading it.
     case refuse
 }
 
 extension ResponseSink {
-    /// False.
+    /// `false`.
     public var canRestart: Bool {
         false
     }
 
-    /// False.
+    /// `false`.
     public var isReaderPaced: Bool {
         false
     }
@@ -89,7 +96,7 @@ extension ResponseSink {
     /// Does nothing.
     public func prepare(_ request: inout HTTPRequestData) {}
 
-    /// Takes the body of a success, and has up to 1 MiB of any other collected.
+    /// Takes the body of a success, and returns `collect(upTo:)` with 1 MiB for any other body.
     public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         head.status.isSuccess ? .take : .collect(upTo: 1 << 20)
     }

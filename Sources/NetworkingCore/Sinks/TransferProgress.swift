@@ -1,35 +1,35 @@
-/// How many bytes of a body have moved, and how many there will be.
+/// The number of transferred bytes of a body, and the expected total.
 public struct BytesTransferred: Sendable, Hashable {
-    /// The bytes so far.
+    /// The number of bytes so far.
     public var count: Int64
-    /// The bytes there will be; nil while nobody knows.
+    /// The expected number of bytes; `nil` if it is unknown.
     public var expected: Int64?
 
     /// Creates a count.
     ///
     /// - Parameters:
-    ///   - count: The bytes so far.
-    ///   - expected: The bytes there will be, if known.
+    ///   - count: The number of bytes so far.
+    ///   - expected: The expected number of bytes, if known.
     public init(count: Int64 = 0, expected: Int64? = nil) {
         self.count = count
         self.expected = expected
     }
 
-    /// The part that is done, from 0 to 1; nil while the total is unknown.
+    /// The completed fraction, from 0 to 1; `nil` if the total is unknown.
     ///
-    /// A body without bytes is done.
+    /// The fraction of an empty body is 1.
     public var fractionCompleted: Double? {
         guard let expected else { return nil }
         return expected <= 0 ? 1 : min(1, max(0, Double(count) / Double(expected)))
     }
 
-    /// Adds two counts; the total of the sum is known when both totals are.
+    /// Adds two counts; the total of the sum is known if both totals are.
     ///
-    /// It never overflows: a server may announce any length.
+    /// It never overflows, because a server may announce any length.
     ///
     /// - Parameters:
-    ///   - lhs: A count.
-    ///   - rhs: Another.
+    ///   - lhs: The first count.
+    ///   - rhs: The second count.
     /// - Returns: The sum.
     public static func + (lhs: Self, rhs: Self) -> Self {
         let expected = lhs.expected.flatMap { left in rhs.expected.map { sum(left, $0) } }
@@ -42,31 +42,31 @@ public struct BytesTransferred: Sendable, Hashable {
     }
 }
 
-/// The bytes of a response's body that have arrived.
+/// The bytes of a response's body that were received.
 public typealias BytesReceived = BytesTransferred
 
-/// The bytes of a request's body that have left.
+/// The bytes of a request's body that were sent.
 public typealias BytesSent = BytesTransferred
 
 extension HTTPRequestData {
-    /// What there is to send, and that none of it has left.
+    /// The expected number of bytes to send, with none sent yet.
     package var bytesToSend: BytesSent {
         BytesSent(expected: body == nil ? 0 : body?.length)
     }
 }
 
-/// How far an exchange has come, both ways.
+/// The progress of an exchange in both directions.
 public struct TransferProgress: Sendable, Hashable {
-    /// The request's body.
+    /// The progress of the request's body.
     public var sent: BytesSent
-    /// The response's body.
+    /// The progress of the response's body.
     public var received: BytesReceived
 
     /// Creates a progress value.
     ///
     /// - Parameters:
-    ///   - sent: The request's body.
-    ///   - received: The response's body.
+    ///   - sent: The progress of the request's body.
+    ///   - received: The progress of the response's body.
     public init(sent: BytesSent = BytesSent(), received: BytesReceived = BytesReceived()) {
         self.sent = sent
         self.received = received

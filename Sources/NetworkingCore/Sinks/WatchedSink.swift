@@ -4,9 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sink that lets somebody watch what goes into another: a hash, a copy, a counter.
+/// A sink that shows each chunk to a closure before another sink receives it, for a hash, a copy or a counter.
 ///
-/// Nothing is held in memory, and the other sink decides about everything.
+/// It buffers nothing, and the other sink makes every decision.
 ///
 /// ```swift
 /// struct Hashed: NetworkingModifier {
@@ -18,7 +18,7 @@ public import Foundation
 /// }
 /// ```
 public struct WatchedSink: ForwardingSink {
-    /// The sink that gets everything.
+    /// The sink that receives the body.
     public let sink: any ResponseSink
     private let onChunk: @Sendable (Data) -> Void
     private let onEnd: @Sendable ((any Error)?) -> Void
@@ -26,9 +26,9 @@ public struct WatchedSink: ForwardingSink {
     /// Creates a sink.
     ///
     /// - Parameters:
-    ///   - sink: Where the body goes.
-    ///   - onChunk: Hears each chunk before the sink gets it.
-    ///   - onEnd: Hears that the body is complete, or why it is not.
+    ///   - sink: The sink that receives the body.
+    ///   - onChunk: Receives each chunk before the sink does.
+    ///   - onEnd: Called with `nil` when the body is complete, or with the error that ended it.
     public init(
         _ sink: any ResponseSink,
         onChunk: @escaping @Sendable (Data) -> Void,
@@ -39,7 +39,7 @@ public struct WatchedSink: ForwardingSink {
         self.onEnd = onEnd
     }
 
-    /// Shows the chunk, and passes it on.
+    /// Shows the chunk to the closure, and passes it on.
     public func receive(_ chunk: Data) async throws {
         onChunk(chunk)
         try await sink.receive(chunk)
@@ -51,7 +51,7 @@ public struct WatchedSink: ForwardingSink {
         onEnd(nil)
     }
 
-    /// Passes on why the body is not complete.
+    /// Passes on the reason why the body is not complete.
     public func fail(_ error: any Error) {
         onEnd(error)
         sink.fail(error)

@@ -20,7 +20,7 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Decodes text; nil when it is none of this kind.
+    /// Decodes text; returns `nil` if it is invalid.
     package static func decode(_ text: some Sequence<UInt8>) -> Data? {
         var base64 = text.map { byte -> UInt8 in
             switch byte {

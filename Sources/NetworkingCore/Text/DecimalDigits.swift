@@ -1,16 +1,16 @@
-/// Numbers as the fields of HTTP write them: decimal digits, without a sign, a fraction or white space.
+/// Numbers in HTTP header fields: decimal digits, without a sign, a fraction or white space.
 package enum DecimalDigits {
     /// Whether a byte is a decimal digit.
     package static func contains(_ byte: UInt8) -> Bool {
         0x30...0x39 ~= byte
     }
 
-    /// Returns the number that digits stand for.
+    /// Returns the number that digits represent.
     ///
     /// - Parameters:
-    ///   - digits: The digits, with or without zeros in front.
-    ///   - limit: The result for a larger number, greater than zero; `nil` refuses a number of more than 63 bits.
-    /// - Returns: The number, or `nil` if there is no digit, another character, or a number that is refused.
+    ///   - digits: The digits, with or without leading zeros.
+    ///   - limit: The result for a larger number, greater than zero; `nil` rejects a number of more than 63 bits.
+    /// - Returns: The number, or `nil` if there is no digit, another character, or a number that is rejected.
     package static func number(_ digits: some Collection<UInt8>, limit: Int64? = nil) -> Int64? {
         guard !digits.isEmpty else { return nil }
         var number: Int64 = 0

@@ -5,13 +5,13 @@ package import Foundation
 #endif
 
 extension Date {
-    /// Reads a date in any of HTTP's three forms (RFC 9110 section 5.6.7); nil when it is none.
+    /// Parses a date in any of HTTP's three formats (RFC 9110 section 5.6.7); `nil` if it is invalid.
     ///
-    /// The day of the week is not compared with the date.
+    /// The day of the week is not checked against the date.
     ///
     /// - Parameters:
     ///   - text: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`.
-    ///   - now: The date by which a year of two digits is completed: it is less than 50 years ahead.
+    ///   - now: The date that determines the century of a year with two digits, which is less than 50 years ahead.
     package init?(httpDate text: some StringProtocol, now: Date = Date()) {
         let parts = text.split { $0 == " " || $0 == "," || $0 == "-" }
         let fields: (day: Substring, month: Substring, year: Substring, time: Substring)
@@ -38,13 +38,13 @@ extension Date {
         self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: min(second, 59))
     }
 
-    /// Creates the date of a moment in UTC; `nil` if the calendar has no such day or the day no such time.
+    /// Creates a date from its parts in UTC; `nil` if the calendar has no such day or the day no such time.
     package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         guard 1...12 ~= month, 1...Self.days(inMonth: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute,
             0..<60 ~= second
         else { return nil }
         let days = Self.days(toYear: year, month: month, day: day)
-        // In floating point, since Int has 32 bits on a watch.
+        // In floating point, because Int has 32 bits on a watch.
         self.init(timeIntervalSince1970: Double(days) * 86_400 + Double((hour * 60 + minute) * 60 + second))
     }
 
@@ -53,7 +53,7 @@ extension Date {
         months.firstIndex(of: name.lowercased()).map { $0 + 1 }
     }
 
-    /// The date as HTTP writes it, to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The date in HTTP's format, to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package var httpDate: String {
         let seconds = min(max(timeIntervalSince1970, -62_135_596_800), 253_402_300_799).rounded(.down)
         let days = Int((seconds / 86_400).rounded(.down))
@@ -68,7 +68,7 @@ extension Date {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// A number of nothing but digits, and few enough of them.
+    /// Returns the number of a text of at most four digits.
     private static func number(_ text: Substring) -> Int? {
         text.utf8.count <= 4 ? DecimalDigits.number(text.utf8).map { Int($0) } : nil
     }
@@ -90,7 +90,8 @@ extension Date {
         civil(fromDays: Int((date.timeIntervalSince1970 / 86_400).rounded(.down))).year
     }
 
-    // Both by the calendar of 400 years, which has 146,097 days, counted from March so that the leap day comes last.
+    // Both use the calendar's cycle of 400 years, which has 146,097 days. Years start in March, so that the leap day is
+    // last.
 
     private static func days(toYear year: Int, month: Int, day: Int) -> Int {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).floored(by: 400)
@@ -109,7 +110,7 @@ extension Date {
 }
 
 extension Int {
-    /// The quotient rounded down, and what remains.
+    /// Returns the quotient rounded down, and the remainder.
     fileprivate func floored(by divisor: Int) -> (quotient: Int, remainder: Int) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -6,7 +6,7 @@ package enum Hexadecimal {
         return bits < 10 ? UInt8(ascii: "0") + bits : UInt8(ascii: uppercase ? "A" : "a") + bits - 10
     }
 
-    /// Returns the value of a digit, or `nil` if the byte is no digit.
+    /// Returns the value of a digit, or `nil` if the byte is not a digit.
     package static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
@@ -16,16 +16,16 @@ package enum Hexadecimal {
         }
     }
 
-    /// Returns the value of a digit, or `nil` if the byte is no digit or a letter in upper case.
+    /// Returns the value of a digit, or `nil` if the byte is a letter in upper case or not a digit.
     package static func lowercaseValue(of digit: UInt8) -> UInt8? {
         (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
     }
 
-    /// Returns the number that digits stand for.
+    /// Returns the number that digits represent.
     ///
     /// - Parameters:
     ///   - digits: The digits, without a prefix or a sign.
-    ///   - lowercaseOnly: Whether letters in upper case are refused.
+    ///   - lowercaseOnly: Whether letters in upper case are rejected.
     /// - Returns: The number, or `nil` if there is no digit, another character, or a number of more than 64 bits.
     package static func number(_ digits: some Collection<UInt8>, lowercaseOnly: Bool = false) -> UInt64? {
         guard !digits.isEmpty else { return nil }
@@ -39,8 +39,9 @@ package enum Hexadecimal {
         return number
     }
 
-    /// Returns the bytes that pairs of digits stand for, or `nil` if there is another character or an odd number of
-    /// digits.
+    /// Returns the bytes that pairs of digits represent.
+    ///
+    /// `nil` if there is another character or an odd number of digits.
     package static func bytes(_ digits: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.utf8.count / 2)
@@ -67,7 +68,7 @@ extension Sequence<UInt8> {
 }
 
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// The number as hexadecimal digits in lower case, with zeros in front up to the width of the type.
+    /// The number as hexadecimal digits in lower case, with leading zeros up to the width of the type.
     package var hexadecimal: String {
         let count = Self.bitWidth / 4
         return String(unsafeUninitializedCapacity: count) { digits in

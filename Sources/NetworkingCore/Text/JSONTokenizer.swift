@@ -1,7 +1,7 @@
 /// Reads the tokens of a JSON document (RFC 8259) in UTF-8, and checks their order.
 ///
-/// It does not copy, convert or compare text: a token has the place of its bytes. The nesting is kept in an array and
-/// not on the call stack, so no document overflows that.
+/// It does not copy, convert or compare text: a token contains the range of its bytes. The nesting is stored in an
+/// array and not on the call stack, so no document can cause a stack overflow.
 package struct JSONTokenizer {
     package enum Container {
         case object, array
@@ -10,7 +10,7 @@ package struct JSONTokenizer {
     package enum Token: Equatable {
         case start(Container)
         case end(Container)
-        /// What separates members or elements.
+        /// The separator of members or elements.
         case comma
         /// The name of a member, with its quotation marks; the colon has been read.
         case name(Range<Int>)
@@ -28,7 +28,7 @@ package struct JSONTokenizer {
     }
 
     package let source: [UInt8]
-    /// The index of the next byte; after a fault, of the first byte that is not JSON.
+    /// The index of the next byte; after a failure, the index of the first byte that is not JSON.
     private(set) var position = 0
     private var containers: [Container] = []
     private var expectation = Expectation.value
@@ -39,7 +39,7 @@ package struct JSONTokenizer {
         if source.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    /// Returns the index of the first byte that makes a text no JSON document; `nil` if it is a document.
+    /// Returns the index of the first byte that is not valid in a JSON document; `nil` if the document is valid.
     package static func fault(in source: [UInt8]) -> Int? {
         var tokens = JSONTokenizer(source)
         while let token = tokens.next() {
@@ -80,7 +80,7 @@ package struct JSONTokenizer {
 
     /// Returns the decoded text of a name or a string.
     ///
-    /// Bytes that are not UTF-8, and half of a surrogate pair, become replacement characters.
+    /// Bytes that are not UTF-8, and unpaired surrogates, become replacement characters.
     package func text(of string: Range<Int>) -> String {
         var rest = source[(string.lowerBound + 1)..<(string.upperBound - 1)]
         guard rest.contains(UInt8(ascii: "\\")) else { return String(decoding: rest, as: UTF8.self) }
@@ -223,7 +223,7 @@ package struct JSONTokenizer {
 
 /// An escape in a JSON string: a backslash and the characters after it.
 struct JSONEscape: Equatable {
-    /// The code unit that the escape stands for.
+    /// The code unit that the escape represents.
     let unit: UInt16
     /// The number of bytes of the escape, with its backslash.
     let byteCount: Int

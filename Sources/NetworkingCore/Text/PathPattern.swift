@@ -1,12 +1,12 @@
-/// A path in which some segments stand for others: `/users/:id/posts/*`.
+/// A path in which some segments are placeholders: `/users/:id/posts/*`.
 ///
-/// `:name` matches one segment and names it. `*` matches any one segment, and at the end all segments that are left.
-/// All others are compared decoded, so that `%7E` equals `~`, and `%3A` and `%2A` stand for a colon and an asterisk. A
-/// trailing slash counts.
+/// `:name` matches one segment and names it. `*` matches any one segment, and at the end all remaining segments. All
+/// other segments are compared in decoded form, so that `%7E` equals `~`, and `%3A` and `%2A` represent a colon and an
+/// asterisk. A trailing slash counts.
 package struct PathPattern: Sendable {
     /// The segments of a path that a pattern names.
     package struct Match: Sendable, Equatable {
-        /// The decoded segments that matched a `:name`, by that name.
+        /// The decoded segments that matched a `:name`, by the name.
         package var parameters: [String: String] = [:]
         /// The decoded segments that matched a `*` at the end; `nil` if the pattern does not end with one.
         package var rest: [String]?
@@ -31,7 +31,7 @@ package struct PathPattern: Sendable {
     /// - Parameters:
     ///   - text: A path without a query.
     ///   - matchesNothing: Whether `:name` also matches an empty segment, and `*` at the end also matches if no segment
-    ///     is left.
+    ///     remains.
     /// - Precondition: The parameters have different names.
     package init(_ text: String, matchesNothing: Bool = false) {
         self.text = text
@@ -58,12 +58,12 @@ package struct PathPattern: Sendable {
         )
     }
 
-    /// Whether a `*` stands before the last segment.
+    /// Whether the pattern has a `*` before the last segment.
     package var hasInnerAsterisk: Bool {
         parts.contains(.one)
     }
 
-    /// The segments of a path between its slashes, decoded.
+    /// Returns the decoded segments of a path between its slashes.
     package static func segments(of path: String) -> [String] {
         encodedSegments(of: path).map { PercentEncoding.decode($0) }
     }
@@ -77,12 +77,12 @@ package struct PathPattern: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path as it is sent, without a query.
-    ///   - segments: The segments of the path, decoded; not evaluated if the path as a whole decides.
+    ///   - segments: The decoded segments of the path; not evaluated if comparing the whole path is sufficient.
     /// - Returns: The match, or `nil` if the path does not match.
     package func match(_ path: String, segments: @autoclosure () -> [String]) -> Match? {
         if isLiteral {
             if path == text { return Match() }
-            // Two different texts are the same path only if one of them has escapes.
+            // Two different texts can be the same path only if one of them has escapes.
             guard isEscaped || path.utf8.contains(UInt8(ascii: "%")) else { return nil }
         }
         return match(segments())

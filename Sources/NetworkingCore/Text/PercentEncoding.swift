@@ -1,6 +1,6 @@
-/// Percent-encoding as RFC 3986 section 2.1 has it, over sets of ASCII bytes.
+/// Percent-encoding (RFC 3986 section 2.1) for a set of ASCII bytes.
 package struct PercentEncoding: Sendable, Hashable {
-    /// The bytes that stand for themselves, one bit for each ASCII code.
+    /// The bytes that are not encoded, one bit for each ASCII code.
     private var low: UInt64 = 0
     private var high: UInt64 = 0
 
@@ -40,7 +40,7 @@ package struct PercentEncoding: Sendable, Hashable {
     /// Encodes every byte that is not allowed.
     ///
     /// - Parameters:
-    ///   - source: The bytes to encode, which need not be text.
+    ///   - source: The bytes to encode, which do not have to be valid text.
     ///   - keepsEscapes: Whether a `%` and two hexadecimal digits stay as they are.
     /// - Returns: The text, in ASCII.
     package func encode(_ source: [UInt8], keepsEscapes: Bool = false) -> String {
@@ -58,21 +58,21 @@ package struct PercentEncoding: Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Decodes each `%` and two hexadecimal digits; a `%` that is not followed by two digits stands for itself.
+    /// Decodes each `%` with two hexadecimal digits; a `%` that is not followed by two digits is not changed.
     package static func decode(_ string: some StringProtocol) -> String {
         guard string.utf8.contains(UInt8(ascii: "%")) else { return String(string) }
         return String(decoding: bytes(decoding: string), as: UTF8.self)
     }
 
-    /// Decodes text to bytes, which need not be text.
+    /// Decodes text to bytes, which are not always valid text.
     ///
     /// - Parameters:
-    ///   - string: The text. A `%` that is not followed by two hexadecimal digits stands for itself.
-    ///   - plusIsSpace: Whether a plus sign stands for a space, as in forms.
+    ///   - string: The text. A `%` that is not followed by two hexadecimal digits is not changed.
+    ///   - plusIsSpace: Whether a plus sign represents a space, as in forms.
     /// - Returns: The bytes.
     package static func bytes(decoding string: some StringProtocol, plusIsSpace: Bool = false) -> [UInt8] {
         var bytes: [UInt8] = []
-        // Without `isStrict`, every text can be decoded.
+        // Without `isStrict`, decoding always succeeds.
         _ = decode(Array(string.utf8), to: &bytes, plusIsSpace: plusIsSpace, isStrict: false)
         return bytes
     }
@@ -83,7 +83,7 @@ package struct PercentEncoding: Sendable, Hashable {
         return decode(Array(string.utf8), to: &bytes, plusIsSpace: false, isStrict: true) ? bytes : nil
     }
 
-    /// Decodes bytes; `false` if an escape is damaged and `isStrict`.
+    /// Decodes bytes; returns `false` if an escape is invalid and `isStrict` is `true`.
     private static func decode(
         _ source: [UInt8],
         to bytes: inout [UInt8],
@@ -106,7 +106,7 @@ package struct PercentEncoding: Sendable, Hashable {
         return true
     }
 
-    /// The byte that an escape at an index stands for; `nil` if there is no escape.
+    /// Returns the byte that an escape at an index represents; `nil` if there is no escape.
     private static func escapedByte(in source: [UInt8], at index: Int) -> UInt8? {
         guard source[index] == UInt8(ascii: "%"), index + 2 < source.count,
             let high = Hexadecimal.value(of: source[index + 1]), let low = Hexadecimal.value(of: source[index + 2])
@@ -118,32 +118,32 @@ package struct PercentEncoding: Sendable, Hashable {
 extension PercentEncoding {
     private static let alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-    /// RFC 3986 section 2.3.
+    /// The unreserved characters (RFC 3986 section 2.3).
     package static let unreserved = PercentEncoding(allowing: alphanumerics + "-._~")
 
     /// The characters of a path and a query (RFC 3986 sections 3.3 and 3.4), and `%`, so that escapes stay as they are.
     package static let escapedTarget = PercentEncoding(allowing: targetCharacters + "%")
 
-    /// For the name of a file, also on file systems that ignore case.
+    /// The characters of a file name, also on file systems that ignore case.
     package static let fileName = PercentEncoding(allowing: "abcdefghijklmnopqrstuvwxyz0123456789-_")
 
     /// The characters of a path and a query, and control characters.
     ///
-    /// Control characters pass so that the check before sending can refuse them. No other character may pass: a
-    /// Foundation URL that contains a character it does not accept encodes all of its escapes a second time.
+    /// Control characters are allowed so that the check before sending can reject them. No other character is allowed:
+    /// if a Foundation URL contains a character that it does not accept, it encodes all of its escapes a second time.
     private static let target = PercentEncoding(
         allowing: targetCharacters + String(decoding: (0..<32) + [127], as: UTF8.self)
     )
 
     private static let targetCharacters = alphanumerics + "-._~!$&'()*+,;=:@/?"
 
-    /// Encodes the characters that a path or a query must not have, and keeps escapes.
+    /// Encodes the characters that a path or a query may not contain, and keeps escapes.
     package static func encodeTarget(_ text: String) -> String {
         target.encode(text, keepsEscapes: true)
     }
 
     /// The characters that need no encoding in a query item.
     ///
-    /// `&`, `=`, `+` and `#` are not among it, since some server would read each of them as something else.
+    /// `&`, `=`, `+` and `#` are not included, because some servers interpret them.
     static let queryItem = PercentEncoding(allowing: alphanumerics + "-._~!$'()*,;:@/?")
 }

@@ -1,7 +1,7 @@
 /// SipHash-2-4 with a result of 128 bits: a hash that only the holder of its key can compute.
 ///
-/// Without the key, nobody can guess a short input from its result or choose two inputs with the same result. Defined
-/// by Aumasson and Bernstein in "SipHash: a fast short-input PRF".
+/// Without the key, it is not possible to guess a short input from its result, or to find two inputs with the same
+/// result. Defined by Aumasson and Bernstein in "SipHash: a fast short-input PRF".
 package struct SipHash {
     private var v0: UInt64
     private var v1: UInt64

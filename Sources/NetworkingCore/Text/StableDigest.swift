@@ -1,12 +1,12 @@
-/// A short text that stands for a long or secret one, the same in every process: it tells apart and proves nothing.
+/// A short text that represents a long or secret one and is the same in every process.
 ///
-/// Two numbers of the kind that Fowler, Noll and Vo have described.
+/// It distinguishes texts, but is not cryptographically secure. It consists of two hashes of the kind FNV-1a.
 package struct StableDigest {
     package private(set) var numbers: (UInt64, UInt64) = (0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142)
 
     package init() {}
 
-    /// Adds a text, and where it ends.
+    /// Adds a text and its end.
     package mutating func add(_ text: String) {
         for byte in text.utf8 {
             add(byte)
@@ -19,7 +19,7 @@ package struct StableDigest {
         numbers.1 = (numbers.1 ^ UInt64(byte)) &* 0x100_0000_01b3
     }
 
-    /// The digest of texts, in order, as 32 hexadecimal digits.
+    /// Returns the digest of texts, in order, as 32 hexadecimal digits.
     package static func hex(of texts: [String]) -> String {
         var digest = StableDigest()
         for text in texts {

@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What goes wrong with exchanges over any transport, in the same words.
+/// Errors of exchanges, with the same texts for every transport.
 extension HTTPRequestData {
-    /// The error for an answer that is not HTTP.
+    /// The error for a response that is not HTTP.
     package var invalidAnswer: NetworkingError {
         NetworkingError(.invalidResponse, request: self)
     }
@@ -29,7 +29,7 @@ extension HTTPRequestData {
         )
     }
 
-    /// The error for a compressed body that becomes longer than it may.
+    /// The error for a compressed body that exceeds the decompression limit.
     package func unfoldedTooFar(_ head: HTTPResponse?, after received: Int64) -> NetworkingError {
         NetworkingError(
             .tooLarge,
@@ -40,13 +40,14 @@ extension HTTPRequestData {
         )
     }
 
-    /// The response of an exchange that failed after its head: without the body.
+    /// The response of an exchange that failed after its head, without the body.
     package func response(with head: HTTPResponse) -> HTTPResponseData {
         HTTPResponseData(request: self, http: head, body: .collected(Data()))
     }
 
-    /// The reason for a body that cannot be decoded: `nil` for a coding that the head does not name, which may be a
-    /// transfer coding.
+    /// The reason for a body that cannot be decoded.
+    ///
+    /// Pass `nil` for a coding that the head does not name, which may be a transfer coding.
     package static func undecodable(_ coding: String?) -> String {
         guard let coding else {
             return
@@ -63,7 +64,7 @@ extension HTTPRequestData {
 
     /// Returns the reason for a connection that could not be secured.
     ///
-    /// - Parameter detail: The cause, in the words of the library that speaks TLS.
+    /// - Parameter detail: The cause, as the TLS library describes it.
     /// - Returns: The reason.
     package static func unsecured(_ detail: String) -> String {
         "No secure connection to the server could be made (\(detail)). Check its certificate and the clock of this device."

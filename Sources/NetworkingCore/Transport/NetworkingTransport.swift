@@ -1,9 +1,9 @@
 import HTTPTypes
 
-/// A component that ends a stack: it makes one exchange, and the library does what every transport owes its stack.
+/// A component that ends a stack: it makes one exchange, and the library adds what all transports have in common.
 ///
-/// Before ``exchange(_:)`` a request is checked; after it redirects are followed under the request's policy, by the
-/// same rules whatever the transport, and a collected body is handed to the request's sink.
+/// Before ``exchange(_:)``, the library checks the request. Afterwards it follows redirects under the request's policy,
+/// with the same rules for every transport, and delivers a collected body to the request's sink.
 ///
 /// ```swift
 /// struct Loopback: NetworkingTransport {
@@ -14,17 +14,17 @@ import HTTPTypes
 /// ```
 ///
 /// A transport that receives a body in chunks passes them on with ``HTTPRequestData/deliver(_:body:)``. A request body
-/// that is not in memory is read from ``RequestBody/chunks``; what they throw may be let through. A transport with a
-/// timeout of its own waits for ``HTTPRequestData/allowedSilence`` at least, and needs none if
+/// that is not in memory is read from ``RequestBody/chunks``; the transport may let its errors through. A transport
+/// with its own timeout waits for at least ``HTTPRequestData/allowedSilence``, and needs no timeout if
 /// ``HTTPRequestData/isSilenceLimited`` is `true`.
 public protocol NetworkingTransport: NetworkingComponent {
     /// Makes one exchange: sends the request and returns when the body has arrived.
     ///
-    /// It follows no redirects, and it resumes its caller at a cancellation, without waiting for the network.
+    /// It follows no redirects. If the caller is cancelled, it returns to the caller without waiting for the network.
     ///
-    /// - Parameter request: The request, with scheme, authority and path set, and found valid.
+    /// - Parameter request: The request, with scheme, authority and path, and already checked.
     /// - Returns: The response.
-    /// - Throws: A ``NetworkingError`` that holds the transport's own error, or `CancellationError`.
+    /// - Throws: A ``NetworkingError`` that contains the transport's own error, or `CancellationError`.
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData
 }
 
@@ -40,10 +40,10 @@ extension NetworkingTransport {
         return try await request.followingRedirects { try await attempt($0) }
     }
 
-    /// Checks a request and makes its exchange, again if a kept connection ended before the response.
+    /// Checks a request and makes its exchange, and repeats it if a kept connection ended before the response.
     private func attempt(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
-        // Modifiers on the way may have set fields or a body since the whole was checked.
+        // Modifiers may have set fields or a body since the request was checked.
         request.describeBody()
         var repeated: [RepeatedExchange] = []
         while true {
@@ -55,7 +55,7 @@ extension NetworkingTransport {
                 if !repeated.isEmpty {
                     response.repeatedExchanges = repeated
                 }
-                // A recorder has no use for the response, and a copy of it costs more than recording an event.
+                // A recorder does not use the response, and copying it costs more than recording an event.
                 if request.isObserved {
                     request.notifyObservers(of: ExchangeEvent.responseReceived(response))
                 }
@@ -82,9 +82,9 @@ extension HTTPRequestData {
     /// Returns the failed exchanges if the transport may send the request again by itself.
     ///
     /// - Parameters:
-    ///   - earlier: The exchanges before.
+    ///   - earlier: The exchanges before the last one.
     ///   - error: The error of the last exchange.
-    /// - Returns: The exchanges with the last one.
+    /// - Returns: The exchanges including the last one.
     /// - Throws: The error, with the exchanges before, if the request is not sent again.
     fileprivate func exchanges(
         _ earlier: [RepeatedExchange],

@@ -2,17 +2,17 @@ import Synchronization
 
 /// The streams that are open over one transport, counted by server and user.
 ///
-/// Over HTTP/1.1, a stream has a connection to itself for as long as it is open, and a transport makes only so many to
-/// a server. While streams hold all of them, every other request to that server waits. This type knows of such a wait,
-/// so that it is reported.
+/// Over HTTP/1.1, an open stream occupies a connection, and a transport limits its connections to a server. While
+/// streams occupy all of them, every other request to that server waits. This type detects such a wait, so that it can
+/// be reported.
 package final class OpenStreams: Sendable {
     /// The transport's limit of connections to a server.
     private let limit: Int
-    /// The number of open streams to any server: without one, an exchange costs one look at it.
+    /// The number of open streams to all servers: if it is zero, an exchange costs only this check.
     private let total = Atomic(0)
     private let state = Mutex<[Key: Entry]>([:])
 
-    /// The exchanges that have connections in common.
+    /// The key of the exchanges that share connections.
     package struct Key: Hashable, Sendable {
         private let scheme: String?
         private let authority: String?
@@ -90,8 +90,9 @@ package final class OpenStreams: Sendable {
         next?.end()
     }
 
-    /// Returns why a request may have waited, which is that streams hold every connection it could use; `nil` if they
-    /// do not.
+    /// Returns the reason why a request may have waited: streams occupy every connection that it could use.
+    ///
+    /// `nil` if they do not.
     package func shortage(for request: HTTPRequestData, owner: ConnectionOwner?) -> String? {
         guard total.load(ordering: .relaxed) >= limit else { return nil }
         let streams = state.withLock { $0[Key(request, owner: owner)]?.streams ?? 0 }
@@ -101,7 +102,7 @@ package final class OpenStreams: Sendable {
             + "may have waited for one. Close streams, or create the transport with a larger maximumConnectionsPerHost."
     }
 
-    /// Returns why a request may have waited, for a transport that does not keep users apart.
+    /// Returns the reason why a request may have waited, for a transport that does not keep users apart.
     package func shortage(for request: HTTPRequestData) -> String? {
         shortage(for: request, owner: nil)
     }
@@ -136,9 +137,9 @@ package final class OpenStreams: Sendable {
     }
 }
 
-/// A component that knows why a request may have waited for a connection.
+/// A component that can explain why a request waited for a connection.
 package protocol ConnectionCounting {
-    /// Returns why a request may have waited for a connection; `nil` if nothing is known.
+    /// Returns the reason why a request may have waited for a connection; `nil` if it is not known.
     func connectionShortage(for request: HTTPRequestData) -> String?
 }
 
@@ -155,7 +156,7 @@ extension AnyNetworkingComponent: ConnectionCounting {
 }
 
 extension Wait {
-    /// An exchange waits because open streams hold every connection that the transport makes to the server.
+    /// An exchange waits because open streams occupy every connection that the transport makes to the server.
     ///
     /// `AsyncHTTPClientTransport` and, on Linux over plain http, URLSession report it.
     public static let connection = Wait("connection")

@@ -1,6 +1,6 @@
-/// The transport of a stack that has none: every request fails and says so.
+/// A transport for a stack that has none yet: every request fails with an error that says so.
 ///
-/// It is the default for what an app or a test has yet to provide.
+/// Use it as the default for a network that an app or a test provides later.
 ///
 /// ```swift
 /// struct Profiles {
@@ -12,14 +12,14 @@ public struct UnimplementedTransport: NetworkingComponent {
 
     /// Creates a transport that fails.
     ///
-    /// - Parameter label: What is missing, for the message.
+    /// - Parameter label: The name of the missing transport, for the message.
     public init(_ label: String = "a transport") {
         self.label = label
     }
 
-    /// Names an authority that leads nowhere, so that a relative request fails for the reason that matters.
+    /// Sets a placeholder authority, so that a relative request fails because of the missing transport.
     ///
-    /// The stack that was never provided would have named its server.
+    /// Without it, the request would fail because of its missing server.
     public func resolve(_ request: inout HTTPRequestData) {
         if request.authority == nil {
             request.authority = "unimplemented.invalid"
