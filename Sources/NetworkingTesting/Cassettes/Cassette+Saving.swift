@@ -9,7 +9,7 @@ import Foundation
 extension Cassette {
     /// Writes the file if its content changed.
     func save(_ state: State) throws(CassetteError) {
-        // A test without any requests leaves the file unchanged.
+        // In mode .all, a run without recordings leaves the file unchanged.
         let drops = options.dropsUnused && tape.interactions.indices.contains { !state.isUsed($0) }
         guard state.recordedCount > 0 || (drops && mode != .all) else { return }
         let data = try CassetteFile.encode(entries(of: state))
