@@ -64,7 +64,7 @@ public final class HeldAnswer: Sendable {
         end(with: .success(response))
     }
 
-    /// Lets all waiting and later requests fail; does nothing if it already has a result.
+    /// Makes all waiting and later requests fail; does nothing if it already has a result.
     ///
     /// - Parameter error: The error that the transport throws.
     public func fail(_ error: any Error) {

@@ -23,7 +23,7 @@ extension MockTransport {
     /// let backend = MockTransport(serving: URL(filePath: "Fixtures"))
     /// backend.delay(by: .milliseconds(200), jitter: .milliseconds(300))
     /// backend.on(.post, "/basket", uses: .any) { request in
-    ///     .json(basket.withLock { $0.add(request) })   // what has to change is a closure's business
+    ///     .json(basket.withLock { $0.add(request) })   // a closure handles data that changes
     /// }
     /// ```
     ///

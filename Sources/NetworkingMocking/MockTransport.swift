@@ -18,9 +18,8 @@ public import NetworkingCore
 /// 1. the first matching stub that has uses left, in the order of the calls:
 ///    ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
 /// 2. the next response that is used once and in order: from a script
-///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or from expectations, which each
-///    request
-///    must match (``expect(_:answer:)``);
+///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or from the expectations, which the
+///    requests must match (``expect(_:answer:)``);
 /// 3. a directory of files: ``serve(_:at:)``;
 /// 4. a closure: `MockTransport { request in .ok() }`.
 ///

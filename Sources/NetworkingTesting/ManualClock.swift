@@ -281,8 +281,7 @@ extension NetworkClock {
 }
 
 extension ManualClock: CustomStringConvertible {
-    /// The current time and the waits, such as `3.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0
-    /// seconds`.
+    /// The time and the waits: `3.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0 seconds`.
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.sleepers) }
         let waits = sleepers.map { ($0.isAlarm ? "a timeout at " : "a task until ") + "\($0.deadline)" }

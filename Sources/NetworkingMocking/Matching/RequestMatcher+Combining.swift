@@ -11,8 +11,7 @@ extension RequestMatcher {
     /// Matches requests that pass a custom check.
     ///
     /// - Parameters:
-    ///   - label: The name of the check in the message about a request that fails it, such as `"a request of the first
-    ///     page"`.
+    ///   - label: The name of the check in the message about a failing request: `"a request of the first page"`.
     ///   - check: The check.
     /// - Returns: The matcher.
     public static func `where`(

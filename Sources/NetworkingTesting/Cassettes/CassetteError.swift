@@ -6,7 +6,7 @@ public import Foundation
 
 /// An error from opening, checking or saving a cassette.
 public struct CassetteError: Error, LocalizedError, CustomStringConvertible {
-    /// What is wrong and how to fix it, without secrets.
+    /// The problem and how to fix it, without secrets.
     public let reason: String
 
     /// The ``reason``.

@@ -11,12 +11,12 @@ extension Cassette {
     /// let cassette = try Cassette(at: url, mode: .once, options: options)
     /// ```
     public struct Options: Sendable {
-        /// What a request and a recorded request must have in common; the principal must always match.
+        /// The matchers that select the recorded interaction for a request; the principal must always match, too.
         ///
         /// All of the matchers must accept. Method, scheme, host, port, path and query by default.
         public var matching: [Matcher] = .standard
 
-        /// What is redacted before anything is stored or compared; by default the same as in logs.
+        /// The redaction that applies before anything is stored or compared; by default the same as in logs.
         public var redaction = Redaction.standard
 
         /// The requests that bypass the cassette: they are sent, but neither recorded nor replayed.

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension Cassette {
-    /// What has happened since a cassette was opened.
+    /// The activity of a cassette since it was opened.
     struct State: Sendable {
         /// The requests that used each interaction of the file, by their labels.
         var uses: [[HTTPRequestData.ID]]

@@ -23,9 +23,6 @@ import Synchronization
 ///
 /// Several stacks can share an injector and then share its count. Each request takes a number, including retries.
 /// Requests that `isMeant` excludes take none.
-///
-/// Several stacks may have the same injector, and then count together. Each request takes a number, also when it is a
-/// retry of another; those that are not meant take none.
 public final class FaultInjector: Sendable {
     /// An injected fault.
     public struct Injection: Sendable, CustomStringConvertible {
@@ -36,8 +33,7 @@ public final class FaultInjector: Sendable {
         /// The fault.
         public let fault: Fault
 
-        /// The number, the request and the fault, such as `#3 GET https://api.example.com/users: truncated(after:
-        /// 512)`.
+        /// The number, request and fault, such as `#3 GET https://api.example.com/users: truncated(after: 512)`.
         public var description: String {
             "#\(number) \(request): \(fault)"
         }

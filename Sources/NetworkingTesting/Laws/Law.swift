@@ -1,4 +1,4 @@
-/// A rule that every modifier and component must follow; `checkLaws` checks them.
+/// A rule that every modifier and component must follow, as `checkLaws` verifies.
 @nonexhaustive
 public enum Law: String, Sendable, Hashable, CaseIterable {
     /// A request is sent upstream once, and its response is returned.
