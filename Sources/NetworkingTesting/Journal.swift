@@ -31,7 +31,7 @@ public final class Journal: Sendable {
 
     /// Appends an entry.
     ///
-    /// - Parameter entry: What happened.
+    /// - Parameter entry: The text of the entry.
     public func note(_ entry: String) {
         state.withLock { $0.append(entry) }
     }

@@ -14,7 +14,7 @@ extension Cassette {
         case newEpisodes
         /// Replays and never sends anything; the mode for continuous integration.
         case none
-        /// Sends and records every request, replacing the file.
+        /// Sends and records every request, replacing earlier recordings.
         case all
     }
 }
