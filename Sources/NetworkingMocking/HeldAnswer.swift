@@ -1,6 +1,6 @@
 public import NetworkingCore
 
-/// An answer that a test gives when it wants to, and that knows who waits for it.
+/// A mock response that a test provides at a time of its choice, and that counts the requests waiting for it.
 ///
 /// ```swift
 /// let answer = HeldAnswer()
@@ -11,8 +11,8 @@ public import NetworkingCore
 /// answer.answer(.json(emily))         // or answer.fail(error)
 /// ```
 ///
-/// One answer may hold any number of requests: all get what it is answered with, those that come later at once. A
-/// caller that is cancelled gets `CancellationError` at once, and the answer counts it.
+/// One held answer can serve any number of requests: all waiting requests receive its response, and later requests
+/// receive it immediately. A cancelled caller gets `CancellationError` immediately, and the cancellation is counted.
 public final class HeldAnswer: Sendable {
     fileprivate let tally = MockTally(Counts())
 
@@ -22,40 +22,40 @@ public final class HeldAnswer: Sendable {
         var answer: Result<MockResponse, any Error>?
     }
 
-    /// Creates an answer that is not there yet.
+    /// Creates a held answer without a response.
     public init() {}
 
-    /// The requests that have come for it, in order.
+    /// The requests that have waited for the response, in order.
     public var requests: [HTTPRequestData] {
         tally.read { $0.requests }
     }
 
-    /// How many callers were cancelled while they waited for it.
+    /// The number of callers that were cancelled while they waited for the response.
     public var cancellations: Int {
         tally.read { $0.cancellations }
     }
 
-    /// Waits until requests have come for it.
+    /// Waits until a number of requests have arrived.
     ///
-    /// - Parameter count: How many, since it was made.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter count: The number of requests since the held answer was created.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func waitForRequests(_ count: Int = 1) async throws {
         try await tally.wait { $0.requests.count >= count }
     }
 
-    /// Waits until callers were cancelled while they waited for it.
+    /// Waits until a number of callers were cancelled while they waited for the response.
     ///
-    /// - Parameter count: How many, since it was made.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter count: The number of cancellations since the held answer was created.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func waitForCancellations(_ count: Int = 1) async throws {
         try await tally.wait { $0.cancellations >= count }
     }
 
-    /// Answers those who wait, and those who will; does nothing when it was given before.
+    /// Provides the response for all waiting and later requests; does nothing if it already has a result.
     ///
-    /// - Parameter response: The answer.
-    /// - Precondition: The answer is not held by this one, nor by one that is answered with this one: nobody would ever
-    ///   give it.
+    /// - Parameter response: The response.
+    /// - Precondition: The response is not held by this object, neither directly nor through other held answers,
+    ///   because it would never be provided.
     public func answer(_ response: MockResponse = .ok()) {
         precondition(
             !response.isHeld(by: self),
@@ -64,9 +64,9 @@ public final class HeldAnswer: Sendable {
         end(with: .success(response))
     }
 
-    /// Fails for those who wait, and those who will; does nothing when it was given before.
+    /// Makes all waiting and later requests fail; does nothing if it already has a result.
     ///
-    /// - Parameter error: What the transport throws.
+    /// - Parameter error: The error that the transport throws.
     public func fail(_ error: any Error) {
         end(with: .failure(error))
     }
@@ -75,7 +75,7 @@ public final class HeldAnswer: Sendable {
         tally.update { $0.answer = $0.answer ?? answer }
     }
 
-    /// Waits for the answer on a request's account.
+    /// Waits for the response to a request.
     func response(to request: HTTPRequestData) async throws -> MockResponse {
         tally.update { $0.requests.append(request.forRecording) }
         do {
@@ -90,7 +90,7 @@ public final class HeldAnswer: Sendable {
 }
 
 extension MockResponse {
-    /// Whether it comes from a held answer, if need be by way of others.
+    /// Whether the response is held by an object, directly or through other held answers.
     fileprivate func isHeld(by answer: HeldAnswer) -> Bool {
         var response = self
         while case .held(let next) = response.outcome {

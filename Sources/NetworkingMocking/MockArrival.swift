@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// Reads the body as a server would, and tells the progress of it.
+    /// Reads the body as a server would, and reports its progress.
     package mutating func arrive() async throws -> TransferProgress {
         var progress = TransferProgress(sent: bytesToSend)
         progressHandler?(progress)

@@ -1,21 +1,21 @@
 import NetworkingCore
 
-/// What a ``MockTransport`` knows: its answers, and what has become of them.
+/// The state of a ``MockTransport``: its stubs and expectations, and their use.
 struct MockBoard: Sendable {
-    /// An answer for whatever matches.
+    /// A response to any request that matches.
     struct Stub: Sendable {
         let matcher: RequestMatcher
         let uses: MockUses
         let answer: MockTransport.Answer
     }
 
-    /// An answer for the next request, which has to match.
+    /// A response to the next request, which must match.
     struct Expectation: Sendable {
         let matcher: RequestMatcher
         let answer: MockTransport.Answer
     }
 
-    /// Who answered a request.
+    /// The source of a response.
     enum Answerer: Sendable, Equatable {
         case nobody
         case stub(Int)
@@ -23,17 +23,17 @@ struct MockBoard: Sendable {
     }
 
     private(set) var stubs: [Stub] = []
-    /// How often each stub has answered; apart from the stubs, of which copies are looked at outside of the lock.
+    /// The number of uses of each stub, separate because the stubs are copied and read outside of the lock.
     private(set) var uses: [Int] = []
     private(set) var expectations: [Expectation] = []
-    /// How many of the expectations have been met.
+    /// The number of expectations that were met.
     private(set) var met = 0
     var directories: [MockDirectory] = []
     var latency: MockLatency?
     private(set) var requests: [HTTPRequestData] = []
-    /// Who answered each request; nil while that is being found out.
+    /// The source of the response to each request; nil while it is being determined.
     private(set) var answerers: [Answerer?] = []
-    /// Of how many requests that has been found out.
+    /// The number of requests whose source has been determined.
     private(set) var settled = 0
 
     private(set) var active = 0
@@ -64,7 +64,7 @@ struct MockBoard: Sendable {
         expectations += responses.map { response in Expectation(matcher: .any) { _ in response } }
     }
 
-    /// Has a stub answer a request; false when it has answered as often as it may.
+    /// Uses a stub for a request; false if the stub has reached its maximum number of uses.
     mutating func use(_ stub: Int, for arrival: Int) -> Bool {
         guard uses[stub] < stubs[stub].uses.most ?? .max else { return false }
         uses[stub] += 1
@@ -72,7 +72,7 @@ struct MockBoard: Sendable {
         return true
     }
 
-    /// Has an expectation answer a request; false when another request was faster.
+    /// Uses an expectation for a request; false if another request was faster.
     mutating func meet(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         met += 1
@@ -80,8 +80,8 @@ struct MockBoard: Sendable {
         return true
     }
 
-    /// Has nobody answer a request, since it is not what an expectation asks for; false when another request has met
-    /// that meanwhile.
+    /// Records that a request does not match an expectation and gets no response; false if another request has met the
+    /// expectation in the meantime.
     mutating func miss(_ expectation: Int, for arrival: Int) -> Bool {
         guard met == expectation else { return false }
         note(.nobody, for: arrival)
@@ -95,7 +95,7 @@ struct MockBoard: Sendable {
 
     // MARK: Exchanges
 
-    /// Notes that a request has arrived, and answers its number.
+    /// Records the arrival of a request and returns its number.
     mutating func begin(_ request: HTTPRequestData) -> Int {
         requests.append(request)
         answerers.append(nil)
@@ -104,7 +104,7 @@ struct MockBoard: Sendable {
     }
 
     mutating func end(_ arrival: Int, wasCancelled: Bool) {
-        // Should the search for an answer ever fail, nobody waits for its result any more.
+        // If the search for a response failed, the request still counts as settled.
         if answerers[arrival] == nil { note(.somethingElse, for: arrival) }
         active -= 1
         ended += 1

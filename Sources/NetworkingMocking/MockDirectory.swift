@@ -8,39 +8,40 @@ public import Foundation
 #endif
 
 extension MockTransport {
-    /// Creates a transport that answers with the files of a directory: a backend for previews and offline work.
+    /// Creates a transport that responds with the files of a directory, as a backend for previews and offline work.
     ///
     /// - Parameter directory: The directory; see ``serve(_:at:)``.
-    /// - Precondition: The URL is one of a file.
+    /// - Precondition: `directory` is a file URL.
     public convenience init(serving directory: URL) {
         self.init()
         serve(directory)
     }
 
-    /// Answers with the files of a directory what nothing else answers but the closure.
+    /// Responds with the files of a directory to all requests that only the fallback closure would handle.
     ///
     /// ```swift
     /// let backend = MockTransport(serving: URL(filePath: "Fixtures"))
     /// backend.delay(by: .milliseconds(200), jitter: .milliseconds(300))
     /// backend.on(.post, "/basket", uses: .any) { request in
-    ///     .json(basket.withLock { $0.add(request) })   // what has to change is a closure's business
+    ///     .json(basket.withLock { $0.add(request) })   // a closure handles data that changes
     /// }
     /// ```
     ///
-    /// | Request | Files, of which the first that is there answers |
+    /// | Request | Files, of which the first existing one is returned |
     /// |---|---|
     /// | `GET /users/42` | `users/42`, `users/42.json`, `users/42/index.json` |
     /// | `GET /` | `index.json` |
     /// | `POST /users` | `users.post.json`, `users/index.post.json` |
     ///
-    /// `HEAD` is answered as `GET` is. The query does not matter. Files are read anew for each request, so that they
-    /// can be edited while a preview runs, and have the content type of their extension. What is not there is answered
-    /// with 404, or by the next directory or the closure; so are paths with `.`, `..`, and names that begin with a dot.
+    /// `HEAD` is handled like `GET`. The query is ignored. Files are read for each request, so that they can be edited
+    /// while a preview runs, and their content type follows from their extension. A missing file leads to the next
+    /// directory, then to the closure, and finally to a 404 response. The same applies to paths with `.`, `..`, and
+    /// names that begin with a dot.
     ///
     /// - Parameters:
     ///   - directory: The directory.
-    ///   - path: The path that the files stand under: `/v1`.
-    /// - Precondition: The URL is one of a file.
+    ///   - path: The path under which the files are served, such as `/v1`.
+    /// - Precondition: `directory` is a file URL.
     public func serve(_ directory: URL, at path: String = "/") {
         precondition(
             directory.isFileURL,
@@ -51,12 +52,12 @@ extension MockTransport {
     }
 }
 
-/// A directory whose files are answers.
+/// A directory whose files are responses.
 struct MockDirectory: Sendable {
     let path: String
     let prefix: [String]
 
-    /// The file that answers a request; nil when there is none.
+    /// The file for a request; nil if there is none.
     @concurrent
     func response(to request: HTTPRequestData) async throws -> MockResponse? {
         for name in names(for: request) {
@@ -67,7 +68,7 @@ struct MockDirectory: Sendable {
         return nil
     }
 
-    /// The names that the file may have, with the directories that it is in.
+    /// The possible names of the file, with its subdirectories.
     private func names(for request: HTTPRequestData) -> [String] {
         var segments = PathPattern.segments(of: request.path ?? "/")
         if segments.last == "" { segments.removeLast() }
@@ -82,7 +83,7 @@ struct MockDirectory: Sendable {
         return name.isEmpty ? ["index.json"] : [name, "\(name).json", "\(inside)index.json"]
     }
 
-    /// Whether a part of a path names a file of the directory and leads nowhere else.
+    /// Whether a path segment is a valid name within the directory and cannot lead out of it.
     private static func isName(_ segment: String) -> Bool {
         !segment.isEmpty && !segment.hasPrefix(".")
             && !segment.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
@@ -90,7 +91,7 @@ struct MockDirectory: Sendable {
 }
 
 extension MockResponse {
-    /// The answer to a request for which no directory has a file.
+    /// The response to a request for which no directory has a file.
     static func notServed(_ request: HTTPRequestData, from directories: [MockDirectory]) -> MockResponse {
         let missing = directories.filter { !PrivateFile.isDirectory($0.path) }
             .map { " There is no directory \($0.path)." }

@@ -1,6 +1,6 @@
 package import NetworkingCore
 
-/// A transport that has one answer, for what mocks in the middle of a stack.
+/// A transport with a single response, for mocks in the middle of a stack.
 package struct MockExchange: NetworkingTransport {
     private let answer: MockResponse
 
@@ -18,7 +18,7 @@ package struct MockExchange: NetworkingTransport {
 }
 
 extension HTTPRequestData {
-    /// The request with its body in memory.
+    /// Returns the request with its body in memory.
     package func withBodyInMemory() async throws -> HTTPRequestData {
         guard let body, body.data == nil else { return self }
         var request = self

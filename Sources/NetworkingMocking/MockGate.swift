@@ -1,6 +1,6 @@
 import NetworkingCore
 
-/// Holds an answer in the middle of its body until a test lets it go on.
+/// Holds a response in the middle of its body until a test opens the gate.
 ///
 /// ```swift
 /// let gate = MockGate()
@@ -9,27 +9,27 @@ import NetworkingCore
 /// gate.open()
 /// ```
 ///
-/// It opens once and stays open, for any number of answers. To hold one before its head, or to decide late what it is,
-/// use a ``HeldAnswer``.
+/// A gate opens once and stays open, for any number of responses. To hold a response before its head, or to choose the
+/// response later, use a ``HeldAnswer``.
 public final class MockGate: Sendable {
     private let isOpenNow = MockTally(false)
 
     /// Creates a closed gate.
     public init() {}
 
-    /// Whether it was opened.
+    /// Whether the gate is open.
     public var isOpen: Bool {
         isOpenNow.read { $0 }
     }
 
-    /// Opens it for everybody who waits or will; opening it again does nothing.
+    /// Opens the gate for all current and later waiters; opening it again does nothing.
     public func open() {
         isOpenNow.update { $0 = true }
     }
 
-    /// Waits until it is open.
+    /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func wait() async throws {
         try await isOpenNow.wait { $0 }
     }

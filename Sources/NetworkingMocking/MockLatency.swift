@@ -1,11 +1,11 @@
 import NetworkingCore
 
-/// How long each answer takes: a time, and up to so much more.
+/// The delay of each response: a minimum and a random jitter.
 struct MockLatency: Sendable {
     let least: Duration
     let jitter: Duration
 
-    /// Waits as long as one answer takes, on the environment's clock and by its chance.
+    /// Waits for the delay of one response, using the environment's clock and random source.
     func wait() async throws {
         let environment = NetworkEnvironment.current
         var random = environment.random

@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension MockResponse {
-    /// A piece of a body, or what happens between two.
+    /// A piece of a body, or an event between two pieces.
     ///
     /// A string literal is a piece of text.
     public struct Piece: Sendable, ExpressibleByStringLiteral {
@@ -18,7 +18,7 @@ extension MockResponse {
             case gate(MockGate)
             case hang
             case failure(any Error)
-            /// Tells the progress where a step brought no bytes.
+            /// Reports progress for a step without bytes.
             case step
         }
 
@@ -33,7 +33,7 @@ extension MockResponse {
             self = .text(value)
         }
 
-        /// Bytes, which reach a sink as one chunk.
+        /// Bytes, which a sink receives as one chunk.
         ///
         /// - Parameter data: The bytes.
         /// - Returns: The piece.
@@ -41,7 +41,7 @@ extension MockResponse {
             Piece(.data(data))
         }
 
-        /// Text, which reaches a sink as one chunk.
+        /// Text, which a sink receives as one chunk.
         ///
         /// - Parameter text: The text.
         /// - Returns: The piece.
@@ -49,17 +49,17 @@ extension MockResponse {
             .data(Data(text.utf8))
         }
 
-        /// Nothing, for a while on the environment's clock.
+        /// A pause, on the environment's clock.
         ///
-        /// - Parameter duration: How long.
+        /// - Parameter duration: The length of the pause.
         /// - Returns: The piece.
-        /// - Precondition: It is not negative.
+        /// - Precondition: `duration` is not negative.
         public static func wait(_ duration: Duration) -> Piece {
             precondition(duration >= .zero, "duration must not be negative (is \(duration))")
             return Piece(.sleep(duration))
         }
 
-        /// Nothing, until a gate is open.
+        /// A pause until a gate is open.
         ///
         /// - Parameter gate: The gate.
         /// - Returns: The piece.
@@ -67,26 +67,26 @@ extension MockResponse {
             Piece(.gate(gate))
         }
 
-        /// Nothing any more: it waits until its caller is cancelled or a timeout ends it.
+        /// A pause without end, until the caller is cancelled or a timeout occurs.
         public static let hang = Piece(.hang)
 
-        /// An error, which ends the exchange.
+        /// An error that ends the exchange.
         ///
-        /// - Parameter error: What the transport throws.
+        /// - Parameter error: The error that the transport throws.
         /// - Returns: The piece.
         public static func failure(_ error: any Error) -> Piece {
             Piece(.failure(error))
         }
     }
 
-    /// A response whose body comes in pieces of your choice.
+    /// Creates a response whose body arrives in given pieces.
     ///
     /// ```swift
     /// .pieces(["begin", .wait(.seconds(1)), .wait(for: gate), "more", .failure(connectionLost)])
     /// ```
     ///
-    /// The head comes first. The length of the body is known in advance if a `Content-Length` is among the header
-    /// fields; a body that turns out shorter then fails as a real one does, with ``NetworkingError/Kind/truncated``.
+    /// The head arrives first. The length of the body is known in advance if the header fields contain
+    /// `Content-Length`; a shorter body then fails like a real one, with ``NetworkingError/Kind/truncated``.
     ///
     /// - Parameters:
     ///   - pieces: The pieces, in order.
@@ -101,7 +101,7 @@ extension MockResponse {
         MockResponse(outcome: .response(HTTPResponse(status: status, headerFields: headerFields), .pieces(pieces)))
     }
 
-    /// A response of server-sent events in pieces of your choice.
+    /// Creates a response with server-sent events in given pieces.
     ///
     /// - Parameter pieces: The pieces, in order; an event ends with an empty line: `"data: 1\n\n"`.
     /// - Returns: A response of the type `text/event-stream`.
@@ -109,16 +109,16 @@ extension MockResponse {
         .pieces(pieces, headerFields: [.contentType: "text/event-stream; charset=utf-8"])
     }
 
-    /// Brings the body in a number of equal steps, and tells the progress of each.
+    /// Delivers the body in a number of equal steps, and reports the progress of each.
     ///
-    /// The head comes at once, and an interval before each step, so that the body takes `steps` of them in all. A body
-    /// that was given in pieces stays in those, with the interval before each of them.
+    /// The head arrives immediately, and an interval precedes each step, so the body takes `steps` intervals in total.
+    /// A body that consists of pieces keeps them, with the interval before each piece.
     ///
     /// - Parameters:
-    ///   - steps: How many.
-    ///   - interval: How long each takes, on the environment's clock; nil for no time.
-    /// - Returns: The answer.
-    /// - Precondition: `steps` is greater than zero, and `interval` not negative.
+    ///   - steps: The number of steps.
+    ///   - interval: The duration of each step, on the environment's clock; nil for no delay.
+    /// - Returns: The response.
+    /// - Precondition: `steps` is greater than zero, and `interval` is not negative.
     public func inSteps(_ steps: Int, every interval: Duration? = nil) -> MockResponse {
         precondition(steps > 0, "steps must be greater than zero (is \(steps))")
         precondition(interval ?? .zero >= .zero, "interval must not be negative (is \(interval ?? .zero))")
@@ -128,16 +128,16 @@ extension MockResponse {
         return response
     }
 
-    /// Fails in the middle of the body.
+    /// Returns this response with a failure in the middle of its body.
     ///
-    /// The head and what comes before the failure reach the request's sink, which hears of the error. An answer that
-    /// fails before its head is ``failure(_:)-(Error)``.
+    /// The request's sink receives the head and the bytes before the failure, and is notified of the error. For a
+    /// failure before the head, use ``failure(_:)-(Error)``.
     ///
     /// - Parameters:
-    ///   - error: What the transport throws.
-    ///   - bytes: After how many bytes of the body; zero for right after the head. A body that is shorter fails at its
-    ///     end.
-    /// - Returns: The answer.
+    ///   - error: The error that the transport throws.
+    ///   - bytes: The number of body bytes before the failure; zero to fail right after the head. A shorter body fails
+    ///     at its end.
+    /// - Returns: The response.
     /// - Precondition: `bytes` is not negative.
     public func failing(with error: any Error, afterBytes bytes: Int) -> MockResponse {
         precondition(bytes >= 0, "bytes must not be negative (is \(bytes))")
@@ -146,13 +146,13 @@ extension MockResponse {
         return response
     }
 
-    /// Fails in the middle of the body, after some of its steps.
+    /// Returns this response with a failure after some steps of its body.
     ///
     /// - Parameters:
-    ///   - error: What the transport throws.
-    ///   - steps: After how many of its steps or pieces of bytes; zero for right after the head. A body that has fewer
-    ///     fails at its end.
-    /// - Returns: The answer.
+    ///   - error: The error that the transport throws.
+    ///   - steps: The number of steps or pieces with bytes before the failure; zero to fail right after the head. A
+    ///     body with fewer steps fails at its end.
+    /// - Returns: The response.
     /// - Precondition: `steps` is not negative.
     public func failing(with error: any Error, afterSteps steps: Int) -> MockResponse {
         precondition(steps >= 0, "steps must not be negative (is \(steps))")
@@ -161,7 +161,7 @@ extension MockResponse {
         return response
     }
 
-    /// This answer, with the steps and the interruption of one that held its place, where it has none itself.
+    /// This response, with the steps and interruption of the held response that it replaces, unless it has its own.
     func replacing(_ other: MockResponse) -> MockResponse {
         var response = self
         if steps == 1 && interval == nil { (response.steps, response.interval) = (other.steps, other.interval) }
@@ -169,12 +169,12 @@ extension MockResponse {
         return response
     }
 
-    /// Whether the body comes as one and nothing happens meanwhile.
+    /// Whether the body arrives at once and without interruption.
     var isWhole: Bool {
         steps == 1 && interval == nil && interruption == nil
     }
 
-    /// The pieces of a body that was given as one.
+    /// Splits a complete body into pieces.
     func pieces(of body: Data) -> [Piece] {
         let bounds = (0...steps).map { body.count * $0 / steps }
         return zip(bounds, bounds.dropFirst())
@@ -183,7 +183,7 @@ extension MockResponse {
             }
     }
 
-    /// Pieces with the intervals between them, as far as the interruption.
+    /// Returns the pieces with the intervals between them, up to the interruption.
     func scheduled(_ pieces: [Piece]) -> [Piece] {
         let failure = interruption.map { Piece.failure($0.error) }
         var rest = interruption?.place
@@ -206,7 +206,7 @@ extension MockResponse {
 }
 
 extension MockResponse.Piece: CustomStringConvertible, CustomReflectable {
-    /// What it does, without its bytes: `3 bytes`, `wait 2.0 seconds`.
+    /// A summary without the bytes, such as `3 bytes` or `wait 2.0 seconds`.
     public var description: String {
         switch kind {
         case .data(let data): "\(data.count) bytes"
@@ -218,14 +218,14 @@ extension MockResponse.Piece: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["piece": description])
     }
 }
 
 extension MockResponse.Piece {
-    /// How many bytes it brings; nil for what is no step of a body.
+    /// The number of bytes in the piece; nil if it is not part of the body.
     fileprivate var byteCount: Int? {
         switch kind {
         case .data(let data): data.count

@@ -8,14 +8,14 @@ import Foundation
 #endif
 
 extension MockResponse {
-    /// Plays the answer to a request whose body is in memory.
+    /// Plays the response to a request whose body is in memory.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - progress: What has been told of its progress.
-    ///   - onPortion: Hears of each chunk of the body that has reached its destination.
+    ///   - progress: The progress reported so far.
+    ///   - onPortion: Called after each chunk of the body that has reached its destination.
     /// - Returns: The response.
-    /// - Throws: What the answer fails with, and `CancellationError`.
+    /// - Throws: The error of the mock response, or `CancellationError`.
     func respond(
         to request: HTTPRequestData,
         after progress: TransferProgress = TransferProgress(),
@@ -51,7 +51,7 @@ extension MockResponse {
         }
     }
 
-    /// Reads a file, away from the caller's executor.
+    /// Reads a file outside of the caller's executor.
     @concurrent
     private static func read(_ url: URL, for request: HTTPRequestData) async throws -> Data {
         do {
@@ -73,16 +73,16 @@ extension MockResponse {
     }
 }
 
-/// The body of one answer on its way.
+/// The delivery of one response body.
 private struct MockPlay {
     let request: HTTPRequestData
     let head: HTTPResponse
     let progress: TransferProgress
     let onPortion: @Sendable () -> Void
 
-    /// Responds with a body that is there at once.
+    /// Responds with a body that is available immediately.
     ///
-    /// The outermost part of the stack delivers it to a sink.
+    /// The outermost component of the stack delivers it to a sink.
     func whole(_ body: Data) async throws -> HTTPResponseData {
         guard request.sink == nil else {
             reportWhole(body)
@@ -99,13 +99,13 @@ private struct MockPlay {
         if !body.isEmpty { onPortion() }
     }
 
-    /// Responds with a body that comes in pieces.
+    /// Responds with a body that arrives in pieces.
     ///
     /// - Parameters:
     ///   - pieces: The pieces.
-    ///   - count: How many bytes there are in all; nil for what the head says.
+    ///   - count: The total number of bytes; nil to use the length in the head.
     /// - Returns: The response.
-    /// - Throws: What interrupts it.
+    /// - Throws: The error that interrupts the body.
     func pieces(_ pieces: [MockResponse.Piece], count: Int? = nil) async throws -> HTTPResponseData {
         let announced = count.map { Int64($0) } ?? head.headerFields[.contentLength].flatMap { Int64($0) }
         return try await request.deliver(head) { delivery in

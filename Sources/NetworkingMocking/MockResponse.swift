@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a ``MockTransport`` answers: a response, at once, after a while or in pieces, a failure, or nothing.
+/// The response of a ``MockTransport``: immediate, delayed or in pieces, a failure, or none at all.
 ///
 /// ```swift
 /// MockResponse.ok(data, headerFields: [.contentType: "text/plain"])
@@ -17,17 +17,17 @@ public import Foundation
 /// MockResponse.failure(NetworkingError(.offline, request: request))
 /// ```
 ///
-/// Waits are on the environment's clock, and end at the cancellation of the caller. Where a request has a sink, an
-/// answer in steps or pieces goes into it as it comes, and waits for it.
+/// Delays use the environment's clock and end when the caller is cancelled. If a request has a sink, a response in
+/// steps or pieces is written to it as it arrives, and waits for it.
 public struct MockResponse: Sendable {
     var outcome: Outcome
     var delay: Duration?
     var steps = 1
-    /// How long each step takes.
+    /// The duration of each step.
     var interval: Duration?
     var interruption: Interruption?
 
-    /// What it comes to.
+    /// The outcome of the exchange.
     enum Outcome: Sendable {
         case response(HTTPResponse, Content)
         case failure(any Error)
@@ -36,14 +36,14 @@ public struct MockResponse: Sendable {
         case never
     }
 
-    /// What the body is.
+    /// The content of the body.
     enum Content: Sendable {
         case data(Data)
         case file(URL)
         case pieces([Piece])
     }
 
-    /// What breaks the body off, and where.
+    /// The error that interrupts the body, and its position.
     struct Interruption: Sendable {
         let error: any Error
         let place: Place
@@ -68,7 +68,7 @@ public struct MockResponse: Sendable {
         self.outcome = outcome
     }
 
-    /// A response of 200 OK.
+    /// Creates a response with status 200 OK.
     ///
     /// - Parameters:
     ///   - data: The body.
@@ -78,7 +78,7 @@ public struct MockResponse: Sendable {
         MockResponse(status: .ok, data: data, headerFields: headerFields)
     }
 
-    /// A response of 200 OK with text.
+    /// Creates a response with status 200 OK and text.
     ///
     /// - Parameter text: The body.
     /// - Returns: The response.
@@ -86,11 +86,11 @@ public struct MockResponse: Sendable {
         .ok(Data(text.utf8), headerFields: [.contentType: "text/plain; charset=utf-8"])
     }
 
-    /// A response with a value as JSON.
+    /// Creates a response with a value encoded as JSON.
     ///
     /// - Parameters:
-    ///   - value: The value. One that cannot be encoded makes the request fail with the encoder's error. A `String` is
-    ///     one too: to answer JSON as it is written, use ``json(text:status:)``.
+    ///   - value: The value. If it cannot be encoded, the request fails with the encoder's error. A `String` is encoded
+    ///     as a JSON string; to return JSON text as it is, use ``json(text:status:)``.
     ///   - status: The status.
     ///   - encoder: The encoder.
     /// - Returns: The response.
@@ -107,30 +107,30 @@ public struct MockResponse: Sendable {
         }
     }
 
-    /// A response with JSON as it is written.
+    /// Creates a response with JSON text.
     ///
     /// ```swift
     /// .json(text: #"{"id": 42, "name": "Emily"}"#)
     /// ```
     ///
     /// - Parameters:
-    ///   - text: The document, which nobody checks: broken ones can be answered too.
+    ///   - text: The document, which is not validated, so that it can be malformed.
     ///   - status: The status.
     /// - Returns: The response.
     public static func json(text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, data: Data(text.utf8), headerFields: [.contentType: "application/json"])
     }
 
-    /// A response with a file, read anew for each request.
+    /// Creates a response with a file, which is read for each request.
     ///
-    /// A file that is missing or cannot be read makes the request fail with ``NetworkingError/Kind/storage``.
+    /// If the file is missing or unreadable, the request fails with ``NetworkingError/Kind/storage``.
     ///
     /// - Parameters:
-    ///   - url: Where the file is.
+    ///   - url: The location of the file.
     ///   - status: The status.
-    ///   - contentType: Its media type; nil has it guessed from the extension of its name.
+    ///   - contentType: The media type; if it is nil, it follows from the file extension.
     /// - Returns: The response.
-    /// - Precondition: The URL is one of a file.
+    /// - Precondition: `url` is a file URL.
     public static func file(
         _ url: URL,
         status: HTTPResponse.Status = .ok,
@@ -145,7 +145,7 @@ public struct MockResponse: Sendable {
         return MockResponse(outcome: .response(head, .file(url)))
     }
 
-    /// A response with a status and no body.
+    /// Creates a response with a status and no body.
     ///
     /// - Parameters:
     ///   - status: The status.
@@ -155,60 +155,60 @@ public struct MockResponse: Sendable {
         MockResponse(status: status, headerFields: headerFields)
     }
 
-    /// A response that sends the request elsewhere.
+    /// Creates a redirect response.
     ///
     /// - Parameters:
-    ///   - location: Where to; absolute or relative.
+    ///   - location: The target URL, absolute or relative.
     ///   - status: The status.
     /// - Returns: The response.
     public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> MockResponse {
         MockResponse(status: status, headerFields: [.location: location])
     }
 
-    /// A transport that fails.
+    /// Creates a failure of the transport.
     ///
-    /// - Parameter error: What it throws, as it is. What a transport throws for a failure of the network is a
-    ///   ``NetworkingError``: a stack retries such, and does not look into a `URLError`.
-    /// - Returns: The answer.
+    /// - Parameter error: The error that the transport throws, unchanged. Transports throw a ``NetworkingError`` for a
+    ///   network failure; a stack retries such errors, but does not inspect a `URLError`.
+    /// - Returns: The failure.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse(outcome: .failure(error))
     }
 
-    /// A transport that fails as transports do: with a ``NetworkingError`` of a kind, which a stack understands.
+    /// Creates a failure of the transport with a kind of ``NetworkingError``, as real transports throw.
     ///
     /// ```swift
     /// transport.on(.get, "/users", .failure(.connectionLost))
     /// ```
     ///
-    /// - Parameter kind: What kind of failure it is.
-    /// - Returns: The answer.
+    /// - Parameter kind: The kind of the failure.
+    /// - Returns: The failure.
     public static func failure(_ kind: NetworkingError.Kind) -> MockResponse {
         MockResponse(outcome: .failureOfKind(kind))
     }
 
-    /// No answer at all: the request waits until its caller is cancelled or a timeout ends it.
+    /// No response at all: the request waits until its caller is cancelled or a timeout occurs.
     public static let never = MockResponse(outcome: .never)
 
-    /// An answer that a test gives when it wants to.
+    /// Creates a response that a test provides later.
     ///
-    /// Steps and a failure in the middle of the body that are set here (``inSteps(_:every:)``,
-    /// ``failing(with:afterBytes:)``) are those of the answer that is given, unless that has its own.
+    /// If steps and a failure in the middle of the body are set here (``inSteps(_:every:)``,
+    /// ``failing(with:afterBytes:)``), they apply to the response that the test provides, unless it has its own.
     ///
-    /// - Parameter answer: Who holds it.
-    /// - Returns: The answer.
+    /// - Parameter answer: The object that holds the response.
+    /// - Returns: The response.
     public static func held(by answer: HeldAnswer) -> MockResponse {
         MockResponse(outcome: .held(answer))
     }
 
-    /// The answer with header fields, which take the place of those of the same names.
+    /// Returns this response with header fields, which replace existing fields of the same names.
     ///
     /// ```swift
     /// .json(user).headerFields([.eTag: "\"1\""])
     /// ```
     ///
-    /// - Parameter fields: The fields. What has no head, such as a failure, and what a ``HeldAnswer`` holds stay as
-    ///   they are.
-    /// - Returns: The answer.
+    /// - Parameter fields: The fields. They do not apply to outcomes without a head, such as a failure, or to a
+    ///   response held by a ``HeldAnswer``.
+    /// - Returns: The response.
     public func headerFields(_ fields: HTTPFields) -> MockResponse {
         guard case .response(var head, let content) = outcome else { return self }
         for name in Set(fields.map(\.name)) {
@@ -219,10 +219,10 @@ public struct MockResponse: Sendable {
         return response
     }
 
-    /// Answers after a while, on the environment's clock.
+    /// Returns this response with a delay, on the environment's clock.
     ///
-    /// - Parameter delay: How long it takes.
-    /// - Returns: The answer.
+    /// - Parameter delay: The delay.
+    /// - Returns: The response.
     /// - Precondition: `delay` is not negative.
     public func delayed(by delay: Duration) -> MockResponse {
         precondition(delay >= .zero, "delay must not be negative (is \(delay))")
@@ -233,7 +233,7 @@ public struct MockResponse: Sendable {
 }
 
 extension MockResponse: CustomStringConvertible, CustomReflectable {
-    /// What it comes to, without header fields and body: `200 OK, 12 bytes`.
+    /// A summary without header fields and body, such as `200 OK, 12 bytes`.
     public var description: String {
         switch outcome {
         case .response(let head, .data(let data)): "\(head.status), \(data.count) bytes"
@@ -246,7 +246,7 @@ extension MockResponse: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["answer": description])
     }

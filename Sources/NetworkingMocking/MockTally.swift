@@ -1,7 +1,7 @@
 import NetworkingCore
 import Synchronization
 
-/// What is counted, and who waits until it has come to something.
+/// Counts that tasks can wait for until they reach a condition.
 final class MockTally<Counts: Sendable>: Sendable {
     private struct Watch {
         let isReached: @Sendable (Counts) -> Bool
@@ -28,12 +28,12 @@ final class MockTally<Counts: Sendable>: Sendable {
         state = Mutex(State(counts: counts))
     }
 
-    /// Looks at the counts.
+    /// Reads the counts.
     func read<Value: Sendable>(_ body: (Counts) -> Value) -> Value {
         state.withLock { body($0.counts) }
     }
 
-    /// Changes the counts, and wakes who has waited for what they are now.
+    /// Changes the counts, and resumes the waiters whose condition is now met.
     @discardableResult
     func update<Value: Sendable>(_ change: (inout Counts) -> Value) -> Value {
         let (value, reached) = state.withLock { state -> (Value, [Suspension<Void>]) in
@@ -46,10 +46,10 @@ final class MockTally<Counts: Sendable>: Sendable {
         return value
     }
 
-    /// Waits until the counts have come to something.
+    /// Waits until the counts meet a condition.
     ///
-    /// - Parameter isReached: Tells whether they have.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter isReached: Returns whether the condition is met.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     func wait(until isReached: @escaping @Sendable (Counts) -> Bool) async throws {
         try Task.checkCancellation()
         let wait = Suspension<Void>()

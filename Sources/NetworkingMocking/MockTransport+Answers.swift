@@ -4,34 +4,36 @@ public import NetworkingCore
 extension MockTransport {
     // MARK: Stubs
 
-    /// Answers the requests that match.
+    /// Adds a stub: a closure that responds to matching requests.
     ///
     /// ```swift
-    /// transport.on(.request(.post, "/login") && .json(including: ["user": "emily"]), uses: .once) { _ in .json(session) }
+    /// transport.on(.request(.post, "/login") && .json(including: ["user": "emily"]), uses: .once) { _ in
+    ///     .json(session)
+    /// }
     /// ```
     ///
-    /// The first stub that matches answers, in the order of these calls; one that has answered as often as it may is
-    /// passed over.
+    /// The first matching stub responds, in the order of these calls. A stub that has reached its maximum number of
+    /// uses is skipped.
     ///
     /// - Parameters:
-    ///   - matcher: Which requests.
-    ///   - uses: How often it is to answer.
-    ///   - answer: Answers a request, or throws what the transport is to throw.
+    ///   - matcher: Selects the requests.
+    ///   - uses: How often the stub must and may be used.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func on(_ matcher: RequestMatcher, uses: MockUses = .atLeastOnce, answer: @escaping Answer) {
         board.update { $0.add(MockBoard.Stub(matcher: matcher, uses: uses, answer: answer)) }
     }
 
-    /// Answers the requests that match, each with the same response.
+    /// Adds a stub that returns the same response to each matching request.
     ///
     /// - Parameters:
-    ///   - matcher: Which requests.
-    ///   - uses: How often it is to answer.
-    ///   - response: The answer.
+    ///   - matcher: Selects the requests.
+    ///   - uses: How often the stub must and may be used.
+    ///   - response: The response.
     public func on(_ matcher: RequestMatcher, uses: MockUses = .atLeastOnce, _ response: MockResponse) {
         on(matcher, uses: uses) { _ in response }
     }
 
-    /// Answers the requests with a method and a path, whatever their host and query.
+    /// Adds a stub for requests with a method and a path, regardless of host and query.
     ///
     /// ```swift
     /// transport.on(.get, "/users/:id") { request in .json(users[request.pathParameters["id"] ?? ""]) }
@@ -39,9 +41,9 @@ extension MockTransport {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path, with or without its leading slash, or a pattern of one; see ``RequestMatcher/path(_:)``.
-    ///   - uses: How often it is to answer.
-    ///   - answer: Answers a request, or throws what the transport is to throw.
+    ///   - path: The path, with or without its leading slash, or a path pattern; see ``RequestMatcher/path(_:)``.
+    ///   - uses: How often the stub must and may be used.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func on(
         _ method: HTTPRequest.Method,
         _ path: String,
@@ -51,13 +53,13 @@ extension MockTransport {
         on(.request(method, path), uses: uses, answer: answer)
     }
 
-    /// Answers the requests with a method and a path, whatever their host and query, each with the same response.
+    /// Adds a stub that returns the same response to requests with a method and a path, regardless of host and query.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path, with or without its leading slash, or a pattern of one; see ``RequestMatcher/path(_:)``.
-    ///   - uses: How often it is to answer.
-    ///   - response: The answer.
+    ///   - path: The path, with or without its leading slash, or a path pattern; see ``RequestMatcher/path(_:)``.
+    ///   - uses: How often the stub must and may be used.
+    ///   - response: The response.
     public func on(
         _ method: HTTPRequest.Method,
         _ path: String,
@@ -67,23 +69,23 @@ extension MockTransport {
         on(.request(method, path), uses: uses) { _ in response }
     }
 
-    /// Answers the requests that equal one: same method, URL, header fields and body.
+    /// Adds a stub for requests that equal a given one in method, URL, header fields and body.
     ///
     /// - Parameters:
-    ///   - request: The request, as it arrives: with authority and all that the stack adds.
-    ///   - uses: How often it is to answer.
-    ///   - answer: Answers a request, or throws what the transport is to throw.
+    ///   - request: The request as it arrives, with its authority and everything that the stack adds.
+    ///   - uses: How often the stub must and may be used.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func on(_ request: HTTPRequestData, uses: MockUses = .atLeastOnce, answer: @escaping Answer) {
         on(.equal(to: request), uses: uses, answer: answer)
     }
 
-    /// Answers the requests that pass a test.
+    /// Adds a stub for requests that pass a check.
     ///
     /// - Parameters:
-    ///   - label: What the message about an unexpected request calls it.
-    ///   - matches: The test.
-    ///   - uses: How often it is to answer.
-    ///   - answer: Answers a request, or throws what the transport is to throw.
+    ///   - label: The name of the stub in the message about an unexpected request.
+    ///   - matches: The check.
+    ///   - uses: How often the stub must and may be used.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func on(
         _ label: String,
         where matches: @escaping @Sendable (HTTPRequestData) -> Bool,
@@ -93,13 +95,13 @@ extension MockTransport {
         on(.where(label, matches), uses: uses, answer: answer)
     }
 
-    /// Answers the requests that pass a test, each with the same response.
+    /// Adds a stub that returns the same response to requests that pass a check.
     ///
     /// - Parameters:
-    ///   - label: What the message about an unexpected request calls it.
-    ///   - matches: The test.
-    ///   - uses: How often it is to answer.
-    ///   - response: The answer.
+    ///   - label: The name of the stub in the message about an unexpected request.
+    ///   - matches: The check.
+    ///   - uses: How often the stub must and may be used.
+    ///   - response: The response.
     public func on(
         _ label: String,
         where matches: @escaping @Sendable (HTTPRequestData) -> Bool,
@@ -111,72 +113,71 @@ extension MockTransport {
 
     // MARK: Conversations
 
-    /// Expects a request after those that are expected already, and answers it.
+    /// Adds an expected request after the existing ones, and a closure that responds to it.
     ///
     /// ```swift
     /// transport.expect(.request(.post, "/login"), .json(session))
     /// transport.expect(.request(.get, "/me") && .header(.authorization)) { _ in .json(emily) }
     /// ```
     ///
-    /// Each answers once. A request that no stub answers, and that is not the one expected next, fails with
-    /// ``NetworkingError/Kind/unimplemented`` and uses nothing up.
+    /// Each expectation is used once. If no stub handles a request and it is not the next expected one, it fails with
+    /// ``NetworkingError/Kind/unimplemented`` and uses no expectation.
     ///
     /// - Parameters:
-    ///   - matcher: What the request has to be.
-    ///   - answer: Answers it, or throws what the transport is to throw.
+    ///   - matcher: The condition that the request must match.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func expect(_ matcher: RequestMatcher, answer: @escaping Answer) {
         board.update { $0.add(MockBoard.Expectation(matcher: matcher, answer: answer)) }
     }
 
-    /// Expects a request after those that are expected already, and answers it with a response.
+    /// Adds an expected request after the existing ones, and its response.
     ///
     /// - Parameters:
-    ///   - matcher: What the request has to be.
-    ///   - response: The answer.
+    ///   - matcher: The condition that the request must match.
+    ///   - response: The response.
     public func expect(_ matcher: RequestMatcher, _ response: MockResponse) {
         expect(matcher) { _ in response }
     }
 
-    /// Expects a request with a method and a path after those that are expected already, and answers it.
+    /// Adds an expected method and path after the existing requests, and a closure that responds to it.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path, or a pattern of one; see ``RequestMatcher/path(_:)``.
-    ///   - answer: Answers it, or throws what the transport is to throw.
+    ///   - path: The path, or a path pattern; see ``RequestMatcher/path(_:)``.
+    ///   - answer: Returns a response, or throws the error that the transport throws.
     public func expect(_ method: HTTPRequest.Method, _ path: String, answer: @escaping Answer) {
         expect(.request(method, path), answer: answer)
     }
 
-    /// Expects a request with a method and a path after those that are expected already, and answers it with a
-    /// response.
+    /// Adds an expected method and path after the existing requests, and its response.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path, or a pattern of one; see ``RequestMatcher/path(_:)``.
-    ///   - response: The answer.
+    ///   - path: The path, or a path pattern; see ``RequestMatcher/path(_:)``.
+    ///   - response: The response.
     public func expect(_ method: HTTPRequest.Method, _ path: String, _ response: MockResponse) {
         expect(.request(method, path)) { _ in response }
     }
 
-    /// Adds answers to the script: each is given once, in order, to whatever request comes.
+    /// Adds responses to the script: each is returned once, in order, to any request.
     ///
-    /// - Parameter responses: The answers.
+    /// - Parameter responses: The responses.
     public func enqueue(_ responses: MockResponse...) {
         board.update { $0.enqueue(responses) }
     }
 
     // MARK: Latency
 
-    /// Has each answer take a while, on the environment's clock, before what it takes itself.
+    /// Delays each response on the environment's clock, in addition to the response's own delay.
     ///
     /// ```swift
     /// transport.delay(by: .milliseconds(200), jitter: .milliseconds(300))
     /// ```
     ///
     /// - Parameters:
-    ///   - duration: The least that it takes.
-    ///   - jitter: The most that it takes longer, by the environment's ``NetworkEnvironment/random``.
-    /// - Precondition: Neither is negative.
+    ///   - duration: The minimum delay.
+    ///   - jitter: The maximum additional delay, drawn from the environment's ``NetworkEnvironment/random``.
+    /// - Precondition: Neither value is negative.
     public func delay(by duration: Duration, jitter: Duration = .zero) {
         precondition(duration >= .zero, "duration must not be negative (is \(duration))")
         precondition(jitter >= .zero, "jitter must not be negative (is \(jitter))")

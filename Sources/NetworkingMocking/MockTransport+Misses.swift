@@ -1,7 +1,7 @@
 import NetworkingCore
 
 extension MockTransport {
-    /// The error for a request that came out of its order.
+    /// The error for a request that does not match the next expectation.
     func outOfOrder(
         _ request: HTTPRequestData,
         _ expectation: MockBoard.Expectation,
@@ -18,7 +18,7 @@ extension MockTransport {
         )
     }
 
-    /// The error for a request that nothing answers.
+    /// The error for a request without a response.
     func unanswered(_ request: HTTPRequestData) -> NetworkingError {
         let board = board.read { $0 }
         return NetworkingError(
@@ -30,7 +30,7 @@ extension MockTransport {
 }
 
 extension MockBoard {
-    /// What keeps a stub that matches from answering; nil when none matches.
+    /// Why a matching stub cannot be used; nil if no stub matches.
     func usedUp(for request: HTTPRequestData) -> String? {
         var reading = RequestReading(request)
         guard let index = stubs.firstIndex(where: { $0.matcher.test(&reading) }) else { return nil }
@@ -41,7 +41,7 @@ extension MockBoard {
             + "Give it uses: .exactly(\(uses + 1)) or .any if it is to answer again, or add another stub behind it."
     }
 
-    /// The stub that comes nearest, and why it does not match.
+    /// A description of the nearest stub and why it does not match.
     func nearestMiss(of request: HTTPRequestData) -> String {
         var reading = RequestReading(request)
         var nearest: (stub: Stub, misses: [RequestMiss])?

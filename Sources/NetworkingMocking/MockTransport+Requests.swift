@@ -6,53 +6,53 @@ extension MockTransport {
         board.read { $0.requests }
     }
 
-    /// The answers of the script and of the conversation that nobody has asked for yet.
+    /// The number of responses in the script and of expectations that are still unused.
     public var unusedAnswers: Int {
         board.read { $0.expectations.count - $0.met }
     }
 
-    /// How many requests have arrived and wait for their answer, or for the rest of it.
+    /// The number of requests that have arrived and whose exchange is not over.
     public var active: Int {
         board.read { $0.active }
     }
 
-    /// How many exchanges are over, one way or another.
+    /// The number of exchanges that are over, regardless of their outcome.
     public var ended: Int {
         board.read { $0.ended }
     }
 
-    /// How many exchanges were ended by the cancellation of their caller.
+    /// The number of exchanges that ended because their caller was cancelled.
     public var cancelled: Int {
         board.read { $0.cancelled }
     }
 
-    /// How many chunks of bodies have reached the requests' sinks, or memory.
+    /// The number of body chunks that have reached the requests' sinks or memory.
     public var deliveredPortions: Int {
         board.read { $0.delivered }
     }
 
-    /// Waits until requests have arrived and it is settled what answers them.
+    /// Waits until a number of requests have arrived and their responses are determined.
     ///
-    /// A request that is sent afterwards gets a later answer of a script or a conversation than those.
+    /// A request that is sent afterwards gets a later response of a script or a later expectation.
     ///
-    /// - Parameter count: How many, since the transport was made.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter count: The number of requests since the transport was created.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func waitForRequests(_ count: Int = 1) async throws {
         try await board.wait { $0.settled >= count }
     }
 
-    /// Waits until exchanges are over, one way or another.
+    /// Waits until a number of exchanges are over, regardless of their outcome.
     ///
-    /// - Parameter count: How many, since the transport was made.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter count: The number of exchanges since the transport was created.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func waitForEnds(_ count: Int = 1) async throws {
         try await board.wait { $0.ended >= count }
     }
 
-    /// Waits until chunks of bodies have reached the requests' sinks, or memory.
+    /// Waits until a number of body chunks have reached the requests' sinks or memory.
     ///
-    /// - Parameter count: How many, since the transport was made.
-    /// - Throws: `CancellationError` when the caller is cancelled first.
+    /// - Parameter count: The number of chunks since the transport was created.
+    /// - Throws: `CancellationError` if the caller is cancelled first.
     public func waitForPortions(_ count: Int = 1) async throws {
         try await board.wait { $0.delivered >= count }
     }

@@ -1,7 +1,7 @@
 import HTTPTypes
 public import NetworkingCore
 
-/// A transport that answers without a network: the drop-in swap for `URLSession` in tests, previews and offline work.
+/// A transport that responds without a network, to replace `URLSession` in tests, previews and offline work.
 ///
 /// ```swift
 /// let transport = MockTransport()
@@ -14,44 +14,44 @@ public import NetworkingCore
 /// try transport.verifyAllUsed()
 /// ```
 ///
-/// What answers a request, in this order:
-/// 1. the first stub that matches it and may still answer, in the order of the calls:
+/// The transport looks for a response to each request in this order:
+/// 1. the first matching stub that has uses left, in the order of the calls:
 ///    ``on(_:uses:answer:)-(RequestMatcher,_,_)``;
-/// 2. the next of the answers that are given once and in order: those of a script
-///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or of a conversation, which says what
-///    each request has to be (``expect(_:answer:)``);
+/// 2. the next response that is used once and in order: from a script
+///    (`MockTransport([.status(.serviceUnavailable), .ok()])`, ``enqueue(_:)``) or from the expectations, which the
+///    requests must match (``expect(_:answer:)``);
 /// 3. a directory of files: ``serve(_:at:)``;
 /// 4. a closure: `MockTransport { request in .ok() }`.
 ///
-/// Any other request fails with ``NetworkingError/Kind/unimplemented``, and the error says which stub comes nearest and
-/// why it does not match. ``verifyAllUsed()`` throws what was never asked for.
+/// Any other request fails with ``NetworkingError/Kind/unimplemented``, and the error names the nearest stub and
+/// explains why it does not match. ``verifyAllUsed()`` throws an error about unused responses.
 ///
-/// Like a real transport it checks requests, follows redirects, reads bodies, fills sinks, reports progress and ends at
-/// once when its caller is cancelled. Its waits are on the environment's clock. The body of a recorded request is in
-/// memory (``RequestBody/data``), also where a file, parts or a stream were sent; its sink and its progress handler are
-/// not kept.
+/// Like a real transport, it checks requests, follows redirects, reads bodies, fills sinks, reports progress and ends
+/// immediately when its caller is cancelled. Its waits use the environment's clock. The body of a recorded request is
+/// in memory (``RequestBody/data``), even if a file, multipart or stream body was sent. Its sink and progress handler
+/// are not kept.
 public final class MockTransport: NetworkingTransport {
-    /// Answers a request, or fails.
+    /// Returns a mock response to a request, or throws an error.
     public typealias Answer = @Sendable (HTTPRequestData) async throws -> MockResponse
 
     let board: MockTally<MockBoard>
     private let fallback: Answer?
 
-    /// Creates a transport that knows no answer yet.
+    /// Creates a transport without any responses.
     public convenience init() {
         self.init(script: [], fallback: nil)
     }
 
-    /// Creates a transport that gives each answer of a script once, in order.
+    /// Creates a transport that returns each response of a script once, in order.
     ///
-    /// - Parameter script: The answers.
+    /// - Parameter script: The responses.
     public convenience init(_ script: [MockResponse]) {
         self.init(script: script, fallback: nil)
     }
 
-    /// Creates a transport that asks a closure for each answer.
+    /// Creates a transport that calls a closure for each response.
     ///
-    /// - Parameter answer: Answers a request, or throws what the transport is to throw.
+    /// - Parameter answer: Returns a response, or throws the error that the transport throws.
     public convenience init(_ answer: @escaping Answer) {
         self.init(script: [], fallback: answer)
     }
@@ -61,7 +61,7 @@ public final class MockTransport: NetworkingTransport {
         self.fallback = fallback
     }
 
-    /// Records the request and plays the answer that fits it.
+    /// Records the request and plays its response.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         let progress = try await request.arrive()
@@ -77,16 +77,16 @@ public final class MockTransport: NetworkingTransport {
             board.update { $0.end(number, wasCancelled: false) }
             return response
         } catch {
-            // An answer may be a CancellationError too, of a caller that nobody has cancelled.
+            // The mock may throw a CancellationError itself, although the caller was not cancelled.
             let wasCancelled = error is CancellationError && Task.isCancelled
             board.update { $0.end(number, wasCancelled: wasCancelled) }
             throw error
         }
     }
 
-    /// Finds the answer to a request.
+    /// Finds the response to a request.
     ///
-    /// Matchers run outside of the lock, since they may be anybody's code.
+    /// Matchers run outside of the lock, because they may run code of the app.
     private func answer(
         to request: HTTPRequestData,
         _ number: Int
@@ -131,12 +131,12 @@ public final class MockTransport: NetworkingTransport {
 }
 
 extension MockTransport: CustomStringConvertible, CustomReflectable {
-    /// The line of an outline.
+    /// The name of the transport in an outline.
     public var description: String {
         "MockTransport"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["requests": requests, "active": active])
     }

@@ -1,26 +1,26 @@
 import NetworkingCore
 
-/// How often a stub of a ``MockTransport`` is to answer.
+/// How often a stub of a ``MockTransport`` must and may be used.
 ///
-/// One that has answered as often as it may leaves what it matches to later stubs. One that has answered less often
-/// than it must is what ``MockTransport/verifyAllUsed()`` tells of.
+/// A stub that has reached its maximum leaves matching requests to later stubs. ``MockTransport/verifyAllUsed()``
+/// reports a stub that has not reached its minimum.
 public struct MockUses: Sendable, Hashable {
     let least: Int
-    /// Nil for any number.
+    /// Nil for no maximum.
     let most: Int?
 
     /// Exactly once.
     public static let once = MockUses(least: 1, most: 1)
 
-    /// At least once: the default.
+    /// At least once; the default.
     public static let atLeastOnce = MockUses(least: 1, most: nil)
 
     /// Any number of times, or never.
     public static let any = MockUses(least: 0, most: nil)
 
-    /// Exactly so often.
+    /// Exactly a given number of times.
     ///
-    /// - Parameter count: How often.
+    /// - Parameter count: The number of uses.
     /// - Returns: The number of uses.
     /// - Precondition: `count` is greater than zero.
     public static func exactly(_ count: Int) -> MockUses {
@@ -30,7 +30,7 @@ public struct MockUses: Sendable, Hashable {
 }
 
 extension MockUses: CustomStringConvertible {
-    /// In words: `at least once`, `exactly 2 times`.
+    /// A text such as `at least once` or `exactly 2 times`.
     public var description: String {
         switch most {
         case nil: least == 0 ? "any number of times" : "at least once"

@@ -6,24 +6,24 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a ``MockTransport`` was to be asked for and was not, and what it was asked for and could not answer.
+/// An error about unused mocks of a ``MockTransport``, and about requests that it could not respond to.
 public struct UnusedMocks: LocalizedError, CustomStringConvertible {
-    /// What is left over, a sentence or two each; without secrets.
+    /// The problems, one or two sentences each, without secrets.
     public let sentences: [String]
 
-    /// The sentences, one a line.
+    /// The sentences, one per line.
     public var description: String {
         sentences.joined(separator: "\n")
     }
 
-    /// The same.
+    /// The same as `description`.
     public var errorDescription: String? {
         description
     }
 }
 
 extension MockTransport {
-    /// Throws unless everything was used that is to be, and every request was answered.
+    /// Throws unless all mocks were used as required and every request got a response.
     ///
     /// ```swift
     /// let transport = MockTransport()
@@ -32,8 +32,8 @@ extension MockTransport {
     /// try transport.verifyAllUsed()   // GET /users has answered 1 request; it is to answer exactly 2 times.
     /// ```
     ///
-    /// It looks at stubs (``MockUses``), at the script and the conversation, and at requests that nobody answered: an
-    /// app may have swallowed the error. What is under way counts as used.
+    /// It checks stubs (``MockUses``), the script, the expectations, and requests without a response, whose error the
+    /// app may have ignored. Exchanges in flight count as used.
     ///
     /// - Throws: ``UnusedMocks``.
     public func verifyAllUsed() throws {
@@ -59,7 +59,7 @@ extension MockBoard {
             }
     }
 
-    /// Says which stub has answered what another one would have; empty when none has.
+    /// Describes the earlier stub that responded to requests for a later one; empty if there is none.
     private func shadow(over index: Int) -> String {
         var shadows: [Int: [HTTPRequestData]] = [:]
         for (request, answerer) in zip(requests, answerers) {

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sink that keeps what it receives, and what it was told, for a test to look at.
+/// A sink that collects what it receives, so that a test can inspect it.
 ///
 /// ```swift
 /// let sink = CollectingSink()
@@ -16,29 +16,29 @@ public import Foundation
 /// #expect(sink.chunks.count > 1)
 /// ```
 ///
-/// One that fails shows what a full disk does to a stack:
+/// A failing sink shows how a stack handles, for example, a full disk:
 ///
 /// ```swift
 /// request.sink = CollectingSink(failingAt: .receive)
 /// await #expect(throws: CollectingSink.Failure.self) { try await network.data(request) }
 /// ```
 public final class CollectingSink: ResponseSink {
-    /// What a sink is asked to do, in this order.
+    /// The steps that a sink performs, in order.
     public enum Step: Sendable, Equatable {
-        /// To look at the head and to say what it wants.
+        /// Inspecting the head and deciding how to receive the body.
         case offer
-        /// To take a chunk of the body.
+        /// Receiving a chunk of the body.
         case receive
-        /// To finish, now that the body is complete.
+        /// Finishing after the complete body.
         case finish
     }
 
-    /// What a sink throws that was made to fail.
+    /// The error that a sink throws at the configured step.
     public struct Failure: Error, Equatable {
         /// The step at which it failed.
         public let step: Step
 
-        /// Creates the failure of a step.
+        /// Creates a failure at a step.
         ///
         /// - Parameter step: The step.
         public init(step: Step) {
@@ -53,58 +53,58 @@ public final class CollectingSink: ResponseSink {
     /// Creates an empty sink.
     ///
     /// - Parameters:
-    ///   - failing: The step at which it throws a ``Failure``, each time; nil if it never does.
-    ///   - answer: What it answers to a head; nil for what sinks answer by default.
+    ///   - failing: The step at which it always throws a ``Failure``; nil to never fail.
+    ///   - answer: Returns the decision for a response head; nil for the default decision of sinks.
     public init(failingAt failing: Step? = nil, answer: (@Sendable (HTTPResponse) -> SinkAnswer)? = nil) {
         self.failing = failing
         self.answer = answer
     }
 
-    /// What it received, as it came.
+    /// The chunks it received, in order.
     public var chunks: [Data] {
         state.withLock { $0.chunks }
     }
 
-    /// What it received, as one.
+    /// All the bytes it received.
     public var data: Data {
         state.withLock { $0.chunks.reduce(into: Data()) { $0.append($1) } }
     }
 
-    /// The heads it was offered.
+    /// The heads that it was offered.
     public var heads: [HTTPResponse] {
         state.withLock { $0.heads }
     }
 
-    /// How often it was told that a body is complete.
+    /// The number of complete bodies.
     public var finished: Int {
         state.withLock { $0.finished }
     }
 
-    /// The errors it was told of.
+    /// The errors that were reported to it.
     public var failures: [any Error] {
         state.withLock { $0.failures }
     }
 
-    /// Notes the head, and answers as it was made to.
+    /// Records the head and returns the configured decision.
     public func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
         state.withLock { $0.heads.append(head) }
         try failIfAsked(at: .offer)
         return answer?(head) ?? (head.status.isSuccess ? .take : .collect(upTo: 1 << 20))
     }
 
-    /// Keeps the bytes.
+    /// Stores the chunk.
     public func receive(_ chunk: Data) async throws {
         try failIfAsked(at: .receive)
         state.withLock { $0.chunks.append(chunk) }
     }
 
-    /// Notes that the body is complete.
+    /// Records that the body is complete.
     public func finish() async throws {
         try failIfAsked(at: .finish)
         state.withLock { $0.finished += 1 }
     }
 
-    /// Notes the error.
+    /// Records the error.
     public func fail(_ error: any Error) {
         state.withLock { $0.failures.append(error) }
     }

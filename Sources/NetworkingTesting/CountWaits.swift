@@ -13,13 +13,13 @@ struct CountWaits {
     private var entries: [Entry] = []
     private var lastID = 0
 
-    /// Adds a wait until a count is reached, or resumes it if that is so already.
+    /// Adds a wait until a count is reached, or resumes it immediately if it already is.
     ///
     /// - Parameters:
     ///   - wait: A wait that no task has begun yet, so that it can be resumed under the lock.
     ///   - count: The count to wait for.
-    ///   - current: The count now.
-    /// - Returns: The id to remove the wait with.
+    ///   - current: The current count.
+    /// - Returns: The id for removing the wait.
     mutating func add(_ wait: Suspension<Void>, until count: Int, current: Int) -> Int {
         lastID += 1
         if current >= count {

@@ -1,7 +1,7 @@
 public import Networking
 import Synchronization
 
-/// Remembers the events that it observes, and the requests they happened to.
+/// Records the events that it observes, together with their requests.
 ///
 /// ```swift
 /// let events = EventRecorder()
@@ -10,31 +10,30 @@ import Synchronization
 /// #expect(events.names.filter { $0 == "retrying" }.count == 2)
 /// ```
 ///
-/// It sees what happens upstream of its place in the stack. Events that happen at the same time are in the order in
-/// which they reached it.
+/// It observes everything upstream of its place in the stack. Concurrent events are recorded in the order in which they
+/// arrive.
 public final class EventRecorder: NetworkEventObserver {
     private let state = Mutex<[(event: any NetworkEvent, request: HTTPRequestData)]>([])
 
-    /// Creates a record of nothing.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// What happened, in order.
+    /// The recorded events, in order.
     public var events: [any NetworkEvent] {
         state.withLock { $0.map(\.event) }
     }
 
-    /// The names of the events: their descriptions up to the first parenthesis, without the values that depend on
-    /// times.
+    /// The names of the events: their descriptions up to the first parenthesis, without timing-dependent values.
     public var names: [String] {
         events.map { String("\($0)".prefix { $0 != "(" }) }
     }
 
-    /// The requests to which it happened, one for each event.
+    /// The requests of the events, one per event.
     public var requests: [HTTPRequestData] {
         state.withLock { $0.map(\.request) }
     }
 
-    /// Remembers the event.
+    /// Records the event.
     public func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         state.withLock { $0.append((event, request)) }
     }

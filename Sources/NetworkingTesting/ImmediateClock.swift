@@ -8,12 +8,12 @@ import Foundation
 #endif
 
 extension NetworkClock {
-    /// A clock on which every wait is over at once: sleeping moves its time on to the end of the sleep.
+    /// A clock on which every wait ends immediately: sleeping advances its time to the end of the sleep.
     ///
-    /// For tests that want to see what happens after waits and do not care when. An alarm, such as a timeout, never
-    /// rings on it.
+    /// Use it in tests that check what happens after waits but not when. An alarm, such as a timeout, never fires on
+    /// it.
     ///
-    /// - Returns: A clock of its own, at zero.
+    /// - Returns: A new clock that starts at zero.
     public static func immediate() -> NetworkClock {
         NetworkClock(engine: ImmediateClock())
     }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What happened, in order, whoever tells.
+/// An ordered record of notes from different parts of a test.
 ///
-/// For what a test wants to compare the order of, when it happens in several places: closures, delegates, tasks.
+/// Use it to compare the order of events in several places, such as closures, delegates and tasks.
 ///
 /// ```swift
 /// let journal = Journal()
@@ -19,19 +19,19 @@ public final class Journal: Sendable {
     /// Creates an empty journal.
     public init() {}
 
-    /// What was noted, in order.
+    /// The notes, in order.
     public var entries: [String] {
         state.withLock { $0 }
     }
 
-    /// The entries, one a line.
+    /// The entries, one per line.
     public var text: String {
         entries.joined(separator: "\n")
     }
 
-    /// Adds an entry behind those that are there.
+    /// Appends an entry.
     ///
-    /// - Parameter entry: What happened.
+    /// - Parameter entry: The text of the entry.
     public func note(_ entry: String) {
         state.withLock { $0.append(entry) }
     }

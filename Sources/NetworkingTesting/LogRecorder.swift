@@ -1,7 +1,7 @@
 public import Logging
 import Synchronization
 
-/// Remembers what its loggers are told, for a test to look at.
+/// Records the output of its loggers, so that a test can inspect it.
 ///
 /// ```swift
 /// let log = LogRecorder()
@@ -11,25 +11,25 @@ import Synchronization
 /// #expect(!log.text.contains(password))
 /// ```
 ///
-/// All loggers of one recorder write into the same record, whatever task they are used in. A logger passes on what its
-/// own level lets through, as any other does.
+/// All loggers of a recorder write to the same record, regardless of the task that uses them. Like any other logger,
+/// each logs only messages of its level or above.
 public final class LogRecorder: Sendable {
-    /// One thing that a logger was told.
+    /// A logged message.
     public struct Line: Sendable {
-        /// How important it is.
+        /// The log level.
         public let level: Logger.Level
-        /// What it says.
+        /// The text of the message.
         public let message: String
-        /// What was said along with it, the logger's own metadata included.
+        /// The metadata of the message, including the logger's own.
         public let metadata: Logger.Metadata
     }
 
     private let state = Mutex<[Line]>([])
 
-    /// Creates a record of nothing.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// What was logged, in order.
+    /// The logged lines, in order.
     public var lines: [Line] {
         state.withLock { $0 }
     }
@@ -39,14 +39,14 @@ public final class LogRecorder: Sendable {
         lines.map(\.message)
     }
 
-    /// Everything that somebody who reads the log could see: a test looks here for what must not be seen.
+    /// The complete log text: a test can check here that a secret is absent.
     public var text: String {
         lines.map { "\($0.level) \($0.message) \($0.metadata)" }.joined(separator: "\n")
     }
 
-    /// A logger that writes into this record.
+    /// Creates a logger that writes to this recorder.
     ///
-    /// - Parameter level: What it lets through: this and all that is more important.
+    /// - Parameter level: The minimum level that is logged.
     /// - Returns: The logger.
     public func logger(_ level: Logger.Level = .info) -> Logger {
         Logger(label: "recorded") { _ in Handler(log: self, logLevel: level) }
@@ -74,6 +74,6 @@ public final class LogRecorder: Sendable {
 }
 
 extension Logger {
-    /// Says nothing, so that the tests do not either.
+    /// A logger without output, which keeps the output of the tests clean.
     package static let silent = Logger(label: "silent") { _ in SwiftLogNoOpLogHandler() }
 }

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A clock that stands still until a test advances it, and knows who is waiting.
+/// A clock that only moves when a test advances it, and that tracks the tasks waiting on it.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -19,32 +19,33 @@ public import Foundation
 /// #expect(try await response.status == .ok)
 /// ```
 ///
-/// Nothing is left to luck: ``waitForSleepers(_:)`` returns exactly when so many waits have begun. Timeouts count as
-/// waits; one that is called off no longer does. ``run(isolation:_:)`` is for the test that does not care when.
+/// Tests with it are deterministic: ``waitForSleepers(_:)`` returns exactly when the given number of waits have begun.
+/// Timeouts count as waits until they are cancelled. Use ``run(isolation:_:)`` in a test that does not check when
+/// something happens.
 public final class ManualClock: Clock {
-    /// A moment of a ``ManualClock``.
+    /// An instant of a ``ManualClock``.
     public struct Instant: InstantProtocol {
-        /// The time since the clock was made.
+        /// The time since the clock's creation.
         public let offset: Duration
 
-        /// Creates a moment.
+        /// Creates an instant.
         ///
-        /// - Parameter offset: The time since the clock was made.
+        /// - Parameter offset: The time since the clock's creation.
         public init(offset: Duration) {
             self.offset = offset
         }
 
-        /// The moment that is so much later.
+        /// Returns the instant that is later by a duration.
         public func advanced(by duration: Duration) -> Instant {
             Instant(offset: offset + duration)
         }
 
-        /// The time from this moment to another.
+        /// Returns the time from this instant to another.
         public func duration(to other: Instant) -> Duration {
             other.offset - offset
         }
 
-        /// Whether a moment comes before another.
+        /// Returns whether an instant is before another.
         public static func < (lhs: Instant, rhs: Instant) -> Bool {
             lhs.offset < rhs.offset
         }
@@ -53,43 +54,43 @@ public final class ManualClock: Clock {
     private let start: Date
     private let state = Mutex(State())
 
-    /// Creates a clock that stands still.
+    /// Creates a stopped clock.
     ///
-    /// - Parameter start: The date at which it stands.
+    /// - Parameter start: The initial date.
     public init(start: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
         self.start = start
     }
 
-    /// The moment at which the clock stands.
+    /// The current instant.
     public var now: Instant {
         Instant(offset: state.withLock { $0.now })
     }
 
-    /// Zero: any two moments are told apart.
+    /// Zero, because the clock distinguishes any two instants.
     public var minimumResolution: Duration {
         .zero
     }
 
-    /// The date: where it began, and how far it was advanced.
+    /// The current date: the start date plus the time that the clock was advanced by.
     public var date: Date {
         let (seconds, attoseconds) = state.withLock { $0.now }.components
         return start.addingTimeInterval(Double(seconds) + Double(attoseconds) / 1e18)
     }
 
-    /// How many waits have begun and not ended, timeouts among them.
+    /// The number of waits that have begun and not ended, including timeouts.
     public var sleepers: Int {
         state.withLock { $0.sleepers.count }
     }
 
-    /// When the next wait ends; nil when nobody waits.
+    /// The end of the next wait; nil if nothing is waiting.
     public var nextDeadline: Instant? {
         state.withLock { $0.sleepers.first.map { Instant(offset: $0.deadline) } }
     }
 
-    /// Waits until the clock was advanced to a moment.
+    /// Waits until the clock is advanced to an instant.
     ///
-    /// - Throws: `CancellationError` when the caller is cancelled, even if the moment has passed, as the system's
-    ///   clocks do.
+    /// - Throws: `CancellationError` if the caller is cancelled, even if the instant has passed, like the system's
+    ///   clocks.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
         let wait = Suspension<Void>()
@@ -97,23 +98,23 @@ public final class ManualClock: Clock {
         try await wait.value { self.cancelAlarm(id) }
     }
 
-    /// Waits until at least so many waits have begun and not ended.
+    /// Waits until at least a number of waits have begun and not ended.
     ///
-    /// Alarms count too: a timeout is one, from when its request is sent. Where a test waits here for ever, the clock's
-    /// ``description`` says who waits and who does not.
+    /// Alarms count, too: a timeout is one from the moment its request is sent. If a test waits here forever, the
+    /// clock's ``description`` lists the current waits.
     ///
-    /// - Parameter count: How many.
-    /// - Throws: `CancellationError` when the caller is cancelled.
+    /// - Parameter count: The number of waits.
+    /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitForSleepers(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.sleepers.count) }
         try await wait.value { self.state.withLock { $0.waits.remove(id) } }
     }
 
-    /// Moves time on, and ends the waits that are over by then, earliest first.
+    /// Advances time and ends the waits that are due by then, earliest first.
     ///
-    /// - Parameter duration: How far.
-    /// - Precondition: `duration` is not negative: time does not go back.
+    /// - Parameter duration: The duration to advance by.
+    /// - Precondition: `duration` is not negative, because time cannot go backwards.
     public func advance(by duration: Duration) {
         precondition(
             duration >= .zero,
@@ -123,13 +124,13 @@ public final class ManualClock: Clock {
         state.withLock { $0.advance(to: $0.now + duration) }.perform()
     }
 
-    /// Moves time on to a date, and ends the waits that are over by then, earliest first.
+    /// Advances time to a date and ends the waits that are due by then, earliest first.
     ///
-    /// A `Date` is exact to a fraction of a microsecond, so it is taken to the microsecond, and one that is less than
-    /// that before ``date`` is now.
+    /// A `Date` is precise to a fraction of a microsecond. It is therefore rounded to a microsecond, and a date less
+    /// than one microsecond before ``date`` counts as the current date.
     ///
     /// - Parameter date: The date.
-    /// - Precondition: `date` is not before ``date``: time does not go back.
+    /// - Precondition: `date` is not before ``date``, because time cannot go backwards.
     public func advance(to date: Date) {
         let moment = Duration.microseconds((date.timeIntervalSince(start) * 1_000_000).rounded())
         let (now, effects) = state.withLock { state -> (Duration, Effects?) in
@@ -147,7 +148,7 @@ public final class ManualClock: Clock {
         effects.perform()
     }
 
-    /// Moves time on to the end of the next wait; does nothing when nobody waits.
+    /// Advances time to the end of the next wait; does nothing if nothing is waiting.
     public func advanceToNextDeadline() {
         state.withLock { state in
             state.advance(to: max(state.now, state.sleepers.first?.deadline ?? state.now))
@@ -155,11 +156,10 @@ public final class ManualClock: Clock {
         .perform()
     }
 
-    /// Runs an operation whose sleeps are over at once, each moving time on to its end: for the test that wants to see
-    /// what comes after the waits.
+    /// Runs an operation during which every sleep ends immediately and advances time to its end.
     ///
-    /// Timeouts do not ring meanwhile, as on ``Networking/NetworkClock/immediate()``: advance the clock to see one
-    /// ring. Sleeps that had begun before are over too.
+    /// Use it in a test that checks what happens after the waits. Timeouts do not fire during the operation, as on
+    /// ``Networking/NetworkClock/immediate()``: advance the clock to make one fire. Sleeps that began earlier also end.
     ///
     /// ```swift
     /// let response = try await clock.run { try await network.data(request) }   // with all back-offs of retry
@@ -168,9 +168,9 @@ public final class ManualClock: Clock {
     ///
     /// - Parameters:
     ///   - isolation: The caller's isolation; leave it to the compiler.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returns.
-    /// - Throws: What the operation throws.
+    ///   - operation: The operation to run.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation.
     public func run<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Result
@@ -180,12 +180,12 @@ public final class ManualClock: Clock {
         return try await operation()
     }
 
-    /// Waits until so many waits have begun, and then moves time on.
+    /// Waits until a number of waits have begun, and then advances time.
     ///
     /// - Parameters:
-    ///   - duration: How far.
-    ///   - count: How many waits.
-    /// - Throws: `CancellationError` when the caller is cancelled.
+    ///   - duration: The duration to advance by.
+    ///   - count: The number of waits.
+    /// - Throws: `CancellationError` if the caller is cancelled.
     public func advance(by duration: Duration, afterSleepers count: Int) async throws {
         try await waitForSleepers(count)
         advance(by: duration)
@@ -193,7 +193,7 @@ public final class ManualClock: Clock {
 }
 
 extension ManualClock {
-    /// What to do once the lock is released.
+    /// The actions to run after the lock is released.
     private typealias Effects = [@Sendable () -> Void]
 
     private func add(at deadline: Duration, isAlarm: Bool, _ wake: @escaping @Sendable () -> Void) -> UInt64 {
@@ -206,15 +206,15 @@ extension ManualClock {
         struct Sleeper {
             let id: UInt64
             let deadline: Duration
-            /// A timeout, rather than a task that sleeps.
+            /// Whether it is a timeout and not a sleeping task.
             let isAlarm: Bool
             let wake: @Sendable () -> Void
         }
 
         var now = Duration.zero
-        /// How many run with time moving by itself.
+        /// The number of active runs, during which time advances by itself.
         var runs = 0
-        /// Earliest first; equal deadlines in the order in which they came.
+        /// Earliest first; equal deadlines in the order of their arrival.
         var sleepers: [Sleeper] = []
         var waits = CountWaits()
         private var lastID: UInt64 = 0
@@ -225,7 +225,7 @@ extension ManualClock {
             _ wake: @escaping @Sendable () -> Void
         ) -> (UInt64, Effects) {
             lastID += 1
-            // Under the lock under which a run begins: it wakes who sleeps by then, and who comes later is seen here.
+            // This uses the same lock as the start of a run: a run wakes earlier sleepers, and later ones find it here.
             if !isAlarm, runs > 0 { return (lastID, runOn(to: deadline) + [wake]) }
             guard deadline > now else { return (lastID, [wake]) }
             let index = sleepers.firstIndex { $0.deadline > deadline } ?? sleepers.count
@@ -244,16 +244,17 @@ extension ManualClock {
             return due.map(\.wake)
         }
 
-        /// Begins to run, and answers whom to wake: all that sleep.
+        /// Begins a run and returns the actions that wake all sleeping tasks.
         mutating func beginRun() -> Effects {
             runs += 1
             return sleepers.last { !$0.isAlarm }.map { runOn(to: $0.deadline) } ?? []
         }
 
-        /// Moves time on for a sleep during a run, and answers whom to wake.
+        /// Advances time for a sleep during a run and returns the actions that wake due tasks.
         private mutating func runOn(to moment: Duration) -> Effects {
             now = max(now, moment)
-            // A timeout may be set a moment after the work that it limits has begun: to ring it here would be luck.
+            // A timeout may be set just after the work that it limits has begun, so firing it here would depend on
+            // timing.
             let due = sleepers.filter { !$0.isAlarm && $0.deadline <= now }
             sleepers.removeAll { !$0.isAlarm && $0.deadline <= now }
             return due.map(\.wake)
@@ -273,14 +274,14 @@ extension NetworkClock {
     /// A clock that a test advances.
     ///
     /// - Parameter clock: The clock.
-    /// - Returns: What to set as a stack's `\.clock`.
+    /// - Returns: A clock to set as a stack's `\.clock`.
     public static func manual(_ clock: ManualClock) -> NetworkClock {
         NetworkClock(engine: clock.engine)
     }
 }
 
 extension ManualClock: CustomStringConvertible {
-    /// Where it stands and who waits: `3.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0 seconds`.
+    /// The time and the waits: `3.0 seconds; waiting: a task until 5.0 seconds, a timeout at 10.0 seconds`.
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.sleepers) }
         let waits = sleepers.map { ($0.isAlarm ? "a timeout at " : "a task until ") + "\($0.deadline)" }

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Remembers the requests that pass a point of a stack, what became of them, and how many were under way at once.
+/// Records the requests at one place in a stack, with their results and how many were in flight at once.
 ///
 /// ```swift
 /// let recorder = RequestRecorder()
@@ -18,60 +18,60 @@ public import Foundation
 public final class RequestRecorder: Sendable {
     private let state = Mutex(State())
 
-    /// Creates a recorder of nothing.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// The requests, in the order in which they came by, as they were there.
+    /// The requests, in the order and form in which they arrived.
     public var requests: [HTTPRequestData] {
         state.withLock { $0.requests }
     }
 
-    /// What the requests came to, in the order in which they ended.
+    /// The results of the requests, in the order in which they completed.
     public var results: [Result<HTTPResponseData, any Error>] {
         state.withLock { $0.results }
     }
 
-    /// The first request that came by.
+    /// The first recorded request.
     public var first: HTTPRequestData? {
         requests.first
     }
 
-    /// The last request that came by.
+    /// The last recorded request.
     public var last: HTTPRequestData? {
         requests.last
     }
 
-    /// The responses, in the order in which they came; a request that failed has none.
+    /// The responses, in the order in which they arrived, without failed requests.
     public var responses: [HTTPResponseData] {
         results.compactMap { try? $0.get() }
     }
 
-    /// What the requests failed with, in the order in which they did.
+    /// The errors of the failed requests, in the order in which they failed.
     public var errors: [any Error] {
         results.compactMap { result in
             if case .failure(let error) = result { error } else { nil }
         }
     }
 
-    /// Checks that so many requests came by.
+    /// Checks that a number of requests were recorded.
     ///
-    /// - Parameter count: How many.
-    /// - Throws: ``UnexpectedRequests``, with a list of those that came, when they are more or fewer.
+    /// - Parameter count: The expected number.
+    /// - Throws: ``UnexpectedRequests``, with a list of the recorded requests, if there are more or fewer.
     public func verify(count: Int) throws {
         let requests = requests
         guard requests.count != count else { return }
         throw UnexpectedRequests(expected: Self.count(count), arrived: requests)
     }
 
-    /// Checks which requests came by, and in which order.
+    /// Checks which requests were recorded, and in which order.
     ///
     /// ```swift
     /// try recorder.verify("GET https://api.example.com/users", "DELETE https://api.example.com/users/42")
     /// ```
     ///
-    /// - Parameter expected: Method and URL of each, as ``Networking/HTTPRequestData`` describes itself: without
-    ///   secrets.
-    /// - Throws: ``UnexpectedRequests``, with a list of those that came, when it is another.
+    /// - Parameter expected: The method and URL of each request, in the format of ``Networking/HTTPRequestData``'s
+    ///   description, which contains no secrets.
+    /// - Throws: ``UnexpectedRequests``, with a list of the recorded requests, if they differ.
     public func verify(_ expected: String...) throws {
         let requests = requests
         guard requests.map(\.description) != expected else { return }
@@ -86,20 +86,20 @@ public final class RequestRecorder: Sendable {
         count == 0 ? "no requests" : count == 1 ? "one request" : "\(count) requests"
     }
 
-    /// How many requests are under way.
+    /// The number of requests in flight.
     public var active: Int {
         state.withLock { $0.active }
     }
 
-    /// The most requests that were ever under way at once.
+    /// The maximum number of requests in flight at the same time.
     public var peakActive: Int {
         state.withLock { $0.peakActive }
     }
 
-    /// Waits until so many requests have come by.
+    /// Waits until a number of requests have arrived.
     ///
-    /// - Parameter count: How many, since the recorder was made.
-    /// - Throws: `CancellationError` when the caller is cancelled.
+    /// - Parameter count: The number of requests since the recorder was created.
+    /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitForRequests(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.requests.count) }
@@ -126,7 +126,7 @@ public final class RequestRecorder: Sendable {
         var peakActive = 0
         var waits = CountWaits()
 
-        /// Notes a request, and answers whom to wake.
+        /// Records a request and returns the waits to resume.
         mutating func begin(_ request: HTTPRequestData) -> [Suspension<Void>] {
             requests.append(request)
             active += 1
@@ -136,12 +136,12 @@ public final class RequestRecorder: Sendable {
     }
 }
 
-/// Other requests came by a ``RequestRecorder`` than a test expected.
+/// An error for requests at a ``RequestRecorder`` that differ from the expected ones.
 public struct UnexpectedRequests: LocalizedError, CustomStringConvertible {
-    /// What was expected and what came, a request a line.
+    /// The expected and the recorded requests, one per line.
     public let description: String
 
-    /// The same.
+    /// The same as `description`.
     public var errorDescription: String? {
         description
     }
@@ -155,7 +155,7 @@ public struct UnexpectedRequests: LocalizedError, CustomStringConvertible {
 }
 
 extension NetworkingComponent {
-    /// Has a recorder remember the requests that pass here.
+    /// Records the requests at this place of the stack with a recorder.
     ///
     /// - Parameter recorder: The recorder.
     /// - Returns: A component whose requests are recorded.

@@ -4,9 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Runs an operation with a directory of its own, which is removed at the end with all that is in it.
+/// Runs an operation with a temporary directory, which is removed afterwards with all of its content.
 ///
-/// For tests of downloads, cassettes and stores on disk:
+/// Use it for tests of downloads, cassettes and stores on disk:
 ///
 /// ```swift
 /// try await withTemporaryDirectory { directory in
@@ -14,9 +14,9 @@ public import Foundation
 /// }
 /// ```
 ///
-/// - Parameter body: Uses the directory.
-/// - Returns: What the operation returns.
-/// - Throws: What the operation throws, and the file system's error when there can be no directory.
+/// - Parameter body: The operation that uses the directory.
+/// - Returns: The result of the operation.
+/// - Throws: The error of the operation, or the file system's error if the directory cannot be created.
 @discardableResult
 public func withTemporaryDirectory<Result>(
     _ body: nonisolated(nonsending) (URL) async throws -> Result

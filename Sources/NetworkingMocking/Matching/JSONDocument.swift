@@ -6,25 +6,24 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A JSON document as it is compared: without an order of names, with numbers by their value, and with texts by their
-/// code points.
+/// A JSON document for comparison: names in any order, numbers by value, and strings by code points.
 package enum JSONDocument: Sendable {
     case null
     case boolean(Bool)
-    /// As it was written.
+    /// The number as written.
     case number(String)
     case string(String)
     case array([JSONDocument])
     case object([Name: JSONDocument])
 
-    /// How one document is compared with another.
+    /// How to compare two documents.
     package enum Comparison: Sendable {
         case equal
-        /// Objects may have further names.
+        /// Objects may have additional names.
         case including
     }
 
-    /// Reads a document; nil for what is none (RFC 8259), or nests too deeply.
+    /// Parses a document; nil if it is not JSON (RFC 8259) or nested too deeply.
     package init?(_ data: Data) {
         var parser = JSONParser(Array(data))
         guard let document = parser.document() else { return nil }
@@ -33,7 +32,7 @@ package enum JSONDocument: Sendable {
 
     // MARK: Comparing
 
-    /// Whether it says what another one says.
+    /// Whether the document has the same content as another.
     package func says(_ expected: JSONDocument, _ comparison: Comparison) -> Bool {
         switch (self, expected) {
         case (.null, .null): true
@@ -49,8 +48,9 @@ package enum JSONDocument: Sendable {
         }
     }
 
-    /// Whether texts have the same code points, as a server compares them (RFC 8259 section 8.3); for `String`, an "é"
-    /// of one code point equals one of two.
+    /// Whether strings have the same code points, as servers compare them (RFC 8259 section 8.3).
+    ///
+    /// For `String`, an "é" of one code point equals one of two.
     fileprivate static func areSame(_ left: String, _ right: String) -> Bool {
         left.utf8.elementsEqual(right.utf8)
     }
@@ -59,10 +59,10 @@ package enum JSONDocument: Sendable {
         left == right || JSONNumber(left) == JSONNumber(right)
     }
 
-    /// More differences than that help nobody.
+    /// The maximum number of reported differences; more would not help the reader.
     private static let maximumDifferences = 5
 
-    /// Where and how it differs from what it should be, a sentence each, without what is hidden.
+    /// The differences from an expected document, one sentence each, without redacted values.
     package func differences(
         from expected: JSONDocument,
         _ comparison: Comparison,
@@ -129,7 +129,7 @@ package enum JSONDocument: Sendable {
 
     // MARK: Showing
 
-    /// The document on one line, without what is hidden, and no more of it than a number of bytes.
+    /// The document on one line, redacted and cut to a number of bytes.
     func text(limit: Int, isHidden: (String) -> Bool) -> String {
         var text = ""
         write(to: &text, limit, isHidden)
@@ -137,7 +137,7 @@ package enum JSONDocument: Sendable {
     }
 
     private func write(to text: inout String, _ limit: Int, _ isHidden: (String) -> Bool) {
-        // What is cut off need not be written.
+        // Text after the limit is cut off anyway.
         guard text.utf8.count <= limit else { return }
         switch self {
         case .null: text += "null"
@@ -191,7 +191,7 @@ extension JSONDocument {
     }
 }
 
-/// The value of a number, whatever it is written like and however many digits it has.
+/// The value of a number, regardless of its notation and number of digits.
 private struct JSONNumber: Equatable {
     private let isNegative: Bool
     private let digits: [UInt8]
@@ -218,7 +218,7 @@ private struct JSONNumber: Equatable {
         isNegative = hasMinus && !digits.isEmpty
     }
 
-    /// An exponent as it is written, within bounds: what no document is long enough to reach cannot overflow.
+    /// Parses an exponent and clamps it to bounds that no document can reach, so that it cannot overflow.
     private static func exponent(_ digits: ArraySlice<UInt8>) -> Int {
         guard let first = digits.first else { return 0 }
         let bound = 1 << 60

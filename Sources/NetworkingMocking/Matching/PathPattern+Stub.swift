@@ -1,20 +1,19 @@
 public import NetworkingCore
 
 extension PathPattern {
-    /// Creates the pattern of a stub, which may lack its leading slash and may hold characters that a path has encoded
-    /// only.
+    /// Creates the pattern of a stub, whose leading slash is optional and whose characters need no percent encoding.
     init(stub path: some StringProtocol) {
         self.init(path == "*" ? "*" : HTTPRequestData.target(path: String(path)))
     }
 
-    /// Whether the path of a request matches; its parameters are added to the reading.
+    /// Returns whether the path of a request matches, and adds its parameters to the reading.
     func matches(_ reading: inout RequestReading) -> Bool {
         guard let match = self.match(reading.path, segments: reading.segments) else { return false }
         if !match.parameters.isEmpty { reading.pathParameters.merge(match.parameters) { $1 } }
         return true
     }
 
-    /// How unlike a path is, from 0 to 1: by the letters that would have to be changed.
+    /// The distance to a path, from 0 to 1, by the number of characters to change.
     func distance(to path: String) -> Double {
         let left = Array(text.utf8.prefix(128))
         let right = Array(path.utf8.prefix(128))
@@ -34,14 +33,13 @@ extension PathPattern {
 }
 
 extension HTTPRequestData {
-    /// What the path of the stub that answers names in this one, decoded: of `/users/42`, `["id": "42"]` for
-    /// `/users/:id`.
+    /// The decoded path parameters of the stub that responds: `["id": "42"]` for `/users/42` and the stub `/users/:id`.
     ///
     /// ```swift
     /// transport.on(.get, "/users/:id") { request in .json(users[request.pathParameters["id"] ?? ""]) }
     /// ```
     ///
-    /// Empty wherever else a request is met.
+    /// Empty everywhere else.
     public internal(set) var pathParameters: [String: String] {
         get { self[option: PathParameters.self] }
         set { self[option: PathParameters.self] = newValue }

@@ -6,9 +6,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Bodies that were sent from a file, in parts or as a stream are in memory when a transport's stubs look at them.
+/// Bodies from a file, multipart or stream are in memory when a transport's stubs check them.
 extension RequestMatcher {
-    /// Matches the requests with a body, byte for byte and whatever its type.
+    /// Matches requests whose body has exactly these bytes, regardless of its type.
     ///
     /// - Parameter data: The bytes.
     /// - Returns: The matcher.
@@ -27,9 +27,9 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests with a text as their body.
+    /// Matches requests whose body is exactly this text.
     ///
-    /// - Parameter text: The whole of it.
+    /// - Parameter text: The complete text.
     /// - Returns: The matcher.
     public static func body(text: String) -> RequestMatcher {
         let data = Data(text.utf8)
@@ -49,7 +49,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests with a text somewhere in their body.
+    /// Matches requests whose body contains a text.
     ///
     /// - Parameter text: The text.
     /// - Returns: The matcher.
@@ -60,18 +60,18 @@ extension RequestMatcher {
             readsBody: true,
             test: { $0.body.holds(data) },
             explain: { reading in
-                // The text may be a part of what is hidden, so it is shown as a body of that type would be.
+                // The text may be part of a secret, so it is redacted like a body of that type.
                 let (shown, expected) = (reading.shown(body: reading.body), reading.shown(body: data))
                 return [RequestMiss("The body is \(shown), which does not contain \(expected).")]
             }
         )
     }
 
-    /// Matches the requests with a JSON body that says the same as a value: the order of names, spaces and the way in
-    /// which a number is written do not matter.
+    /// Matches requests whose JSON body equals a value, regardless of the order of names, whitespace and number
+    /// notation.
     ///
     /// - Parameters:
-    ///   - value: The value. A `String` is one too: to say in JSON what is meant, use ``json(text:)``.
+    ///   - value: The value. A `String` is encoded as a JSON string; to match JSON text, use ``json(text:)``.
     ///   - encoder: The encoder.
     /// - Returns: The matcher.
     /// - Precondition: The encoder can encode the value.
@@ -79,22 +79,22 @@ extension RequestMatcher {
         json(JSONDocument(encoding: value, by: encoder), .equal)
     }
 
-    /// Matches the requests with a JSON body that says the same as a text of JSON.
+    /// Matches requests whose JSON body equals a JSON text.
     ///
-    /// - Parameter text: The document: `#"{"user": {"name": "Emily"}}"#`. With a text that is no JSON it matches
-    ///   nothing, and says where the mistake is.
+    /// - Parameter text: The document, such as `#"{"user": {"name": "Emily"}}"#`. If the text is not valid JSON, the
+    ///   matcher matches nothing and reports the position of the error.
     /// - Returns: The matcher.
     public static func json(text: String) -> RequestMatcher {
         json(text: text, .equal)
     }
 
-    /// Matches the requests with a JSON body that says what a value says, and perhaps more.
+    /// Matches requests whose JSON body contains a value, and may contain more.
     ///
-    /// An object may have further names, at any depth; an array has as many elements as the value's, each of which may
-    /// have further names.
+    /// An object may have additional names, at any depth. An array must have the same number of elements as in the
+    /// value, each of which may have additional names.
     ///
     /// - Parameters:
-    ///   - value: The value. A `String` is one too: to say in JSON what is meant, use ``json(includingText:)``.
+    ///   - value: The value. A `String` is encoded as a JSON string; to match JSON text, use ``json(includingText:)``.
     ///   - encoder: The encoder.
     /// - Returns: The matcher.
     /// - Precondition: The encoder can encode the value.
@@ -105,7 +105,7 @@ extension RequestMatcher {
         json(JSONDocument(encoding: value, by: encoder), .including)
     }
 
-    /// Matches the requests with a JSON body that says what a text of JSON says, and perhaps more.
+    /// Matches requests whose JSON body contains a JSON text, and may contain more.
     ///
     /// - Parameter text: The document; see ``json(including:encoder:)`` and ``json(text:)``.
     /// - Returns: The matcher.
@@ -116,7 +116,7 @@ extension RequestMatcher {
     private static func json(text: String, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
         let bytes = Array(text.utf8)
         if let document = JSONDocument(Data(bytes)) { return json(document, comparison) }
-        // A trap would take all other tests along, for a comma.
+        // A trap would also end all other tests, only because of a syntax error.
         let place = JSONTokenizer.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
         let reason = "What the stub expects is no JSON\(place): correct its text."
         return RequestMatcher("a text that is no JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })
@@ -150,7 +150,7 @@ extension JSONDocument {
 }
 
 extension Data {
-    /// Whether bytes stand somewhere in these, without the cost that a generic search has over megabytes.
+    /// Whether these bytes contain others, faster than a generic search over megabytes.
     fileprivate func holds(_ bytes: Data) -> Bool {
         withUnsafeBytes { body in
             bytes.withUnsafeBytes { bytes in

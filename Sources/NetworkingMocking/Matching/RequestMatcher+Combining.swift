@@ -1,17 +1,17 @@
 public import NetworkingCore
 
 extension RequestMatcher {
-    /// Matches each request.
+    /// Matches any request.
     public static let any = RequestMatcher(
         "any request",
         test: { _ in true },
         explain: { _ in [] }
     )
 
-    /// Matches what passes a check of your own.
+    /// Matches requests that pass a custom check.
     ///
     /// - Parameters:
-    ///   - label: What the message about a request that does not pass calls it: `"a request of the first page"`.
+    ///   - label: The name of the check in the message about a failing request: `"a request of the first page"`.
     ///   - check: The check.
     /// - Returns: The matcher.
     public static func `where`(
@@ -23,15 +23,15 @@ extension RequestMatcher {
             readsBody: true,
             test: { check($0.request) },
             explain: { _ in
-                // Nobody knows how far off it is: further than what is known to be near.
+                // The distance is unknown, so it counts as further away than any known near match.
                 [RequestMiss("It is not \(label).", weight: 2)]
             }
         )
     }
 
-    /// Matches what all of several match.
+    /// Matches requests that all of several matchers match.
     ///
-    /// - Parameter matchers: The matchers; none of them match any request.
+    /// - Parameter matchers: The matchers; an empty array matches any request.
     /// - Returns: The matcher.
     public static func all(_ matchers: [RequestMatcher]) -> RequestMatcher {
         RequestMatcher(
@@ -44,9 +44,10 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches what one of several matches.
+    /// Matches requests that at least one of several matchers matches.
     ///
-    /// - Parameter matchers: The matchers, of which the first that matches counts; none match no request.
+    /// - Parameter matchers: The matchers, which are tried in order until one matches; an empty array matches no
+    ///   request.
     /// - Returns: The matcher.
     public static func anyOf(_ matchers: [RequestMatcher]) -> RequestMatcher {
         RequestMatcher(
@@ -55,7 +56,7 @@ extension RequestMatcher {
             test: { reading in
                 let parameters = reading.pathParameters
                 return matchers.contains { matcher in
-                    // What a matcher that missed read from the path is none of the others' business.
+                    // Discard the path parameters of a matcher that did not match.
                     reading.pathParameters = parameters
                     return matcher.test(&reading)
                 }
@@ -74,29 +75,29 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches what both match.
+    /// Matches requests that both matchers match.
     ///
     /// - Parameters:
     ///   - lhs: A matcher.
-    ///   - rhs: Another, which is not asked where the first does not match.
+    ///   - rhs: Another matcher, which is not evaluated if the first does not match.
     /// - Returns: The matcher.
     public static func && (lhs: RequestMatcher, rhs: RequestMatcher) -> RequestMatcher {
         all([lhs, rhs])
     }
 
-    /// Matches what either matches.
+    /// Matches requests that either matcher matches.
     ///
     /// - Parameters:
     ///   - lhs: A matcher.
-    ///   - rhs: Another, which is not asked where the first matches.
+    ///   - rhs: Another matcher, which is not evaluated if the first matches.
     /// - Returns: The matcher.
     public static func || (lhs: RequestMatcher, rhs: RequestMatcher) -> RequestMatcher {
         anyOf([lhs, rhs])
     }
 
-    /// Matches what another does not.
+    /// Matches requests that another matcher does not match.
     ///
-    /// - Parameter matcher: The other.
+    /// - Parameter matcher: The other matcher.
     /// - Returns: The matcher.
     public static prefix func ! (matcher: RequestMatcher) -> RequestMatcher {
         RequestMatcher(
@@ -114,7 +115,7 @@ extension RequestMatcher {
 }
 
 extension [RequestMiss] {
-    /// How far off it is in all.
+    /// The total distance of the mismatches.
     var weight: Double {
         reduce(0) { $0 + $1.weight }
     }

@@ -8,11 +8,11 @@ import Foundation
 #endif
 
 extension RequestMatcher {
-    /// Matches the requests with a query item.
+    /// Matches requests with a query item.
     ///
     /// - Parameters:
-    ///   - name: Its name, as it reads.
-    ///   - value: Its value, as it reads, which any one of the items of that name may have; nil for any value or none.
+    ///   - name: The decoded name.
+    ///   - value: The decoded value, which any item of that name may have; nil for any value or none.
     /// - Returns: The matcher.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let isHidden = Redaction.standard.hidesQueryItem(name)
@@ -30,13 +30,13 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests with a header field.
+    /// Matches requests with a header field.
     ///
-    /// Values that ``Redaction/standard`` hides, of `Authorization` for instance, are compared and never shown.
+    /// Values that ``Redaction/standard`` redacts, such as that of `Authorization`, are compared but never shown.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - value: Its value, as a whole or that of one of its occurrences; nil for any.
+    ///   - name: The name of the field.
+    ///   - value: The value of the complete field or of one of its occurrences; nil for any value.
     /// - Returns: The matcher.
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let field = HTTPField(name: name, value: value ?? "")
@@ -70,11 +70,11 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests whose body is a form (`application/x-www-form-urlencoded`) with a field.
+    /// Matches requests whose body is a form (`application/x-www-form-urlencoded`) with a certain field.
     ///
     /// - Parameters:
-    ///   - name: Its name, as it reads.
-    ///   - value: Its value, as it reads, which any one of the fields of that name may have; nil for any value or none.
+    ///   - name: The decoded name.
+    ///   - value: The decoded value, which any field of that name may have; nil for any value or none.
     /// - Returns: The matcher.
     public static func formField(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let isHidden = Redaction.standard.hidesBodyField(name)
@@ -93,7 +93,7 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests whose body is a form with these fields and no others, in any order.
+    /// Matches requests whose body is a form with exactly these fields, in any order.
     ///
     /// - Parameter fields: The fields; a name may occur more than once.
     /// - Returns: The matcher.
@@ -127,7 +127,7 @@ private struct FormField: Sendable, Comparable {
 }
 
 extension RequestReading {
-    /// What is wrong with something that has a name and values.
+    /// The sentence for a named item whose values do not match.
     fileprivate func sentence(
         _ kind: String,
         _ name: String,

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension RequestMatcher {
-    /// Matches the requests with a method.
+    /// Matches requests with a method.
     ///
     /// - Parameter method: The method.
     /// - Returns: The matcher.
@@ -23,29 +23,30 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests with a method and a path, whatever their host and query.
+    /// Matches requests with a method and a path, regardless of host and query.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path, or a pattern of one; see ``path(_:)``.
+    ///   - path: The path, or a path pattern; see ``path(_:)``.
     /// - Returns: The matcher.
     public static func request(_ method: HTTPRequest.Method, _ path: String) -> RequestMatcher {
         let path = Self.path(path)
         return all([.method(method), path]).labelled("\(method) \(path)")
     }
 
-    /// Matches the requests with a path, whatever their method, host and query.
+    /// Matches requests with a path, regardless of method, host and query.
     ///
-    /// A part that begins with a colon is a parameter: it matches one part that is not empty, which the closure that
-    /// answers finds in ``HTTPRequestData/pathParameters``. An asterisk is any one part, and at the end all that is
-    /// left: `/users/*` matches `/users/42/posts`, not `/users`. Parts are compared decoded, so that `%7E` is `~`;
-    /// write `%3A` for a colon that begins a part, and `%2A` for an asterisk. A trailing slash counts.
+    /// A segment that begins with a colon is a parameter: it matches one segment that is not empty, and the closure
+    /// that responds finds its value in ``HTTPRequestData/pathParameters``. An asterisk matches any one segment, or, at
+    /// the end, the rest of the path: `/users/*` matches `/users/42/posts`, not `/users`. Segments are compared
+    /// decoded, so that `%7E` is `~`; write `%3A` for a colon that begins a segment, and `%2A` for an asterisk. A
+    /// trailing slash is significant.
     ///
-    /// Query items behind a question mark have to be in the query, in any order and among others.
+    /// The query items after a question mark must be in the query, in any order and possibly among others.
     ///
     /// - Parameter path: The path, with or without its leading slash.
     /// - Returns: The matcher.
-    /// - Precondition: Each parameter has a name of its own.
+    /// - Precondition: The parameter names are unique.
     public static func path(_ path: String) -> RequestMatcher {
         let (path, query) = HTTPRequestData.split(path)
         let pattern = PathPattern(stub: path)
@@ -68,19 +69,19 @@ extension RequestMatcher {
             .labelled(pattern.text + Redaction.standard.target("?\(query ?? "")"))
     }
 
-    /// Matches the requests to a URL.
+    /// Matches requests to a URL.
     ///
     /// ```swift
     /// .url("https://api.example.com/users/*")
     /// .url("https://*.example.com/search?q=swift")
     /// ```
     ///
-    /// An asterisk in the host stands for any characters or none; the port that the scheme implies may be left out.
-    /// Path and query are as in ``path(_:)``.
+    /// An asterisk in the host matches any number of characters, including none. The scheme's default port can be
+    /// omitted. For path and query, see ``path(_:)``.
     ///
-    /// - Parameter url: The URL, or a pattern of one, with its scheme.
+    /// - Parameter url: The URL, or a URL pattern, with its scheme.
     /// - Returns: The matcher.
-    /// - Precondition: It begins with `https://` or `http://`, and has a host and no fragment.
+    /// - Precondition: `url` begins with `https://` or `http://`, and has a host and no fragment.
     public static func url(_ url: String) -> RequestMatcher {
         guard let slashes = url.firstRange(of: "://"), case let scheme = url[..<slashes.lowerBound].lowercased(),
             scheme == "https" || scheme == "http"
@@ -106,11 +107,12 @@ extension RequestMatcher {
         return all([isScheme, authority, path]).labelled("\(scheme)://\(authority)\(path)")
     }
 
-    /// Matches the requests to a host, whatever the port.
+    /// Matches requests to a host, regardless of the port.
     ///
-    /// - Parameter host: Its name or address; an asterisk stands for any characters or none: `*.example.com`.
+    /// - Parameter host: The name or address; an asterisk matches any number of characters, including none:
+    ///   `*.example.com`.
     /// - Returns: The matcher.
-    /// - Precondition: It is not empty.
+    /// - Precondition: `host` is not empty.
     public static func host(_ host: String) -> RequestMatcher {
         precondition(!host.isEmpty, "host must not be empty")
         let name = HostName(host.lowercased())
@@ -123,11 +125,12 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests to an authority: a host, and the port if it is not the scheme's own.
+    /// Matches requests to an authority: a host, with the port if it is not the scheme's default.
     ///
-    /// - Parameter authority: The authority: `api.example.com:8443`; an asterisk stands for any characters or none.
+    /// - Parameter authority: The authority, such as `api.example.com:8443`; an asterisk matches any number of
+    ///   characters, including none.
     /// - Returns: The matcher.
-    /// - Precondition: It is not empty.
+    /// - Precondition: `authority` is not empty.
     public static func authority(_ authority: String) -> RequestMatcher {
         precondition(!authority.isEmpty, "authority must not be empty")
         return Self.authority(authority, isPlain: false)
@@ -146,12 +149,13 @@ extension RequestMatcher {
         )
     }
 
-    /// Matches the requests that equal one: same method, URL, header fields, body, and options that say that they
-    /// matter.
+    /// Matches requests that equal a given one in method, URL, header fields, body and the options that count for
+    /// equality.
     ///
-    /// What it leaves open is as it would be sent: `https`, `/`, and the `Content-Type` of its body.
+    /// Unspecified parts of the request have the values that would be sent: `https`, `/`, and the `Content-Type` of its
+    /// body.
     ///
-    /// - Parameter request: The request as it arrives: with authority and all that a stack adds.
+    /// - Parameter request: The request as it arrives, with its authority and everything that a stack adds.
     /// - Returns: The matcher.
     public static func equal(to request: HTTPRequestData) -> RequestMatcher {
         let expected = request.asSent
@@ -168,7 +172,7 @@ extension RequestMatcher {
         let request = reading.requestAsSent
         var misses = method(other.method).misses(in: &reading)
         if request.absoluteString ?? request.closedTarget != other.absoluteString ?? other.closedTarget {
-            // With no method, since that is told apart.
+            // Without the method, which has a sentence of its own.
             let shown = request.description.drop { $0 != " " }.dropFirst()
             let expected = other.description.drop { $0 != " " }.dropFirst()
             let what =
@@ -218,7 +222,7 @@ extension RequestMatcher {
     }
 }
 
-/// The name of a host, or a pattern of one, in lower case.
+/// The name or pattern of a host, in lower case.
 private struct HostName: Sendable {
     private let name: String
     private let pattern: NamePattern?

@@ -1,27 +1,27 @@
 public import NetworkingCore
 
-/// Says whether a request is one of those that are meant, and if not, why.
+/// A condition on requests that can explain why a request does not match.
 ///
 /// ```swift
 /// transport.on(.request(.post, "/login") && .json(including: ["user": "emily"])) { _ in .json(session) }
 /// transport.on(.host("*.example.com") && !.header(.authorization)) { _ in .status(.unauthorized) }
 /// ```
 ///
-/// Matchers are values: they can be kept, combined with `&&`, `||` and `!`, and used away from a transport, since
-/// ``mismatches(in:)`` says in sentences what does not fit. Those show no secret: what ``Redaction/standard`` hides,
-/// and what a request marks as secret, is not in them.
+/// Matchers are values: store them, combine them with `&&`, `||` and `!`, or use them without a transport, where
+/// ``mismatches(in:)`` describes the mismatches in sentences. The sentences contain no secrets: neither values that
+/// ``Redaction/standard`` redacts, nor those that a request marks as secret.
 public struct RequestMatcher: Sendable {
-    /// What a message calls it; without secrets.
+    /// The name of the matcher in messages, without secrets.
     let label: String
-    /// Whether it looks at the body, which then has to be in memory.
+    /// Whether it reads the body, which must then be in memory.
     package let readsBody: Bool
-    /// Whether a request matches.
+    /// Returns whether a request matches.
     ///
-    /// Quick, since a transport asks it of each request and each stub.
+    /// It must be fast, because a transport calls it for each request and each stub.
     let test: @Sendable (inout RequestReading) -> Bool
-    /// What does not fit, of a request that does not match.
+    /// Returns the mismatches of a request that does not match.
     ///
-    /// Only an error asks for it.
+    /// It is only called to create an error.
     let explain: @Sendable (inout RequestReading) -> [RequestMiss]
 
     init(
@@ -36,56 +36,56 @@ public struct RequestMatcher: Sendable {
         self.explain = explain
     }
 
-    /// Whether a request matches.
+    /// Returns whether a request matches.
     ///
-    /// - Parameter request: The request; of its body, only what is in memory is looked at.
-    /// - Returns: Whether nothing of it is other than it should be.
+    /// - Parameter request: The request; its body is only read if it is in memory.
+    /// - Returns: `true` if the request matches.
     public func matches(_ request: HTTPRequestData) -> Bool {
         var reading = RequestReading(request)
         return test(&reading)
     }
 
-    /// What keeps a request from matching, a sentence each.
+    /// Returns the reasons why a request does not match, one sentence each.
     ///
     /// ```swift
     /// #expect(RequestMatcher.request(.get, "/users").mismatches(in: request) == [])
     /// ```
     ///
-    /// - Parameter request: The request; of its body, only what is in memory is looked at.
-    /// - Returns: The sentences, without secrets; none for a request that matches.
+    /// - Parameter request: The request; its body is only read if it is in memory.
+    /// - Returns: The sentences, without secrets; empty if the request matches.
     public func mismatches(in request: HTTPRequestData) -> [String] {
         var reading = RequestReading(request)
         return misses(in: &reading).map(\.sentence)
     }
 
-    /// What keeps a request from matching; empty for one that does.
+    /// Returns the mismatches of a request; empty if it matches.
     func misses(in reading: inout RequestReading) -> [RequestMiss] {
         test(&reading) ? [] : explain(&reading)
     }
 
-    /// This matcher under another name.
+    /// Returns this matcher with another label.
     func labelled(_ label: String) -> RequestMatcher {
         RequestMatcher(label, readsBody: readsBody, test: test, explain: explain)
     }
 }
 
 extension RequestMatcher: CustomStringConvertible, CustomReflectable {
-    /// What it asks for, in short and without secrets: `POST /login and JSON including {"user":"emily"}`.
+    /// A summary without secrets, such as `POST /login and JSON including {"user":"emily"}`.
     public var description: String {
         label
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["label": label])
     }
 }
 
-/// One thing about a request that does not fit.
+/// A single mismatch of a request.
 struct RequestMiss: Sendable {
-    /// What it is; without secrets.
+    /// The description of the mismatch, without secrets.
     let sentence: String
-    /// How far off it is, to tell the nearest of several stubs.
+    /// The size of the mismatch, for finding the nearest of several stubs.
     let weight: Double
 
     init(_ sentence: String, weight: Double = 1) {

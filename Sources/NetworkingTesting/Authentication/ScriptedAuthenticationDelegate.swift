@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A delegate that gives credentials by script or by closure, counts who asks, and waits where a test wants it to.
+/// A delegate that returns credentials from a script or closure, counts its calls, and can hold them for a test.
 ///
 /// ```swift
 /// let delegate = ScriptedAuthenticationDelegate<Session>(refreshing: [.success(renewed), .failure(Refused())])
@@ -22,12 +22,12 @@ public import Foundation
 /// #expect(delegate.refreshes == 1)
 /// ```
 ///
-/// Each answer of a script is given once and in order. A call that finds the script used up, or none there, fails with
-/// ``AuthenticationScriptEnd``, which says what to add. A call that is held ends at once when it is cancelled.
+/// Each script entry is used once, in order. A call fails with ``AuthenticationScriptEnd``, which explains what to add,
+/// if the script is empty or used up. A held call ends immediately when it is cancelled.
 public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCredentials>: AuthenticationDelegate {
-    /// Gets credentials, as ``Networking/AuthenticationDelegate/authorize(over:)`` does.
+    /// Returns credentials, like ``Networking/AuthenticationDelegate/authorize(over:)``.
     public typealias Authorize = @Sendable (_ network: any NetworkingComponent) async throws -> Credentials
-    /// Renews credentials, as ``Networking/AuthenticationDelegate/refresh(_:after:over:)`` does.
+    /// Returns new credentials, like ``Networking/AuthenticationDelegate/refresh(_:after:over:)``.
     public typealias Refresh =
         @Sendable (
             _ credentials: Credentials,
@@ -35,11 +35,12 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
             _ network: any NetworkingComponent
         ) async throws -> Credentials
 
-    /// What the delegate was asked for.
+    /// A call to the delegate.
     public enum Call: Sendable {
-        /// For credentials, where there were none.
+        /// Credentials were requested because there were none.
         case authorize
-        /// For new ones instead of these: the server answered with the response, or they had run out where it is nil.
+        /// New credentials were requested, because of the server's response or, if that is nil, because these had
+        /// expired.
         case refresh(Credentials, after: HTTPResponseData?)
     }
 
@@ -47,11 +48,11 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     private let onRefresh: Refresh
     private let state = Mutex(State())
 
-    /// Creates a delegate that answers by script.
+    /// Creates a delegate that returns results from a script.
     ///
     /// - Parameters:
-    ///   - authorizing: The answers to who has no credentials, in order.
-    ///   - refreshing: The answers to who has some, in order.
+    ///   - authorizing: The results of calls without existing credentials, in order.
+    ///   - refreshing: The results of calls that refresh credentials, in order.
     public convenience init(
         authorizing: [Result<Credentials, any Error>] = [],
         refreshing: [Result<Credentials, any Error>] = []
@@ -61,44 +62,44 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         self.init(authorize: { _ in try authorizations.next() }, refresh: { _, _, _ in try refreshes.next() })
     }
 
-    /// Creates a delegate that answers by closure.
+    /// Creates a delegate that calls closures.
     ///
     /// - Parameters:
-    ///   - authorize: Gets credentials; without it nobody can be signed in.
-    ///   - refresh: Renews credentials.
+    ///   - authorize: Returns credentials; if it is nil, `authorize` calls fail.
+    ///   - refresh: Returns new credentials.
     public init(authorize: Authorize? = nil, refresh: @escaping Refresh) {
         onAuthorize =
             authorize ?? { _ in throw AuthenticationScriptEnd(call: "authorize", script: "authorize:", count: 0) }
         onRefresh = refresh
     }
 
-    /// What it was asked for, in order.
+    /// The calls, in order.
     public var calls: [Call] {
         state.withLock { $0.calls }
     }
 
-    /// How often it was asked for credentials where there were none.
+    /// The number of calls that requested credentials because there were none.
     public var authorizations: Int {
         calls.count { call in
             if case .authorize = call { true } else { false }
         }
     }
 
-    /// How often it was asked to renew credentials.
+    /// The number of calls that requested a refresh.
     public var refreshes: Int {
         calls.count { call in
             if case .refresh = call { true } else { false }
         }
     }
 
-    /// How many calls are under way, held ones among them.
+    /// The number of calls in flight, including held calls.
     public var active: Int {
         state.withLock { $0.active }
     }
 
-    /// Holds calls from now on until ``letGo()``, before they answer.
+    /// Holds all calls from now on, before they return, until ``letGo()``.
     ///
-    /// - Parameter isDeaf: Whether a cancellation does not reach them either, as with a server that has seen the
+    /// - Parameter isDeaf: Whether held calls also ignore cancellation, like a server that has already received the
     ///   request.
     public func hold(deafly isDeaf: Bool = false) {
         state.withLock { state in
@@ -107,7 +108,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         }
     }
 
-    /// Lets the calls that are held go on, and later ones answer at once.
+    /// Resumes the held calls and stops holding later ones.
     public func letGo() {
         let held = state.withLock { state in
             state.isHolding = false
@@ -119,22 +120,22 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         }
     }
 
-    /// Waits until it has been asked so often.
+    /// Waits until the delegate has received a number of calls.
     ///
-    /// - Parameter count: How often, since it was made.
-    /// - Throws: `CancellationError` when the caller is cancelled.
+    /// - Parameter count: The number of calls since its creation.
+    /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitForCalls(_ count: Int = 1) async throws {
         let wait = Suspension<Void>()
         let id = state.withLock { $0.waits.add(wait, until: count, current: $0.calls.count) }
         try await wait.value { self.state.withLock { $0.waits.remove(id) } }
     }
 
-    /// Gives the next credentials.
+    /// Returns the next credentials.
     public func authorize(over network: any NetworkingComponent) async throws -> Credentials {
         try await answer(.authorize) { try await onAuthorize(network) }
     }
 
-    /// Gives the next credentials in place of others.
+    /// Returns the next credentials in place of existing ones.
     public func refresh(
         _ credentials: Credentials,
         after response: HTTPResponseData?,
@@ -155,7 +156,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
             wait.resume()
         }
         if let hold, isDeaf {
-            // A task of its own, since nobody's cancellation reaches that; it ends when it is let go.
+            // A detached task does not inherit cancellation; it ends when the call is released.
             try await Task.detached { try await hold.value() }.value
         } else if let hold {
             try await hold.value { self.state.withLock { $0.held[id] = nil } }
@@ -172,7 +173,7 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
         var waits = CountWaits()
         private var lastID = 0
 
-        /// Notes a call, and answers what it waits for and whom to wake.
+        /// Records a call and returns its hold and the waits to resume.
         mutating func begin(_ call: Call) -> (Suspension<Void>?, isDeaf: Bool, Int, [Suspension<Void>]) {
             calls.append(call)
             active += 1
@@ -211,12 +212,12 @@ public final class ScriptedAuthenticationDelegate<Credentials: AuthenticatingCre
     }
 }
 
-/// A ``ScriptedAuthenticationDelegate`` was asked for more than a test gave it.
+/// An error for a call to a ``ScriptedAuthenticationDelegate`` that its script does not cover.
 public struct AuthenticationScriptEnd: ReasonedError, LocalizedError, CustomStringConvertible {
-    /// What was asked for, how many answers there were, and where to add one.
+    /// The call, the number of scripted results, and where to add one.
     public let description: String
 
-    /// The same.
+    /// The same as `description`.
     public var errorDescription: String? {
         description
     }

@@ -8,19 +8,19 @@ import Foundation
 #endif
 
 extension Cassette {
-    /// What becomes of a request.
+    /// The decision about a request.
     enum Plan {
         case replay(Int)
-        /// It is sent, and recorded in place of an interaction or as a new one.
+        /// The request is sent and recorded, either as a new interaction or as a replacement.
         case record(ticket: Int, user: User?, replacing: Int?)
         case fail(String)
     }
 
-    /// Decides about a request, and takes the interaction that is its own.
+    /// Decides how to handle a request, and reserves its interaction.
     func plan(for facts: CassetteFacts, of request: HTTPRequestData, for principal: Principal?) -> Plan {
         let user = user(principal)
         let now = NetworkEnvironment.current.clock.date
-        // Outside of the lock: comparisons may be anybody's.
+        // Compare outside of the lock, because matchers may run code of the app.
         let matches = mode == .all ? [] : matches(of: facts, for: user)
         let plan = state.withLock { state -> Plan? in
             guard !state.isFinished else {
@@ -38,7 +38,7 @@ extension Cassette {
                     return .fail(reasonForAge(of: index, expiration))
                 case .record where mayWrite:
                     let ticket = state.begin("\(facts.request)")
-                    // Taken, so that the next like it takes the next.
+                    // Mark the interaction as used, so that the next equal request gets the next one.
                     state.uses[index].append(request.id)
                     return .record(ticket: ticket, user: user, replacing: index)
                 case .warn, .record:
@@ -46,23 +46,23 @@ extension Cassette {
                     return .replay(index)
                 }
             }
-            // One that has an answer, though not yet, is not recorded a second time.
+            // A request with a matching unused interaction, although not next in order, is not recorded again.
             guard records, !matches.contains(where: { state.uses[$0].isEmpty }) else { return nil }
             return .record(ticket: state.begin("\(facts.request)"), user: user, replacing: nil)
         }
         if case .replay(let index) = plan { warnOfAge(of: index, at: now) }
-        // The search for the nearest takes a while, and nobody else has to wait for that.
+        // Search for the nearest interaction outside of the lock, because it takes time.
         return plan ?? .fail(reasonForMiss(facts, user, matches))
     }
 
-    /// Gives an interaction back whose caller was gone before its response came.
+    /// Makes an interaction available again if its caller was cancelled before the response arrived.
     func giveBack(_ index: Int, of request: HTTPRequestData) {
         state.withLock { state in
             if let use = state.uses[index].lastIndex(of: request.id) { state.uses[index].remove(at: use) }
         }
     }
 
-    /// The interactions that match.
+    /// The matching interactions.
     private func matches(of facts: CassetteFacts, for user: User?) -> [Int] {
         let candidates = tape.index[options.key(of: facts, for: user)] ?? []
         let comparing = options.matching.filter { $0.key == nil }
@@ -72,7 +72,7 @@ extension Cassette {
         }
     }
 
-    /// The interaction that is next for a request; nil where there is none for it.
+    /// The next interaction for a request; nil if there is none.
     private func choose(from matches: [Int], _ state: State) -> Int? {
         let next = matches.first { state.uses[$0].isEmpty }
         if options.playsInOrder, let next, next != state.uses.firstIndex(where: \.isEmpty) { return nil }
@@ -99,7 +99,7 @@ extension Cassette {
 
     // MARK: Misses
 
-    /// Why there is nothing for a request, and the way out.
+    /// The reason why no interaction is available for a request, with a way out.
     private func reasonForMiss(_ facts: CassetteFacts, _ user: User?, _ matches: [Int]) -> String {
         let state = state.withLock { $0 }
         if let next = matches.first(where: { state.uses[$0].isEmpty }),
@@ -132,7 +132,7 @@ extension Cassette {
         indices.prefix(5).map { "\($0 + 1)" }.joined(separator: ", ") + (indices.count > 5 ? " and more" : "")
     }
 
-    /// The interaction that differs least, and in what.
+    /// The interaction with the fewest differences, and the differences.
     private func nearest(to facts: CassetteFacts, _ user: User?, _ state: State) -> (index: Int, lines: [String])? {
         var best: (index: Int, lines: [String], score: Int)?
         for (index, recorded) in tape.facts.enumerated() {
@@ -141,7 +141,7 @@ extension Cassette {
             for matcher in options.matching {
                 let differences = matcher.differences(recorded, facts)
                 lines += differences
-                // Many small differences are one large.
+                // Several small differences weigh as much as one large one.
                 score += 2 * matcher.weight * min(differences.count, 4)
             }
             let recordedUser = tape.interactions[index].user
@@ -160,7 +160,7 @@ extension Cassette {
         user.map { "\($0)" } ?? "nobody"
     }
 
-    /// What to do where two users have changed places.
+    /// A hint for two users whose order was swapped.
     private func hint(_ recorded: User?, _ user: User?) -> String {
         guard case .number = recorded, case .number = user else { return "" }
         return " (they are counted as they appear: where several begin at once, name them with principalName)"

@@ -10,11 +10,11 @@ import Foundation
 #endif
 
 extension Cassette.Options {
-    /// A request as it is, with its body where that is needed and can be had.
+    /// Captures a request, with its body if it is needed and available.
     func captured(_ request: HTTPRequestData, records: Bool) async throws -> Cassette.Interaction.Request {
         var captured = Cassette.Interaction.Request(
             method: request.method,
-            // One that names no server is an error of its transport's.
+            // A URL without a server is an error that the transport reports.
             url: request.absoluteString ?? "https:\(request.closedTarget)",
             headerFields: request.headerFields.httpFields
         )
@@ -31,7 +31,7 @@ extension Cassette.Options {
     }
 
     private func bytes(of body: RequestBody) async throws -> (Data, String?) {
-        // Why a body is missing is compared: it does not name the limit, which may change.
+        // The reason for a missing body is compared, too, so it does not contain the limit, which may change.
         if let length = body.length, length > maximumBodyBytes {
             return (Data(), "not kept: \(length) bytes, more than maximumBodyBytes")
         }
@@ -44,9 +44,9 @@ extension Cassette.Options {
         }
     }
 
-    /// Puts the body of a response where it is kept.
+    /// Stores the body of a response in the recording.
     ///
-    /// - Returns: Why it cannot be kept; nil when it can.
+    /// - Returns: The reason why the body cannot be stored; nil if it can.
     func keep(
         _ body: ResponseBody,
         _ copy: CassetteTee.Copy?,
@@ -74,7 +74,7 @@ extension Cassette.Options {
 }
 
 extension Cassette {
-    /// Knows of a recording whose body somebody reads as it comes.
+    /// Registers a recording whose body is consumed by a reader as it arrives.
     func watch(_ pending: PendingRecording) {
         guard pending.tee?.isReaderPaced == true else { return }
         state.withLock { $0.streams[pending.ticket] = pending }
@@ -87,14 +87,14 @@ extension Cassette {
         keep(interaction, of: pending, pending.redaction.hidingSecrets(of: response.sentRequest), problem)
     }
 
-    /// Ends the recording of a stream with what came until its reader left, or has come so far.
+    /// Ends the recording of a stream with the body received so far, or until its reader stopped.
     ///
-    /// - Returns: Whether there is anything.
+    /// - Returns: Whether there is anything to record.
     func keepPart(of pending: PendingRecording) -> Bool {
         let (head, data, isPartial): (HTTPResponse, Data, Bool)
         switch pending.tee?.copy {
         case .partial(let offered, let received): (head, data, isPartial) = (offered, received, true)
-        // It had come when the reader left, or its sender has not returned yet.
+        // The body had arrived when the reader stopped, or the sender has not returned yet.
         case .whole(let offered, let received): (head, data, isPartial) = (offered, received, false)
         default: return false
         }
@@ -114,15 +114,16 @@ extension Cassette {
         return true
     }
 
-    /// Ends a recording, once: who comes while another does it waits, so that the hook is asked once and the end misses
-    /// nothing.
+    /// Ends a recording once.
+    ///
+    /// A concurrent second call waits, so that the hook runs only once and `finish()` includes the recording.
     private func keep(_ captured: Interaction, of pending: PendingRecording, _ redaction: Redaction, _ problem: String?)
     {
         pending.once.run {
             guard state.withLock({ $0.isUnderway(pending) }) else { return }
             let (recording, problem) = recording(of: captured, pending, redaction, problem)
             state.withLock { state in
-                // The end has told that it is not on the cassette.
+                // The cassette has been finished and has reported the recording as missing.
                 guard state.isUnderway(pending) else { return }
                 state.end(pending)
                 if let problem {
@@ -140,7 +141,7 @@ extension Cassette {
         }
     }
 
-    /// What is kept of an interaction, or why nothing is; neither where a hook discards it.
+    /// Returns the recording of an interaction, or the reason why it cannot be recorded; neither if a hook discards it.
     private func recording(
         of captured: Interaction,
         _ pending: PendingRecording,
@@ -169,7 +170,7 @@ extension Cassette {
         return (Recording(entry: hidden, facts: pending.facts), nil)
     }
 
-    /// Ends a recording that came to nothing.
+    /// Ends a recording without a result.
     func abandon(_ pending: PendingRecording, _ request: HTTPRequestData) {
         state.withLock { $0.end(pending) }
         if let index = pending.replaced { giveBack(index, of: request) }
@@ -177,14 +178,14 @@ extension Cassette {
 }
 
 extension Cassette.Interaction.Response {
-    /// Whether redaction has left nothing of a body.
+    /// Whether redaction has removed the complete body.
     fileprivate func isUnshown(in entry: HAR.Entry) -> Bool {
         missingBody == nil && !body.isEmpty && entry.response.content.text == nil
     }
 }
 
 extension Cassette.Interaction.Request {
-    /// The boundary of parts is drawn anew each time: in a recording it is always the same.
+    /// Replaces the random multipart boundary, which differs for each request, with a constant one.
     fileprivate mutating func settleBoundary() {
         guard var type = headerFields[.contentType], type.lowercased().hasPrefix("multipart/"),
             let place = type.rangeOfBoundary
@@ -199,7 +200,7 @@ extension Cassette.Interaction.Request {
 }
 
 extension String {
-    /// Where a media type names its boundary, without the quotes around it.
+    /// The range of the boundary in a media type, without quotes.
     fileprivate var rangeOfBoundary: Range<String.Index>? {
         for parameter in split(separator: ";").dropFirst() {
             let pair = parameter.split(separator: "=", maxSplits: 1)

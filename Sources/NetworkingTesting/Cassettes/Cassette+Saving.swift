@@ -7,16 +7,16 @@ import Foundation
 #endif
 
 extension Cassette {
-    /// Writes the file, if something in it changed.
+    /// Writes the file if its content changed.
     func save(_ state: State) throws(CassetteError) {
-        // A test that sent nothing has nothing to say about the file either.
+        // In mode .all, a run without recordings leaves the file unchanged.
         let drops = options.dropsUnused && tape.interactions.indices.contains { !state.isUsed($0) }
         guard state.recordedCount > 0 || (drops && mode != .all) else { return }
         let data = try CassetteFile.encode(entries(of: state))
         if data != tape.content?.bytes { try file.write(data) }
     }
 
-    /// What the file is to have.
+    /// The entries that the file should contain.
     func entries(of state: State) -> [HAR.Entry] {
         let old = tape.content?.har.log.entries ?? []
         let new = state.recordings.sorted { $0.key < $1.key }.map(\.value)
@@ -41,7 +41,7 @@ extension Cassette {
         return kept + new.compactMap { entry(of: $0) }
     }
 
-    /// What is written of a recording; nil for one that a hook discards.
+    /// The entry to write for a recording; nil if a hook discards it.
     private func entry(of recording: Recording) -> HAR.Entry? {
         guard let beforeSave = options.beforeSave else { return recording.entry }
         return recording.saved.value {

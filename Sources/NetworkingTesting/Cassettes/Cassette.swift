@@ -8,8 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A recording of what a stack sent and got, in a file: the first run of a test makes it, and those after that replay
-/// it.
+/// A file with recorded requests and responses: the first run of a test records it, and later runs replay it.
 ///
 /// ```swift
 /// @Test func user() async throws {
@@ -23,54 +22,55 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The file is an HTTP archive (HAR 1.2), laid out so that a change shows as such when it is reviewed. Secrets are
-/// hidden before anything is kept, while the caller that records gets the real response. Bodies are kept decoded: as
-/// text where they are text, else as base64. Each redirect is an interaction of its own. Failures without a response,
-/// and what a caller gave up, are not recorded; but a stream is, as far as it was read, and so is one that is still
-/// open at the end: of events, up to the last that is whole. A response that had arrived when its caller was cancelled
-/// is recorded, too.
+/// The file is an HTTP archive (HAR 1.2), formatted so that changes are easy to review. Secrets are redacted before
+/// anything is stored, while the caller still receives the real response. Bodies are stored decoded: as text if they
+/// are text, otherwise as base64. Each redirect is a separate interaction. Failures without a response and cancelled
+/// calls are not recorded. A stream is recorded up to the point where it was read, even if it is still open at the end;
+/// a stream of events is recorded up to its last complete event. A response that had already arrived when its caller
+/// was cancelled is recorded, too.
 ///
-/// Each interaction is replayed once, in the recorded order, to whom it was recorded for: the principals of a stack are
-/// told apart by the order in which they first appear, and no id is written. Where two of them begin at once that order
-/// is a matter of luck: name them with ``Options/principalName``. An interaction whose caller is cancelled before it
-/// has the response can be replayed again.
+/// Each interaction is replayed once, in the recorded order, and only for the principal it was recorded for. The
+/// principals of a stack are numbered in the order in which they first appear, and no id is written. If two of them
+/// start at the same time, that order is random: name them with ``Options/principalName``. An interaction whose caller
+/// is cancelled before it has the response can be replayed again.
 ///
-/// One cassette at a time may write a file, in all processes, for which it holds a file beside it; those that only read
-/// do not conflict. What was recorded is saved by ``finish()``, in one step, and by nothing else. Archives of other
-/// tools can be replayed with ``Mode/none``.
+/// Only one cassette at a time may write a file, across all processes; it holds a lock file beside it. Cassettes that
+/// only read do not conflict. Recordings are saved only by ``finish()``, in one atomic step. Archives from other tools
+/// can be replayed with ``Mode/none``.
 public final class Cassette: Sendable {
     /// The file.
     public let url: URL
-    /// What it does with requests.
+    /// How the cassette handles requests.
     public let mode: Mode
     let options: Options
-    /// What was in the file.
+    /// The content of the file when it was opened.
     let tape: Tape
     let file: CassetteFile
-    /// The right to write; nil for one that only replays.
+    /// The lock for writing, or nil if the cassette only replays.
     private let lock: CassetteLock?
     let state: Mutex<State>
-    /// Held while it is finished, so that whoever does that too waits until the file is written.
+    /// Held while the cassette is being finished, so that a concurrent call waits until the file is written.
     private let end = Mutex(())
 
-    /// What was in the file; nothing where there was none.
+    /// The content of the file, or nothing if there was no file.
     struct Tape: Sendable {
         var content: CassetteFile.Content?
         var interactions: [Interaction] = []
         var facts: [CassetteFacts] = []
-        /// The interactions by what is the same for all that match; the comparisons that have no such key come after.
+        /// The interactions by a key that all matching requests share; matchers without such a key are compared
+        /// afterwards.
         var index: [String: [Int]] = [:]
     }
 
     /// Opens a cassette.
     ///
     /// - Parameters:
-    ///   - url: The file. Its folder is made when there is something to record.
-    ///   - mode: What it does with requests.
-    ///   - options: How it compares, hides, keeps and plays.
-    /// - Throws: ``CassetteError`` for a file that cannot be used: one that is not there in mode ``Mode/none``, that is
-    ///   damaged, of another format, or being recorded elsewhere; for a folder that must not be written; for somebody
-    ///   else's archive, where it might be written.
+    ///   - url: The file. Its folder is created when there is something to record.
+    ///   - mode: How the cassette handles requests.
+    ///   - options: How the cassette matches, redacts, stores and replays.
+    /// - Throws: ``CassetteError`` if the file is missing in mode ``Mode/none``, is damaged, has another format or is
+    ///   being recorded elsewhere; if its folder is not writable; or if an archive from another tool might be
+    ///   overwritten.
     /// - Precondition: Neither `maximumBodyBytes` nor a fixed `timing` is negative.
     public init(at url: URL, mode: Mode, options: Options = Options()) throws(CassetteError) {
         precondition(
@@ -91,7 +91,7 @@ public final class Cassette: Sendable {
         var lock: CassetteLock?
         if mode.mayWrite(isThere: content != nil, options) {
             lock = try CassetteLock(of: file.path)
-            // Somebody may have written it until a moment ago.
+            // Another cassette may have written the file in the meantime.
             content = try file.read()
             if !mode.mayWrite(isThere: content != nil, options) {
                 lock?.release()
@@ -125,14 +125,14 @@ public final class Cassette: Sendable {
         )
     }
 
-    /// The interactions that the file has, or will have when it is saved.
+    /// The interactions in the file, including the recorded ones that will be saved.
     public var interactions: [Interaction] {
         entries(of: state.withLock { $0 }).map { Interaction($0, isForeign: isForeign) }
     }
 
-    /// The interactions that were read from the file and that nobody has asked for yet.
+    /// The interactions that were read from the file and that no request has used yet.
     ///
-    /// None in mode ``Mode/all``, which replaces them.
+    /// Empty in mode ``Mode/all``, which replaces them.
     public var unused: [Interaction] {
         unusedIndices.map { tape.interactions[$0] }
     }
@@ -143,39 +143,38 @@ public final class Cassette: Sendable {
         return tape.interactions.indices.filter { !state.isUsed($0) }
     }
 
-    /// How many interactions were recorded since it was opened.
+    /// The number of interactions recorded since the cassette was opened.
     public var recordedCount: Int {
         state.withLock { $0.recordedCount }
     }
 
-    /// How many times a recorded response was replayed.
+    /// The number of times that a recorded response was replayed.
     public var replayedCount: Int {
         state.withLock { $0.uses.reduce(0) { $0 + $1.count } }
     }
 
-    /// Throws when there are interactions that nobody has asked for.
+    /// Throws if the file has interactions that no request has used.
     ///
-    /// - Throws: ``CassetteError`` that lists them.
+    /// - Throws: ``CassetteError`` that lists the unused interactions.
     public func verifyAllUsed() throws(CassetteError) {
         if let problem = unusedProblem() { throw CassetteError(reason: problem) }
     }
 
-    /// Saves what was recorded, lets go of the file, and throws what is not as it should be.
+    /// Saves the recordings, releases the file, and reports every problem as an error.
     ///
-    /// The file is only written when something in it changed. Requests that come later fail; calling it again does
-    /// nothing, unless the file could not be written. A call that comes while another writes waits for that. Hooks must
-    /// not call it.
+    /// The file is written only if its content changed. Later requests fail. A second call does nothing, unless the
+    /// file could not be written. A concurrent call waits until the first one is done. Hooks must not call this method.
     ///
-    /// - Throws: ``CassetteError`` when the file cannot be written; and, when it has been, for interactions that nobody
-    ///   asked for, unless the options allow or drop them, for responses that could not be recorded, and for calls that
-    ///   are still under way.
+    /// - Throws: ``CassetteError`` if the file cannot be written. After the file is written, also for unused
+    ///   interactions (unless the options allow or drop them), for responses that could not be recorded, and for calls
+    ///   that are still in flight.
     public func finish() throws(CassetteError) {
         try end.withLock { _ throws(CassetteError) in try finishAlone() }
     }
 
     private func finishAlone() throws(CassetteError) {
-        // What somebody read until now is on the cassette: whether their leaving has come through yet is a matter of
-        // luck.
+        // Record what readers have consumed so far, because whether their cancellation has arrived yet depends on
+        // timing.
         for stream in state.withLock({ $0.isFinished ? [] : Array($0.streams.values) }) {
             _ = keepPart(of: stream)
         }
@@ -188,7 +187,7 @@ public final class Cassette: Sendable {
             do {
                 try save(state)
             } catch {
-                // It can be tried again, when there is room on the disk or whatever it takes.
+                // The caller can try again, for example when the disk has free space.
                 self.state.withLock { $0.isFinished = false }
                 throw error
             }
@@ -208,8 +207,8 @@ public final class Cassette: Sendable {
         if !problems.isEmpty { throw CassetteError(reason: problems.joined(separator: "\n")) }
     }
 
-    /// Lets go of the file without saving anything, for a test that has failed: half a recording would be taken for a
-    /// whole one.
+    /// Releases the file without saving anything, for a failed test: a partial recording would look like a complete
+    /// one.
     public func discard() {
         end.withLock { _ in
             let isFirst = state.withLock { state in
@@ -222,12 +221,12 @@ public final class Cassette: Sendable {
 }
 
 extension Cassette {
-    /// Whether somebody else has written the file.
+    /// Whether another tool has written the file.
     var isForeign: Bool {
         tape.content.map { !$0.isOurs } ?? false
     }
 
-    /// Whether requests that the file does not have are recorded.
+    /// Whether requests that are missing from the file are recorded.
     var records: Bool {
         switch mode {
         case .none: false
@@ -236,17 +235,17 @@ extension Cassette {
         }
     }
 
-    /// Whether it may write at all.
+    /// Whether the cassette may write its file.
     var mayWrite: Bool {
         lock != nil
     }
 
-    /// Method and URL of an interaction of the file, for a message.
+    /// The method and URL of an interaction in the file, for a message.
     func label(of index: Int) -> String {
         "\(tape.interactions[index].request.hidden(by: options.redaction))"
     }
 
-    /// What a message calls it.
+    /// The name of the cassette in messages.
     var name: String {
         "The cassette \(file.name) (mode .\(mode.rawValue), \(Cassette.counted(tape.interactions.count, "interaction")))"
     }
@@ -287,7 +286,7 @@ extension Cassette.Tape {
 }
 
 extension Cassette.Options {
-    /// What is compared of a request whose secrets are hidden.
+    /// The parts of a redacted request that matchers compare.
     func facts(of request: Cassette.Interaction.Request) -> CassetteFacts {
         guard let normalize else { return CassetteFacts(request) }
         var request = request
@@ -297,12 +296,12 @@ extension Cassette.Options {
 }
 
 extension Cassette: CustomStringConvertible, CustomReflectable {
-    /// The file, the mode and how many interactions were read.
+    /// The file, the mode and the number of interactions read.
     public var description: String {
         name
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description])
     }

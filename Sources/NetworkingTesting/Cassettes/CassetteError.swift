@@ -4,9 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a cassette could not be opened or saved, or what is left of it that should not be.
+/// An error from opening, checking or saving a cassette.
 public struct CassetteError: Error, LocalizedError, CustomStringConvertible {
-    /// What is wrong and the way out, without secrets.
+    /// The problem and how to fix it, without secrets.
     public let reason: String
 
     /// The ``reason``.

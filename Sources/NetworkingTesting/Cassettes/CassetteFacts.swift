@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is compared of a request, taken apart once.
+/// The parts of a request that matchers compare, parsed once.
 struct CassetteFacts: Sendable {
     let request: Cassette.Interaction.Request
     let scheme: String
@@ -38,12 +38,12 @@ struct CassetteFacts: Sendable {
         query = Dictionary(grouping: HAR.queryItems(of: request.url)) { $0.name }.mapValues { $0.map(\.value) }
     }
 
-    /// Of bodies that are hidden nobody knows whether they are the same.
+    /// Whether both bodies are the same; false for redacted bodies, which cannot be compared.
     func hasSameBody(as other: CassetteFacts) -> Bool {
         !request.hasHiddenBody && request.body == other.request.body && request.missingBody == other.request.missingBody
     }
 
-    /// The body as a message shows it.
+    /// The body as shown in messages.
     var bodyText: String {
         if let missing = request.missingBody { return missing }
         let text = String(validating: request.body, as: UTF8.self)
@@ -52,19 +52,19 @@ struct CassetteFacts: Sendable {
 }
 
 extension Cassette.Interaction.Request {
-    /// Whether the body could not be kept without what is hidden in it.
+    /// Whether the body could not be stored because its secrets could not be redacted.
     var hasHiddenBody: Bool {
         missingBody == HAR.hiddenBody
     }
 }
 
 extension Cassette {
-    /// A number and what is counted.
+    /// A number with its noun, in the plural if necessary.
     static func counted(_ count: Int, _ noun: String) -> String {
         "\(count) \(noun)\(count == 1 ? "" : "s")"
     }
 
-    /// A text as a message shows it: on one line, and not all of a long one.
+    /// A text as shown in messages: on one line, and shortened if it is long.
     static func quoted(_ text: String) -> String {
         text.isEmpty ? "nothing" : "\"\(PrintableText.cut(PrintableText.singleLine(text), to: 200))\""
     }

@@ -7,22 +7,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file of a cassette: an HTTP archive, with a mark that says that it is ours.
+/// The file of a cassette: an HTTP archive with a marker that identifies it as a cassette.
 struct CassetteFile {
-    /// The number of the format that is written.
+    /// The version of the format that is written.
     static let format: Int64 = 1
-    /// A cassette is read whole.
+    /// The maximum file size in bytes; a cassette is read into memory completely.
     private static let longest = 1 << 30
 
     let path: String
 
-    /// The file that a path leads to, over whatever links: it has one lock, and a link to it stays one when it is
-    /// written.
+    /// Creates the file that a path refers to, with symbolic links resolved.
+    ///
+    /// All links to a file share one lock, and writing does not replace a link.
     ///
     /// - Parameter path: The path.
     init(linkedFrom path: String) {
         var path = path
-        // Links that lead in a circle are told when the file is read.
+        // Circular links cause an error when the file is read.
         for _ in 0..<40 {
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { break }
             let folder = path[..<(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)]
@@ -31,23 +32,23 @@ struct CassetteFile {
         self.path = path
     }
 
-    /// What is in the file.
+    /// The content of the file.
     struct Content {
         let har: HAR
         let bytes: Data
 
-        /// Whether a cassette has written it.
+        /// Whether a cassette wrote the file.
         var isOurs: Bool {
             har.log.cassette != nil
         }
     }
 
-    /// Names the file in a message.
+    /// The name of the file in messages.
     var name: String {
         PrintableText.singleLine(path)
     }
 
-    /// Reads the file; nil where there is none.
+    /// Reads the file; nil if there is none.
     func read() throws(CassetteError) -> Content? {
         let bytes: Data
         do {
@@ -61,7 +62,7 @@ struct CassetteFile {
                 reason: "The cassette \(name) has more than \(Self.longest) bytes. Split it into several."
             )
         }
-        // Some tools begin their files with a mark of the byte order.
+        // Some tools start their files with a byte order mark.
         let json = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Data(bytes.dropFirst(3)) : bytes
         let har: HAR
         do {
@@ -76,7 +77,7 @@ struct CassetteFile {
                     + "after removing the file."
             )
         }
-        // A browser's archive has requests that got no answer; a cassette has none.
+        // A browser's archive can have requests without a response; a cassette cannot.
         let broken = har.log.cassette == nil ? nil : har.log.entries.firstIndex { $0.request.url.isEmpty }
         if let broken {
             throw CassetteError(
@@ -105,7 +106,7 @@ struct CassetteFile {
         return "The cassette \(name) is damaged: line \(line), column \(column) is no JSON. \(wayOut)"
     }
 
-    /// Refuses a file of a format that is not known.
+    /// Throws if the format version of the file is unknown.
     func check(_ content: Content) throws(CassetteError) {
         guard let cassette = content.har.log.cassette, cassette.format != Self.format else { return }
         throw CassetteError(
@@ -116,7 +117,7 @@ struct CassetteFile {
         )
     }
 
-    /// Refuses to write over what somebody else has written.
+    /// Throws if another tool wrote the file, so that it is not overwritten.
     func checkIsOurs(_ content: Content) throws(CassetteError) {
         guard !content.isOurs else { return }
         let creator = PrintableText.cut(PrintableText.singleLine(content.har.log.creator.name), to: 100)
@@ -127,7 +128,7 @@ struct CassetteFile {
         )
     }
 
-    /// The file as it is written: one entry after the other, fields in order, so that a change of one shows as such.
+    /// Encodes the file with one entry after another and sorted fields, so that diffs are easy to read.
     static func encode(_ entries: [HAR.Entry]) throws(CassetteError) -> Data {
         var har = HAR(
             log: HAR.Log(creator: HAR.Creator(name: "swift-networking", version: "1.0"), pages: [], entries: entries)
@@ -142,12 +143,12 @@ struct CassetteFile {
         }
     }
 
-    /// Puts the file in place of the one that is there, in one step.
+    /// Replaces the existing file atomically.
     func write(_ data: Data) throws(CassetteError) {
         do {
             try PrivateFile.replace(path, with: data, isDurable: false)
         } catch {
-            // Of the file that was meant, and not of the one that would have taken its name.
+            // Name the intended file and not the temporary file that would have replaced it.
             let fault = error.isAbsence ? "Its folder is gone." : FileFault(path: path, code: error.code).reason
             throw CassetteError(reason: "The cassette \(name) could not be written. \(fault)")
         }

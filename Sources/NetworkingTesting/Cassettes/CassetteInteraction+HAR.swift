@@ -9,25 +9,25 @@ import Foundation
 #endif
 
 extension Cassette.Interaction {
-    /// What an entry of an archive tells.
+    /// Creates an interaction from an archive entry.
     ///
     /// - Parameters:
     ///   - entry: The entry.
-    ///   - isForeign: Whether somebody else has written it, who keeps bodies decoded beside fields that say how they
-    ///     were encoded.
+    ///   - isForeign: Whether another tool wrote the entry; such tools store bodies decoded, but keep the fields for
+    ///     their encoding.
     init(_ entry: HAR.Entry, isForeign: Bool) {
         request = Request(entry.request)
         response = Response(entry.response, isForeign: isForeign)
-        // What has no date was made a long time ago.
+        // An entry without a date counts as very old.
         date = HAR.date(of: entry.startedDateTime) ?? Date(timeIntervalSince1970: 0)
         duration = .milliseconds(Int64(max(0, entry.time).rounded()))
         user = entry.tape?.user
         response.isPartial = entry.tape?.isPartial ?? false
     }
 
-    /// The interaction as an archive has it.
+    /// Creates the archive entry of the interaction.
     ///
-    /// - Parameter redaction: What is hidden; nil where all that should be is hidden by now.
+    /// - Parameter redaction: The redaction to apply; nil if everything is already redacted.
     /// - Returns: The entry.
     func entry(hiding redaction: Redaction?) -> HAR.Entry {
         var timings = HAR.Timings()
@@ -55,7 +55,7 @@ extension Cassette.Interaction {
 }
 
 extension HAR.Entry {
-    /// Keeps a body and the field that tells its length in step, when something in the body was hidden.
+    /// Updates the length fields after part of the body was redacted.
     fileprivate mutating func tellNewLength(insteadOf count: Int) {
         guard let data = response.content.data, data.count != count else { return }
         response.content.size = Int64(data.count)
@@ -68,7 +68,7 @@ extension HAR.Entry {
 
 extension Cassette.Interaction.Request {
     init(_ har: HAR.Request) {
-        // What is no method of HTTP matches no request.
+        // An invalid HTTP method never matches a request.
         method = HTTPRequest.Method(har.method) ?? HTTPRequest.Method("UNKNOWN")!
         url = har.url
         headerFields = HTTPFields(har.headers)
@@ -78,7 +78,7 @@ extension Cassette.Interaction.Request {
         }
     }
 
-    /// The request with what is hidden replaced, as a recording has it.
+    /// The request as recorded, with its secrets redacted.
     func hidden(by redaction: Redaction) -> Cassette.Interaction.Request {
         var har = har(hiding: redaction)
         har.hide(redaction)
@@ -123,7 +123,7 @@ extension Cassette.Interaction.Response {
             missingBody = "the archive tells its length alone, \(har.content.size) bytes"
         }
         guard isForeign, !body.isEmpty else { return }
-        // Browsers keep bodies decoded, and the fields as they came.
+        // Browsers store bodies decoded, but keep the original header fields.
         headerFields[.contentEncoding] = nil
         headerFields[.transferEncoding] = nil
         if headerFields.contains(.contentLength) { headerFields[.contentLength] = "\(body.count)" }
@@ -149,14 +149,14 @@ extension Cassette.Interaction.Response {
 }
 
 extension HAR.Response {
-    /// A status line need not say more than a number, and a known number says it all.
+    /// The reason phrase; empty if it is invalid, which a status line permits.
     fileprivate var reason: String {
         HTTPField.isValidValue(statusText) ? statusText : ""
     }
 }
 
 extension HTTPFields {
-    /// The fields of an archive but those that are none, such as the ones that HTTP/2 writes before the fields.
+    /// Creates header fields from an archive without invalid ones, such as the HTTP/2 pseudo-header fields.
     fileprivate init(_ fields: [HAR.Field]) {
         self.init()
         for field in fields {
@@ -167,7 +167,7 @@ extension HTTPFields {
 
     fileprivate func har(hiding redaction: Redaction?) -> [HAR.Field] {
         map { field in
-            // A field that says so itself is hidden, whatever it is called; a name and a value cannot tell.
+            // A field marked as sensitive is always redacted, but its name and value alone do not contain that mark.
             let isHidden = redaction?.hides(field) ?? false
             return HAR.Field(name: field.name.rawName, value: isHidden ? Redaction.placeholder : field.value)
         }

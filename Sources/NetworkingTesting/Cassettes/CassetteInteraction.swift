@@ -10,27 +10,27 @@ public import Foundation
 extension Cassette {
     /// A request and its response, as hooks see and change them.
     ///
-    /// Secrets are hidden in it, but in ``Options/afterCapture``, which gets what was sent and received.
+    /// Secrets are redacted, except in ``Options/afterCapture``, which receives the unredacted request and response.
     public struct Interaction: Sendable, Hashable {
-        /// What was asked.
+        /// The request.
         public var request: Request
-        /// What was answered.
+        /// The response.
         public var response: Response
         /// When the request was sent, by the environment's clock.
         public var date: Date
         /// How long the response took, to the millisecond.
         public var duration: Duration
-        /// On whose behalf it was sent: the users of a recording are counted from 1; nil for nobody's, and where they
-        /// have names.
+        /// The number of the user that the request was sent for, counted from 1; nil without a user, or if users have
+        /// names.
         public var principal: Int? {
             if case .number(let number) = user { number } else { nil }
         }
-        /// On whose behalf it was sent, by the name that ``Options/principalName`` gives; nil without one.
+        /// The name from ``Options/principalName`` of the user that the request was sent for; nil if there is none.
         public var principalName: String? {
             if case .name(let name) = user { name } else { nil }
         }
         var user: User?
-        /// Whether it is left out of the recording; hooks set it.
+        /// Whether the interaction is left out of the recording; set by hooks.
         public var isDiscarded = false
     }
 }
@@ -40,20 +40,20 @@ extension Cassette.Interaction {
     public struct Request: Sendable, Hashable {
         /// The method.
         public var method: HTTPRequest.Method
-        /// The whole URL.
+        /// The complete URL.
         public var url: String
         /// The header fields.
         public var headerFields: HTTPFields
-        /// The body; empty where there is none, and where ``missingBody`` says why it is not here.
+        /// The body; empty if there is none, or if ``missingBody`` explains why it is missing.
         public var body: Data
-        /// Why the body is not here; nil when it is.
+        /// The reason why the body is missing; nil if it is present.
         public var missingBody: String?
 
         /// Creates a request.
         ///
         /// - Parameters:
         ///   - method: The method.
-        ///   - url: The whole URL.
+        ///   - url: The complete URL.
         ///   - headerFields: The header fields.
         ///   - body: The body.
         public init(
@@ -75,13 +75,13 @@ extension Cassette.Interaction {
         public var status: HTTPResponse.Status
         /// The header fields.
         public var headerFields: HTTPFields
-        /// The body, decoded; empty where ``missingBody`` says why it is not here.
+        /// The decoded body; empty if ``missingBody`` explains why it is missing.
         public var body: Data
-        /// Why the body is not here; nil when it is.
+        /// The reason why the body is missing; nil if it is present.
         ///
         /// A response without its body cannot be replayed.
         public var missingBody: String?
-        /// Whether the body ends where its reader left, as one of a stream of events does; a replay ends there with an
+        /// Whether the body ends where its reader stopped, as with a stream of events; a replay ends there with an
         /// error.
         public var isPartial = false
 
@@ -100,19 +100,19 @@ extension Cassette.Interaction {
 }
 
 extension Cassette.Interaction: CustomStringConvertible, CustomReflectable {
-    /// The request's method and URL, and the status: `GET https://api.example.com/user: 200`.
+    /// The request's method and URL, and the status, such as `GET https://api.example.com/user: 200`.
     public var description: String {
         "\(request): \(response.status.code)"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["request": request, "response": response])
     }
 }
 
 extension Cassette.Interaction.Request: CustomStringConvertible, CustomReflectable {
-    /// Method and URL, the values of sensitive query items hidden.
+    /// The method and URL, with the values of sensitive query items redacted.
     public var description: String {
         PrintableText.cut(
             PrintableText.singleLine("\(method.rawValue) \(Redaction.standard.reference(url))"),
@@ -120,19 +120,19 @@ extension Cassette.Interaction.Request: CustomStringConvertible, CustomReflectab
         )
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["request": description, "body": "\(body.count) bytes"])
     }
 }
 
 extension Cassette.Interaction.Response: CustomStringConvertible, CustomReflectable {
-    /// The status and how long the body is.
+    /// The status and the length of the body.
     public var description: String {
         "\(status.code), \(body.count) bytes"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["response": description])
     }

@@ -1,9 +1,9 @@
 import Networking
 import Synchronization
 
-/// The right to write a cassette: a file beside it, which one cassette holds at a time, in all processes.
+/// The right to write a cassette: a lock file that only one cassette holds at a time, across all processes.
 ///
-/// The system lets go of it with the process.
+/// The system releases the lock when the process ends.
 final class CassetteLock: Sendable {
     private let path: String
     private let file: Mutex<OpenFile?>
@@ -11,7 +11,7 @@ final class CassetteLock: Sendable {
     /// Takes the lock.
     ///
     /// - Parameter cassette: The path of the cassette.
-    /// - Throws: ``CassetteError`` while somebody else has it, and when it cannot be taken.
+    /// - Throws: ``CassetteError`` if another cassette holds the lock, or if it cannot be acquired.
     init(of cassette: String) throws(CassetteError) {
         path = "\(cassette).lock"
         do {
@@ -40,20 +40,20 @@ final class CassetteLock: Sendable {
         release()
     }
 
-    /// Lets go of it, and leaves nothing behind.
+    /// Releases the lock and removes its file.
     func release() {
         let file = file.withLock { file in
             defer { file = nil }
             return file
         }
-        // While it is still locked, so that it is nobody else's that is removed.
+        // Remove the file while it is still locked, so that another cassette's lock file is never removed.
         guard let file, file.isUnderItsName else { return }
         _ = try? PrivateFile.remove(path)
     }
 
-    /// The file, locked; nil while somebody else has it.
+    /// The locked file; nil if another cassette holds the lock.
     private static func open(_ path: String) throws(FileFault) -> OpenFile? {
-        // Each round that fails is one in which somebody else has let go of it and removed it.
+        // A round fails only if another cassette has released and removed the file in between.
         for _ in 0..<100 {
             let file = try OpenFile(continuing: path)
             guard try file.lock() else { return nil }

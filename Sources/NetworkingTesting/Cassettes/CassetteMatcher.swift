@@ -2,26 +2,28 @@ public import HTTPTypes
 import Networking
 
 extension Cassette {
-    /// Something that a request and a recorded one must have in common for that one's response to be replayed.
+    /// A property that a request and a recorded request must share for the recorded response to be replayed.
     ///
-    /// Both are compared with their secrets hidden, since the file does not have them.
+    /// Both are compared after redaction, because the file does not contain secrets.
     ///
     /// ```swift
     /// options.matching = .standard + [.headerFields(.accept), .jsonBody]
-    /// options.matching = [.method, .path, .custom("version") { $0.headerFields[.version] == $1.headerFields[.version] }]
+    /// options.matching = [
+    ///     .method, .path, .custom("version") { $0.headerFields[.version] == $1.headerFields[.version] },
+    /// ]
     /// ```
     public struct Matcher: Sendable {
-        /// What a message calls it.
+        /// The name of the matcher in messages.
         public let name: String
-        /// How much a difference counts when the nearest interaction is looked for.
+        /// The weight of a difference when the nearest interaction is searched.
         let weight: Int
-        /// Whether it needs the body of a request; a comparison of somebody's own may.
+        /// Whether it reads the body of a request; a custom matcher may.
         var readsBody = false
-        /// Whether it cannot do without the body.
+        /// Whether it cannot work without the body.
         var needsBody = false
-        /// What is the same for those that match, and no others; nil where only a comparison can tell.
+        /// A key that is equal exactly for matching requests; nil if only a comparison can decide.
         var key: (@Sendable (CassetteFacts) -> String)?
-        /// In what a recorded request and one that came differ, a line each; none where they match.
+        /// The differences between a recorded and a new request, one line each; empty if they match.
         let differences: @Sendable (_ recorded: CassetteFacts, _ request: CassetteFacts) -> [String]
     }
 }
@@ -33,16 +35,16 @@ extension Cassette.Matcher {
     /// `http` or `https`.
     public static let scheme = equality(of: "scheme", weight: 2) { $0.scheme }
 
-    /// The host, without regard to case.
+    /// The host, ignoring case.
     public static let host = equality(of: "host", weight: 8) { $0.host }
 
-    /// The port; one that is not named is the scheme's own.
+    /// The port; if the URL has none, the default port of the scheme.
     public static let port = equality(of: "port", weight: 2) { $0.port }
 
-    /// The path, to the byte.
+    /// The path, byte for byte.
     public static let path = equality(of: "path", weight: 6) { $0.path }
 
-    /// The items of the query: those of one name in order, the names in any.
+    /// The items of the query: values of the same name are compared in order, names in any order.
     public static let query = Cassette.Matcher(
         name: "query",
         weight: 1,
@@ -52,10 +54,10 @@ extension Cassette.Matcher {
 
     /// The bytes of the body.
     ///
-    /// A body that is read from a file or made as a stream is read for that before it is sent. One that is longer than
-    /// ``Cassette/Options/maximumBodyBytes`` equals any other of its length, and one that can be read only once any
-    /// other such. A body with something in it that is hidden and cannot be replaced, such as a hidden part of a form,
-    /// equals none: its request is not recorded, and ``Cassette/finish()`` says so.
+    /// A body from a file or a stream is read before it is sent. A body longer than
+    /// ``Cassette/Options/maximumBodyBytes`` equals any other of the same length, and a body that can be read only once
+    /// equals any other such body. A body with a redacted part that cannot be replaced, such as a redacted form part,
+    /// equals none: its request is not recorded, and ``Cassette/finish()`` reports it.
     public static let body = Cassette.Matcher(name: "body", weight: 1, readsBody: true, needsBody: true) {
         recorded,
         request in
@@ -64,9 +66,9 @@ extension Cassette.Matcher {
         return lines.isEmpty ? [bodyDifference(recorded, request)] : lines
     }
 
-    /// The body as JSON: the order of fields and the space between them do not count.
+    /// The body as JSON, ignoring the order of fields and whitespace.
     ///
-    /// A body that is none is compared by its bytes. What is said of ``body`` is true of this one, too.
+    /// A body that is not JSON is compared by its bytes. The limits of ``body`` apply here, too.
     public static let jsonBody = Cassette.Matcher(name: "JSON body", weight: 1, readsBody: true, needsBody: true) {
         recorded,
         request in
@@ -74,9 +76,9 @@ extension Cassette.Matcher {
         return jsonDifferences(recorded, request) ?? [bodyDifference(recorded, request)]
     }
 
-    /// Header fields, with all their values in order; others do not count.
+    /// Certain header fields, with all their values in order; other fields are ignored.
     ///
-    /// - Parameter names: Their names.
+    /// - Parameter names: The names of the header fields.
     /// - Returns: The matcher.
     public static func headerFields(_ names: HTTPField.Name...) -> Cassette.Matcher {
         Cassette.Matcher(name: "header fields", weight: 1) { recorded, request in
@@ -90,11 +92,11 @@ extension Cassette.Matcher {
         }
     }
 
-    /// A comparison of your own.
+    /// A custom comparison.
     ///
     /// - Parameters:
-    ///   - name: What the message about a request that matches nothing calls it.
-    ///   - matches: Compares a recorded request with one that came.
+    ///   - name: The name of the matcher in the message about a request without a match.
+    ///   - matches: Compares a recorded request with a new one.
     /// - Returns: The matcher.
     public static func custom(
         _ name: String,
@@ -118,9 +120,9 @@ extension Cassette.Matcher {
         )
     }
 
-    /// In what two JSON bodies differ, a line each; nil where one of the two is no JSON.
+    /// The differences between two JSON bodies, one line each; nil if either body is not JSON.
     ///
-    /// Nothing is hidden here, since secrets are not in them any more.
+    /// No redaction is necessary here, because the bodies no longer contain secrets.
     private static func jsonDifferences(_ recorded: CassetteFacts, _ request: CassetteFacts) -> [String]? {
         guard let recorded = JSONDocument(recorded.request.body), let request = JSONDocument(request.request.body)
         else { return nil }

@@ -1,5 +1,5 @@
 extension Cassette {
-    /// What a cassette does with a request.
+    /// How a cassette handles requests.
     ///
     /// | Mode | The file is not there | The file has the request | The file does not have it |
     /// |---|---|---|---|
@@ -8,13 +8,13 @@ extension Cassette {
     /// | ``none`` | cannot be opened | replays | fails |
     /// | ``all`` | records | records | records |
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// Records while there is no file; after that it replays, and a request that is not in the file fails.
+        /// Records if there is no file; afterwards replays, and a request that is not in the file fails.
         case once
-        /// Replays what it has and records the rest.
+        /// Replays the interactions in the file and records all other requests.
         case newEpisodes
-        /// Replays and never sends anything: the mode for continuous integration.
+        /// Replays and never sends anything; the mode for continuous integration.
         case none
-        /// Sends everything and records it anew.
+        /// Sends and records every request, replacing earlier recordings.
         case all
     }
 }

@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Records what passes here on a cassette, or replays it from there without sending anything.
+    /// Records exchanges on a cassette, or replays them from it without sending anything.
     ///
     /// ```swift
     /// let cassette = try Cassette(at: url, mode: .once)
@@ -20,18 +20,18 @@ extension NetworkingComponent {
     /// try cassette.finish()
     /// ```
     ///
-    /// It belongs right at the transport, so that all other modifiers do their work in a replay too; redirects are
-    /// followed here, each an interaction. Outside of `authenticated`, the token requests are not on the cassette, and
-    /// neither are those of two users mixed up.
+    /// Place it directly on the transport, so that all other modifiers also run in a replay. It follows redirects
+    /// itself and records each as an interaction. Outside of `authenticated`, token requests are not on the cassette,
+    /// and the requests of two users are still kept apart.
     ///
-    /// A body that goes to a sink reaches it as it comes, and a copy of it, up to
-    /// ``Cassette/Options/maximumBodyBytes``, is recorded. A caller that is cancelled gets `CancellationError`: nothing
-    /// of it is recorded, and what it would have been replayed is there for another. One that is cancelled when its
-    /// response has just arrived gets that error too, and the response is recorded all the same.
+    /// A response body that goes to a sink is forwarded as it arrives, and a copy of up to
+    /// ``Cassette/Options/maximumBodyBytes`` is recorded. A cancelled caller gets `CancellationError`: nothing is
+    /// recorded, and the interaction it would have replayed stays available to other requests. A caller cancelled just
+    /// after its response arrived gets that error, too, but the response is recorded.
     ///
     /// - Parameter cassette: The cassette; several stacks may share it.
-    /// - Returns: A component that throws what upstream does, and ``Networking/NetworkingError/Kind/unimplemented`` for
-    ///   a request that the cassette neither has nor records, with the nearest that it has.
+    /// - Returns: A component that throws what upstream throws. For a request that the cassette neither has nor
+    ///   records, it throws ``Networking/NetworkingError/Kind/unimplemented`` and describes the nearest interaction.
     public func cassette(_ cassette: Cassette) -> some NetworkingComponent {
         modified(CassetteModifier(cassette: cassette))
     }
@@ -143,7 +143,7 @@ extension CassetteModifier {
             throw error
         }
         cassette.keep(response, of: pending)
-        // It arrived, so that it is on the cassette; whoever is cancelled now does not get it.
+        // The response has arrived and is therefore recorded, but a caller that is cancelled now does not get it.
         try Task.checkCancellation()
         guard pending.tee != nil else { return response }
         var returned = response

@@ -1,7 +1,7 @@
 public import Networking
 
 extension Cassette {
-    /// How a cassette compares, hides, keeps and plays.
+    /// How a cassette matches, redacts, stores and replays requests.
     ///
     /// ```swift
     /// var options = Cassette.Options()
@@ -11,113 +11,113 @@ extension Cassette {
     /// let cassette = try Cassette(at: url, mode: .once, options: options)
     /// ```
     public struct Options: Sendable {
-        /// What a request and a recorded one must have in common, beside the principal: all of these.
+        /// The matchers that select the recorded interaction for a request; the principal must always match, too.
         ///
-        /// Method, scheme, host, port, path and query by default.
+        /// All of the matchers must accept. Method, scheme, host, port, path and query by default.
         public var matching: [Matcher] = .standard
 
-        /// What is hidden before anything is kept or compared; by default what logs hide.
+        /// The redaction that applies before anything is stored or compared; by default the same as in logs.
         public var redaction = Redaction.standard
 
-        /// The requests that the cassette has nothing to do with: they are sent, neither recorded nor replayed.
+        /// The requests that bypass the cassette: they are sent, but neither recorded nor replayed.
         public var passing: (@Sendable (HTTPRequestData) -> Bool)?
 
-        /// Changes requests before they are compared, those of the file and those that come: takes a timestamp out of a
-        /// query, say.
+        /// Changes requests before they are compared, both recorded and new ones, for example to remove a timestamp
+        /// from a query.
         ///
-        /// What is recorded stays as it is.
+        /// The recording itself does not change.
         public var normalize: (@Sendable (inout Interaction.Request) -> Void)?
 
-        /// What the users of a stack are called on the cassette, so that each gets what was recorded for them whoever
-        /// sends first.
+        /// The names of the stack's users on the cassette, so that each user gets their own recordings regardless of
+        /// which user sends first.
         ///
-        /// Without names, the default, they are counted as they first appear: enough where that order is the same in
-        /// each run. The name is written to the file, so it should be a role of the test, such as `sender`, and not
-        /// somebody's id.
+        /// Without names, the default, users are numbered in the order in which they first appear. That is enough if
+        /// the order is the same in each run. The name is written to the file, so use a role from the test, such as
+        /// `sender`, and not a real user's id.
         public var principalName: (@Sendable (Principal) -> String)?
 
-        /// Whether an interaction is replayed again when all that match have been.
+        /// Whether an interaction is replayed again when all matching interactions have been used.
         ///
         /// Each is replayed once by default, in the recorded order.
         public var allowsRepeats = false
 
-        /// Whether requests must come in the recorded order.
+        /// Whether requests must arrive in the recorded order.
         public var playsInOrder = false
 
-        /// When a recorded response arrives: at once by default.
+        /// When a recorded response arrives; immediately by default.
         public var timing = Timing.immediate
 
-        /// How old an interaction may be; nil, the default, for any age.
+        /// The maximum age of an interaction; nil, the default, means no limit.
         public var expiration: Expiration?
 
-        /// The longest body of a request or a response that is kept: 16 MiB by default.
+        /// The maximum size of a stored request or response body, in bytes; 16 MiB by default.
         ///
-        /// A response that is longer is not recorded, and ``Cassette/finish()`` says so.
+        /// A longer response is not recorded, and ``Cassette/finish()`` reports it.
         public var maximumBodyBytes = 16 << 20
 
-        /// Whether interactions that nobody asked for are removed from the file when it is saved, instead of being an
-        /// error.
+        /// Whether unused interactions are removed from the file when it is saved, instead of being an error.
         ///
-        /// Only a cassette that may write does that, so not one of mode ``Mode/none``.
+        /// Only a cassette that may write does that, so this has no effect in mode ``Mode/none``.
         public var dropsUnused = false
 
-        /// Whether it is all right that nobody asks for an interaction of the file.
+        /// Whether interactions of the file may stay unused.
         public var allowsUnused = false
 
-        /// Sees an interaction as it was on the network, secrets included, right after that: to change what is kept of
-        /// it, or to discard it.
+        /// A hook that receives each interaction as captured, including secrets, and can change or discard what is
+        /// stored.
         ///
-        /// The caller's response stays what the server sent.
+        /// It runs right after the exchange. The caller's response does not change.
         public var afterCapture: (@Sendable (inout Interaction) -> Void)?
 
-        /// Sees a new interaction before it is written, once: before a look at ``Cassette/interactions``, or else at
-        /// the end.
+        /// A hook that receives each new interaction once, before it is written.
         ///
-        /// What it sets is written as it is.
+        /// It runs before the first access to ``Cassette/interactions``, or at the end if there is none. Its changes
+        /// are written without further redaction.
         public var beforeSave: (@Sendable (inout Interaction) -> Void)?
 
-        /// Sees an interaction before its response goes to a caller: to put a fresh date or a token into it.
+        /// A hook that can change an interaction before its response is replayed, for example to insert a fresh date or
+        /// token.
         public var beforeReplay: (@Sendable (inout Interaction) -> Void)?
 
         /// Creates the default options.
         public init() {}
     }
 
-    /// When a recorded response arrives, on the environment's clock.
+    /// When a recorded response arrives, measured with the environment's clock.
     @nonexhaustive
     public enum Timing: Sendable, Hashable {
-        /// At once.
+        /// Immediately.
         case immediate
-        /// After as long as it took when it was recorded.
+        /// After the time that it took when it was recorded.
         case recorded
-        /// After the same while each time.
+        /// After the same delay each time.
         case fixed(Duration)
     }
 
-    /// How old an interaction may be, and what is done about one that is older.
+    /// The maximum age of an interaction, and what happens to an older one.
     public struct Expiration: Sendable, Hashable {
-        /// What is done about an interaction that is too old.
+        /// What happens to an interaction that is too old.
         @nonexhaustive
         public enum Action: String, Sendable, Hashable {
-            /// It is replayed, and the environment's logger gets a warning.
+            /// It is replayed, and a warning is logged to the environment's logger.
             case warn
             /// The request fails.
             case fail
-            /// The request is sent, and what comes takes the place of the interaction; with mode ``Mode/none`` it is as
-            /// `warn`.
+            /// The request is sent, and its response replaces the interaction; in mode ``Mode/none`` this is the same
+            /// as `warn`.
             case record
         }
 
-        /// How old an interaction may be, by the environment's date.
+        /// The maximum age of an interaction, by the environment's date.
         public let age: Duration
-        /// What is done about one that is older.
+        /// What happens to an older interaction.
         public let action: Action
 
-        /// Creates a limit.
+        /// Creates an expiration.
         ///
         /// - Parameters:
-        ///   - age: How old an interaction may be.
-        ///   - action: What is done about one that is older.
+        ///   - age: The maximum age of an interaction.
+        ///   - action: What happens to an older interaction.
         /// - Precondition: `age` is not negative.
         public init(after age: Duration, _ action: Action) {
             precondition(age >= .zero, "age must not be negative (is \(age))")

@@ -10,23 +10,23 @@ import Foundation
 #endif
 
 extension Cassette {
-    /// What has happened since a cassette was opened.
+    /// The activity of a cassette since it was opened.
     struct State: Sendable {
-        /// Who got each interaction of the file, by the labels of their requests.
+        /// The requests that used each interaction of the file, by their labels.
         var uses: [[HTTPRequestData.ID]]
-        /// What was recorded, by the order in which the requests came.
+        /// The recordings, by the order in which their requests arrived.
         var recordings: [Int: Recording] = [:]
-        /// What was recorded in place of an interaction that was too old.
+        /// The recordings that replace an interaction that was too old.
         var replacements: [Int: Recording] = [:]
         /// The requests that are being recorded.
         var underway: [Int: String] = [:]
-        /// Those of them that somebody reads as they come, and may leave at any time.
+        /// The pending recordings whose body is consumed by a reader, which may stop at any time.
         var streams: [Int: PendingRecording] = [:]
-        /// What could not be recorded, and why.
+        /// The responses that could not be recorded, with the reasons.
         var problems: [String] = []
-        /// The interactions of which it was said that they are too old.
+        /// The interactions already reported as too old.
         var reportedOld: Set<Int> = []
-        /// The users, in the order in which they appeared.
+        /// The users, in the order of their first appearance.
         var principals: [Principal] = []
         var isFinished = false
         private var lastTicket = 0
@@ -49,18 +49,18 @@ extension Cassette {
             return principals.count
         }
 
-        /// Whether a request is still to be recorded.
+        /// Whether a request still has to be recorded.
         func isUnderway(_ pending: PendingRecording) -> Bool {
             !isFinished && underway[pending.ticket] != nil
         }
 
-        /// Is done with a request.
+        /// Ends the recording of a request.
         mutating func end(_ pending: PendingRecording) {
             underway[pending.ticket] = nil
             streams[pending.ticket] = nil
         }
 
-        /// Has a request recorded.
+        /// Starts the recording of a request and returns its ticket.
         mutating func begin(_ request: String) -> Int {
             lastTicket += 1
             underway[lastTicket] = request
@@ -74,17 +74,17 @@ extension Cassette {
         let request: Interaction.Request
         let facts: CassetteFacts
         let user: User?
-        /// The interaction in whose place it is recorded.
+        /// The interaction that the recording replaces.
         let replaced: Int?
         let redaction: Redaction
         let tee: CassetteTee?
-        /// Its end.
+        /// Ensures that the recording ends only once.
         let once = Once()
         private let clock: NetworkClock
         private let date: Date
         private let start: Duration
 
-        /// Begins now.
+        /// Starts the recording now.
         init(
             _ ticket: Int,
             _ request: Interaction.Request,
@@ -101,7 +101,7 @@ extension Cassette {
             start = clock.now
         }
 
-        /// The interaction that it has become with the head of a response.
+        /// The interaction with the head of a response.
         func interaction(with head: HTTPResponse) -> Interaction {
             Interaction(
                 request: request,
@@ -113,7 +113,7 @@ extension Cassette {
         }
     }
 
-    /// Something that is done once, and that whoever comes second waits for.
+    /// An operation that runs only once; a concurrent second call waits until the first is done.
     final class Once: Sendable {
         private let isDone = Mutex(false)
 
@@ -126,19 +126,19 @@ extension Cassette {
         }
     }
 
-    /// An interaction that was recorded, its secrets hidden.
+    /// A recorded interaction with its secrets redacted.
     struct Recording: Sendable {
         let entry: HAR.Entry
         let facts: CassetteFacts
-        /// What is written of it, once that was asked for.
+        /// The entry that is written to the file, once it was requested.
         let saved = SavedEntry()
     }
 
-    /// An entry as a hook has left it, which is asked once; or nothing.
+    /// The entry after the hook has run, which happens only once; nil if the hook discards it.
     final class SavedEntry: Sendable {
         private let entry = Mutex<HAR.Entry??>(nil)
 
-        /// The entry; made outside of the lock, since it may be anybody's code that does that.
+        /// The entry, created outside of the lock, because `make` may run code of the app.
         func value(_ make: () -> HAR.Entry?) -> HAR.Entry? {
             if let entry = entry.withLock({ $0 }) { return entry }
             let made = make()
@@ -152,23 +152,23 @@ extension Cassette {
 }
 
 extension Cassette.Recording {
-    /// For whom it was made.
+    /// The user that it was recorded for.
     var user: Cassette.User? {
         entry.tape?.user
     }
 }
 
 extension Cassette.Interaction {
-    /// Whether the response is that of a recorded interaction like it, so that this one can stay as it is, times
-    /// included.
+    /// Whether the response equals that of a matching recorded interaction, which can then stay unchanged, including
+    /// its times.
     func adds(nothingTo old: Cassette.Interaction, _ options: Cassette.Options) -> Bool {
-        // With a limit to its age, when it was made is news.
+        // With an expiration, the date of the recording matters.
         options.expiration == nil && response.lasting == old.response.lasting
     }
 }
 
 extension Cassette.Interaction.Response {
-    /// Without the field that differs each time.
+    /// The response without the date field, which differs each time.
     fileprivate var lasting: Cassette.Interaction.Response {
         var response = self
         response.headerFields[.date] = nil
@@ -177,7 +177,7 @@ extension Cassette.Interaction.Response {
 }
 
 extension Cassette.Options {
-    /// What is the same for all requests that match, as far as that can be told without comparing them.
+    /// A key that is the same for all matching requests, built from the matchers that have one.
     func key(of facts: CassetteFacts, for user: Cassette.User?) -> String {
         "\(matching.compactMap { $0.key?(facts) } + [user.map { "\($0)" } ?? ""])"
     }

@@ -8,16 +8,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sink that keeps a copy of what goes into another, up to the length that a cassette keeps.
+/// A sink that copies the body that another sink receives, up to the cassette's maximum length.
 final class CassetteTee: ForwardingSink {
-    /// What became of the last body.
+    /// The outcome for the last body.
     enum Copy {
-        /// The sink was not asked, or asked for the body to be collected, or did not get it whole.
+        /// The sink was not asked, requested a collected body, or did not receive the complete body.
         case none
         case whole(HTTPResponse, Data)
         case tooLong(Int)
         case refused
-        /// What came until the reader left, or has come so far.
+        /// The body received so far, or until its reader stopped.
         case partial(HTTPResponse, Data)
     }
 
@@ -52,7 +52,7 @@ final class CassetteTee: ForwardingSink {
     }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        // Another attempt begins anew.
+        // Another attempt starts from the beginning.
         state.withLock { $0 = State() }
         let answer = try await sink.offer(head)
         state.withLock { ($0.head, $0.answer) = (head, answer) }
@@ -72,13 +72,13 @@ final class CassetteTee: ForwardingSink {
     }
 
     func finish() async throws {
-        // Before: who reads goes on once the sink knows, and may look for the whole on the cassette at once.
+        // Set this first: the reader resumes as soon as the sink finishes, and may look for the complete body at once.
         state.withLock { $0.isComplete = true }
         try await sink.finish()
     }
 
     func fail(_ error: any Error) {
-        // A reader that leaves has got what it wanted.
+        // A reader that stops early has received all it wanted.
         if !(error is CancellationError) { state.withLock { $0 = State() } }
         sink.fail(error)
     }

@@ -3,15 +3,15 @@ import NetworkingHAR
 import Synchronization
 
 extension Cassette {
-    /// On whose behalf a request is sent, as a cassette tells it: never by an id.
+    /// The user that a request is sent for, identified on a cassette without an id.
     enum User: Sendable, Hashable {
-        /// By the order in which they first appear, from 1.
+        /// By order of first appearance, counted from 1.
         case number(Int)
-        /// By the name that a test gives them.
+        /// By a name that the test provides.
         case name(String)
     }
 
-    /// Who somebody is on this cassette; nil for nobody.
+    /// The user on this cassette that a principal stands for; nil without a principal.
     func user(_ principal: Principal?) -> User? {
         guard let principal else { return nil }
         if let name = options.principalName { return .name(name(principal)) }
@@ -20,7 +20,7 @@ extension Cassette {
 }
 
 extension Cassette.User: CustomStringConvertible {
-    /// What a message calls them.
+    /// The name of the user in messages.
     var description: String {
         switch self {
         case .number(let number): "user \(number) of the recording"
@@ -30,7 +30,7 @@ extension Cassette.User: CustomStringConvertible {
 }
 
 extension HAR.Tape {
-    /// For whom an entry was made.
+    /// The user that an entry was recorded for.
     var user: Cassette.User? {
         if let principalName { return .name(principalName) }
         return principal.flatMap { Int(exactly: $0) }.map { .number($0) }

@@ -8,12 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A transport that has one response, from a cassette, and gives it the way one from a network comes.
+/// A transport that delivers one response from a cassette as a network transport would.
 final class ReplayTransport: NetworkingTransport {
     private let response: Cassette.Interaction.Response
     private let delay: Duration
     private let principal: Principal?
-    /// Says that it cannot be replayed, for a reason, and the way out.
+    /// Creates the error message for a response that cannot be replayed, from a reason.
     private let message: @Sendable (String) -> String
     private let answered = Atomic(false)
 
@@ -26,12 +26,12 @@ final class ReplayTransport: NetworkingTransport {
         (self.response, self.delay, self.principal, self.message) = (response, delay, principal, message)
     }
 
-    /// Whether the response has begun to arrive.
+    /// Whether the response has started to arrive.
     var hasAnswered: Bool {
         answered.load(ordering: .relaxed)
     }
 
-    /// A body goes to a sink in chunks of this size.
+    /// The size of the body chunks that a sink receives, in bytes.
     private static let chunk = 64 << 10
 
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {

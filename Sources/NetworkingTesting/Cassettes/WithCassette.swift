@@ -4,17 +4,17 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Opens a cassette for a scope, and finishes it at the end.
+/// Opens a cassette for the duration of a closure and finishes it afterwards.
 ///
-/// A scope that throws leaves the file as it was: half a recording would be taken for a whole one.
+/// If the closure throws, the file stays unchanged: a partial recording would look like a complete one.
 ///
 /// - Parameters:
 ///   - url: The file.
-///   - mode: What the cassette does with requests.
-///   - options: How it compares, hides, keeps and plays.
-///   - body: The scope.
-/// - Returns: What the scope returns.
-/// - Throws: What the scope throws, and ``CassetteError`` of opening and ``Cassette/finish()``.
+///   - mode: How the cassette handles requests.
+///   - options: How the cassette matches, redacts, stores and replays.
+///   - body: The closure that uses the cassette.
+/// - Returns: The result of the closure.
+/// - Throws: Errors from the closure, and ``CassetteError`` from opening the cassette and from ``Cassette/finish()``.
 @discardableResult
 public func withCassette<Result>(
     at url: URL,

@@ -9,23 +9,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a check works with: a server of its own, and the transport that it tries.
+/// The tools of a check: its own server, and the transport under test.
 struct CheckBench: Sendable {
     let server: TestServer
     let transport: AnyNetworkingComponent
 
-    /// The transport, pointed at the server, with more time than any check needs.
+    /// The transport, directed to the server, with a timeout that is longer than any check needs.
     var network: AnyNetworkingComponent {
         AnyNetworkingComponent(transport.timeout(.seconds(60)).server(baseURL: server.url))
     }
 
-    /// Sends a request and brings its response.
+    /// Sends a request and returns its response.
     @discardableResult
     func fetch(_ request: HTTPRequestData = HTTPRequestData()) async throws -> HTTPResponseData {
         try await network.data(request)
     }
 
-    /// Sends a request that must fail in one of a few ways.
+    /// Sends a request that must fail with one of several kinds of error.
     @discardableResult
     func fail(
         with kinds: NetworkingError.Kind...,
@@ -51,15 +51,15 @@ struct CheckBench: Sendable {
         }
     }
 
-    /// Sends a request in a task of its own.
+    /// Sends a request in a new task.
     func start(_ request: HTTPRequestData = HTTPRequestData()) -> Task<HTTPResponseData, any Error> {
         let network = network
         return Task { try await network.data(request) }
     }
 
-    /// Waits for something that happens during a call.
+    /// Waits for an event during a call.
     ///
-    /// The end of the call counts too: what missed it shows in what came of the call.
+    /// The end of the call also ends the wait: if the event did not occur, the result of the call shows that.
     func wait(for milestone: Gate, during call: Task<some Sendable, any Error>) async throws {
         Task {
             _ = await call.result
@@ -68,7 +68,7 @@ struct CheckBench: Sendable {
         try await milestone.wait()
     }
 
-    /// Cancels a call, which must end with `CancellationError` itself and let its connection go.
+    /// Cancels a call, which must end with `CancellationError` itself and close its connection.
     func cancel(_ call: Task<some Sendable, any Error>) async throws {
         try await giveUp(call)
         try await server.waitForOpenConnections(0)
@@ -85,17 +85,17 @@ struct CheckBench: Sendable {
     }
 }
 
-/// Requires something to be so.
+/// Requires a condition.
 func expect(_ isSo: Bool, _ expectation: @autoclosure () -> String) throws {
     guard isSo else { throw ConformanceFailure(expectation(), came: "something else") }
 }
 
-/// Requires something to have a value.
+/// Requires an expected value.
 func expect<Value: Equatable>(_ value: Value, is expected: Value, in what: String) throws {
     guard value == expected else { throw ConformanceFailure("\(expected) in \(what)", came: "\(value)") }
 }
 
-/// Requires a body; says how far it is right where it is not.
+/// Requires an expected body; otherwise reports how many bytes at its start are correct.
 func expect(_ body: Data, is expected: Data, in what: String = "the body") throws {
     guard body != expected else { return }
     let right = zip(body, expected).prefix { $0 == $1 }.count
@@ -115,7 +115,7 @@ func describe(_ response: HTTPResponseData) -> String {
 }
 
 extension HTTPRequestData {
-    /// Creates a request and sets options of it.
+    /// Creates a request and changes its options.
     static func with(
         _ method: HTTPRequest.Method = .get,
         _ path: String = "/",
@@ -136,12 +136,12 @@ extension HTTPResponseData {
 }
 
 extension Data {
-    /// Bytes that differ from their neighbours, so that a chunk in the wrong place is noticed.
+    /// Creates bytes that differ from their neighbors, so that a misplaced chunk is detected.
     static func pattern(_ count: Int) -> Data {
         var data = Data(count: count)
         data.withUnsafeMutableBytes { bytes in
             // Without optimization, a loop over a range looks up generic metadata for each byte, and threads wait for
-            // each other there.
+            // each other during the lookup.
             var index = 0
             while index < bytes.count {
                 bytes[index] = UInt8(truncatingIfNeeded: index &* 31 &+ index >> 8)

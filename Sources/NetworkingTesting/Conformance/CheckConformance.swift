@@ -1,7 +1,7 @@
 #if TestServer
 public import Networking
 
-/// Tries a transport against everything that a transport owes its stack, and throws all that it breaks.
+/// Checks a transport against all requirements of a stack, and throws an error that lists all violations.
 ///
 /// ```swift
 /// @Test func conforms() async throws {
@@ -9,13 +9,14 @@ public import Networking
 /// }
 /// ```
 ///
-/// The checks run one after the other. A test with `TransportCheck.all` as its arguments tells more as it goes.
+/// The checks run one after the other. A test with `TransportCheck.all` as its arguments reports more details while it
+/// runs.
 ///
 /// - Parameters:
 ///   - transport: The transport, or a stack that ends in it.
 ///   - exceptions: The names of checks that are not run.
-/// - Throws: ``ConformanceFailures`` with what was expected and what came, for each check that fails;
-///   `CancellationError` when the caller is cancelled.
+/// - Throws: ``ConformanceFailures`` with the expected and the actual outcome of each failed check; `CancellationError`
+///   if the caller is cancelled.
 /// - Precondition: Each exception is the name of a check.
 public func checkConformance(
     of transport: some NetworkingComponent,
@@ -36,15 +37,15 @@ public func checkConformance(
     }
 }
 
-/// What a transport owes its stack and does not do.
+/// A requirement that a transport does not meet.
 public struct ConformanceFailure: Error, CustomStringConvertible {
     /// The name of the check.
     public private(set) var check = ""
 
-    /// What was expected.
+    /// The expected outcome.
     public let expectation: String
 
-    /// What came.
+    /// The actual outcome.
     public let outcome: String
 
     init(_ expectation: String, came outcome: String) {
@@ -58,18 +59,18 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
         return failure
     }
 
-    /// The check, what was expected and what came, in a line.
+    /// The check, the expected and the actual outcome, on one line.
     public var description: String {
         "\(check): expected \(expectation); came \(outcome)"
     }
 }
 
-/// All that a transport owes its stack and does not do.
+/// All requirements that a transport does not meet.
 public struct ConformanceFailures: Error, CustomStringConvertible {
-    /// What was expected and what came, for each check that failed.
+    /// The failures, one for each failed check.
     public let failures: [ConformanceFailure]
 
-    /// The failures, one a line.
+    /// The failures, one per line.
     public var description: String {
         failures.map(\.description).joined(separator: "\n")
     }

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What must become of an answer in bytes: a response, or a failure; where both are given, either.
+/// The required outcome for a response in raw bytes: a response, a failure, or either of them.
 struct RawOutcome: Sendable {
     private var response: (code: Int, body: String, fields: HTTPFields)?
     private var kinds: [NetworkingError.Kind] = []
@@ -32,7 +32,7 @@ struct RawOutcome: Sendable {
         return outcome
     }
 
-    /// Sends a request and compares what becomes of it.
+    /// Sends a request and checks its outcome.
     func check(on bench: CheckBench) async throws {
         guard let (code, body, fields) = response else {
             try await bench.fail(with: kinds, sending: HTTPRequestData(), over: nil)
@@ -52,15 +52,15 @@ struct RawOutcome: Sendable {
 }
 
 extension TransportCheck {
-    /// Answers a request with bytes, and then another as it should be: what went wrong before must not show there.
+    /// Responds with raw bytes, and then correctly to another request, which earlier errors must not affect.
     static func raw(_ name: String, _ steps: TestResponse.RawStep..., gives outcome: RawOutcome) -> TransportCheck {
         raw(name, [steps], gives: outcome)
     }
 
-    /// Answers a request with each of several answers in bytes, which must come to the same.
+    /// Responds to a request with each of several raw byte sequences, which must lead to the same outcome.
     static func raw(_ name: String, _ answers: [[TestResponse.RawStep]], gives outcome: RawOutcome) -> TransportCheck {
         TransportCheck(name) { bench in
-            // A client may send again by itself what breaks on a connection that it kept, so it gets none to keep.
+            // A client may resend a request if a kept connection breaks, so no connection is kept here.
             bench.server.route("/next") { _ in
                 TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
             }
@@ -73,21 +73,21 @@ extension TransportCheck {
         }
     }
 
-    /// Answers a request with a head that has this line in it, and a body of two bytes.
+    /// Responds with a head that contains this line, and with a body of two bytes.
     static func field(_ name: String, _ line: String, gives outcome: RawOutcome) -> TransportCheck {
         raw(name, .text("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 2\r\n\r\nok"), gives: outcome)
     }
 }
 
 extension TestResponse {
-    /// What ``raw(_:)-swift.type.method`` makes, of a list.
+    /// Creates the same as ``raw(_:)-swift.type.method``, from a list.
     static func raw(_ steps: [RawStep]) -> TestResponse {
         TestResponse(body: .raw(steps))
     }
 }
 
 extension HTTPField.Name {
-    // Valid names, so there are values. A request has its host elsewhere, but a server sees the field.
+    // The names are valid, so they are not nil. A request stores its host elsewhere, but a server receives the field.
     static let xA = HTTPField.Name("X-A")!
     static let hostField = HTTPField.Name("Host")!
 }

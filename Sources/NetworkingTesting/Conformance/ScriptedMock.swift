@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension MockTransport {
-    /// Creates a transport that answers by the script of a server, in process.
+    /// Creates a transport that responds in process with the script of a server.
     ///
     /// - Parameter server: The server; nothing connects to it.
     package convenience init(answeringAs server: TestServer) {

@@ -2,9 +2,9 @@
 public import Networking
 package import NetworkingTestServer
 
-/// One thing that every transport owes its stack, tried over real sockets on loopback.
+/// A single requirement for every transport, checked over real sockets on loopback.
 ///
-/// The checks are the same for every transport, so what one can do that another cannot is a name in a list:
+/// The checks are the same for every transport, so the limits of a transport are the names of its excluded checks:
 ///
 /// ```swift
 /// @Test(arguments: TransportCheck.all)
@@ -13,14 +13,14 @@ package import NetworkingTestServer
 /// }
 /// ```
 ///
-/// Where RFC 9110 or RFC 9112 leaves a choice, a check accepts both.
+/// If RFC 9110 or RFC 9112 allows several behaviors, a check accepts all of them.
 public struct TransportCheck: Sendable, CustomStringConvertible {
-    /// What it looks at, such as `incomplete body`; unique among ``all``.
+    /// The subject of the check, such as `incomplete body`; unique among ``all``.
     public let name: String
 
-    /// Whether it looks at bytes on the wire, at connections or at content codings.
+    /// Whether the check examines bytes on the wire, connections or content codings.
     ///
-    /// Such a check says nothing about a transport without a network.
+    /// Such a check does not apply to a transport without a network.
     public let needsSockets: Bool
 
     private let body: @Sendable (CheckBench) async throws -> Void
@@ -35,7 +35,7 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Every check, grouped by what it is about.
+    /// All checks, grouped by subject.
     public static let all: [TransportCheck] =
         messages + requestBodies + responseBodies + framing + coding + redirects + sinks + reports + limits + stalls
         + cancellation + connections + garbage
@@ -45,22 +45,22 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
         name
     }
 
-    /// Tries it on a transport, against a server of its own.
+    /// Runs the check on a transport, with its own server.
     ///
-    /// It ends within three minutes, whatever the transport does.
+    /// It ends within three minutes, even if the transport never returns.
     ///
     /// - Parameter transport: The transport, or a stack that ends in it.
-    /// - Throws: ``ConformanceFailure``, which says what was expected and what came; `CancellationError` when the
-    ///   caller is cancelled.
+    /// - Throws: ``ConformanceFailure`` with the expected and the actual outcome; `CancellationError` if the caller is
+    ///   cancelled.
     public func run(on transport: some NetworkingComponent) async throws {
         let transport = AnyNetworkingComponent(transport)
         try await run { _ in transport }
     }
 
-    /// Tries it on a transport that knows the server.
+    /// Runs the check on a transport that is created for the server.
     package func run(on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent) async throws {
         let end = Suspension<Void>()
-        // Unstructured, because a transport that never returns must not keep its caller.
+        // Unstructured, because a transport that never returns must not block its caller.
         let trial = Task { end.resume(with: await attempt(on: makeTransport)) }
         let guardian = Task {
             try await ContinuousClock().sleep(for: .seconds(180))

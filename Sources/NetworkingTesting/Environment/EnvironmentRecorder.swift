@@ -1,7 +1,7 @@
 public import Networking
 import Synchronization
 
-/// Remembers what a value of the environment is at a point of a stack, when each request comes by and when it is over.
+/// Records an environment value at one place in a stack, when each request arrives and when it ends.
 ///
 /// ```swift
 /// let times = EnvironmentRecorder<Duration>()
@@ -15,15 +15,15 @@ import Synchronization
 public final class EnvironmentRecorder<Value: Sendable>: Sendable {
     private let state = Mutex(State())
 
-    /// Creates a recorder of nothing.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// What it was when each request came by, in the order in which they came.
+    /// The value at the arrival of each request, in the order of arrival.
     public var starts: [Value] {
         state.withLock { $0.starts }
     }
 
-    /// What it was when each request was over, however that was, in the order in which they ended.
+    /// The value at the end of each request, whether it succeeded or not, in the order of completion.
     public var ends: [Value] {
         state.withLock { $0.ends }
     }
@@ -43,14 +43,14 @@ public final class EnvironmentRecorder<Value: Sendable>: Sendable {
 }
 
 extension NetworkingComponent {
-    /// Has a recorder remember what a value of the environment is here.
+    /// Records an environment value at this place of the stack.
     ///
-    /// Modifiers further out have set it by then, ones further in have not.
+    /// The recorder sees values set by outer modifiers, but not those set by inner ones.
     ///
     /// - Parameters:
-    ///   - key: The value: one of ``Networking/NetworkEnvironment``'s own, of an extension of it, or something in one.
+    ///   - key: The key path of the value, in ``Networking/NetworkEnvironment`` or in an extension of it.
     ///   - recorder: The recorder.
-    /// - Returns: A component that sends as this one does.
+    /// - Returns: A component that sends requests unchanged.
     public func recorded<Value: Sendable>(
         _ key: any KeyPath<NetworkEnvironment, Value> & Sendable,
         by recorder: EnvironmentRecorder<Value>

@@ -1,9 +1,9 @@
 import Networking
 
-/// Numbers the requests that an operation creates from one on: `000001`, `000002` and so on.
+/// Numbers the requests created by an operation from one: `000001`, `000002` and so on.
 ///
-/// The labels of requests count up through the whole process, so a test that runs beside others cannot say what they
-/// will be. Within this it can:
+/// Request labels are normally numbered across the whole process, so a test that runs in parallel with others cannot
+/// predict them. Within this function it can:
 ///
 /// ```swift
 /// try await withIncrementingIDs {
@@ -13,15 +13,14 @@ import Networking
 /// }
 /// ```
 ///
-/// It holds for the operation and the tasks that it starts, detached ones not among them, also for as long as such a
-/// task outlives it. Two of them may run at once and know nothing of each other; so the same label may be in use
-/// outside.
+/// It applies to the operation and to the tasks that it starts, even if they outlive it, but not to detached tasks.
+/// Concurrent calls are independent of each other, so the same label may also be in use elsewhere.
 ///
 /// - Parameters:
 ///   - isolation: The caller's isolation; leave it to the compiler.
-///   - operation: What creates requests.
-/// - Returns: What the operation returns.
-/// - Throws: What the operation throws.
+///   - operation: The operation that creates requests.
+/// - Returns: The result of the operation.
+/// - Throws: The error of the operation.
 public func withIncrementingIDs<Result>(
     isolation: isolated (any Actor)? = #isolation,
     _ operation: nonisolated(nonsending) () async throws -> Result

@@ -2,24 +2,24 @@ public import Networking
 import Synchronization
 
 extension RandomSource {
-    /// A source that always gives the same.
+    /// Creates a source that always returns the same value.
     ///
-    /// - Parameter value: The 64 bits. 0 is the least chance can bring, `.max` the most: the shortest and the longest
+    /// - Parameter value: The 64 bits. 0 is the minimum and `.max` the maximum, which give the shortest and the longest
     ///   jitter.
     /// - Returns: The source.
     public static func constant(_ value: UInt64) -> RandomSource {
         RandomSource { value }
     }
 
-    /// A source that gives values in order, and then again from the first.
+    /// Creates a source that cycles through values in order.
     ///
     /// ```swift
     /// let network = transport.retry().environment(\.random, .cycling([0, .max]))
     /// ```
     ///
-    /// - Parameter values: What it gives, 64 bits each.
-    /// - Returns: The source. Copies draw from the one cycle.
-    /// - Precondition: There is a value.
+    /// - Parameter values: The values, 64 bits each.
+    /// - Returns: The source. Copies share the same cycle.
+    /// - Precondition: `values` is not empty.
     public static func cycling(_ values: [UInt64]) -> RandomSource {
         precondition(!values.isEmpty, "values must not be empty: there is nothing to draw")
         let draws = Draws()
@@ -28,10 +28,9 @@ extension RandomSource {
 }
 
 extension SecureRandomSource {
-    /// A source whose draws are numbered, so that a test can tell them apart: 1, 2 and so on, in the last bytes of
-    /// each.
+    /// Creates a source with numbered draws: 1, 2 and so on, in the last bytes of each draw.
     ///
-    /// Ids, nonces and boundaries that a stack draws from it are different and known beforehand.
+    /// The ids, nonces and boundaries that a stack draws from it are distinct and predictable.
     ///
     /// ```swift
     /// let network = transport.traced().environment(\.secureRandom, .incrementing())
@@ -39,7 +38,8 @@ extension SecureRandomSource {
     /// ```
     ///
     /// - Parameter first: The number of the first draw.
-    /// - Returns: The source. Copies count together. A draw of fewer than 8 bytes has the last of the number's.
+    /// - Returns: The source. Copies share one counter. A draw of fewer than 8 bytes contains the last bytes of the
+    ///   number.
     public static func incrementing(from first: UInt64 = 1) -> SecureRandomSource {
         let draws = Draws()
         return SecureRandomSource { count in
@@ -49,18 +49,18 @@ extension SecureRandomSource {
         }
     }
 
-    /// A source that always gives the same bytes, over and over for a draw that is longer.
+    /// Creates a source that always returns the same bytes, repeated for a longer draw.
     ///
     /// - Parameter pattern: The bytes.
     /// - Returns: The source.
-    /// - Precondition: There is a byte.
+    /// - Precondition: `pattern` is not empty.
     public static func repeating(_ pattern: [UInt8]) -> SecureRandomSource {
         precondition(!pattern.isEmpty, "pattern must not be empty: there is nothing to draw")
         return SecureRandomSource { count in (0..<count).map { pattern[$0 % pattern.count] } }
     }
 }
 
-/// Counts draws from one on.
+/// A counter of draws that starts at one.
 private final class Draws: Sendable {
     private let count = Atomic<UInt64>(0)
 

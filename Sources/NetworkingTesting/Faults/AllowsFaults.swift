@@ -1,9 +1,9 @@
 public import Networking
 
 extension HTTPRequestData {
-    /// Whether a ``FaultInjector`` may have something go wrong with this request; true unless it is set.
+    /// Whether a ``FaultInjector`` may inject faults into this request; true by default.
     ///
-    /// One that allows none takes no number.
+    /// A request that does not allow faults takes no number.
     public var allowsFaults: Bool {
         get { self[option: AllowsFaults.self] }
         set { self[option: AllowsFaults.self] = newValue }

@@ -6,12 +6,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What happens to a body on its way.
+/// The faults that affect a response body in transit.
 struct BodyFaults: Sendable {
-    /// Where it goes no further.
+    /// The position at which the body stops.
     struct End: Comparable {
         enum Manner {
-            /// It ends; with an error of a kind, or unnoticed.
+            /// The body ends, either with an error of a kind or, if that is nil, without an error.
             case cut(NetworkingError.Kind?)
             case stall
         }
@@ -39,11 +39,11 @@ struct BodyFaults: Sendable {
         let bytes: Int
         let seed: UInt64
 
-        /// Which bytes change, and by what.
+        /// Returns the positions of the changed bytes, with the bits to flip.
         func masks(in length: Int) -> [Int: UInt8] {
             var random = RandomSource.seeded(seed)
             var positions: Set<Int> = []
-            // Floyd's choice of some out of many: a draw for each that is chosen, however many there are.
+            // Floyd's algorithm for a random sample needs one draw per chosen element, regardless of the total number.
             for last in max(0, length - bytes)..<max(0, length) {
                 let candidate = Int.random(in: 0...last, using: &random)
                 positions.insert(positions.contains(candidate) ? last : candidate)
@@ -60,7 +60,7 @@ struct BodyFaults: Sendable {
         let pause: Duration
     }
 
-    /// The earliest end there is.
+    /// The earliest end of the body.
     var end = End.never
     var corruption: Corruption?
     var slices: Slices?

@@ -1,7 +1,7 @@
 public import HTTPTypes
 public import Networking
 
-/// Something that goes wrong with a request, and how often.
+/// A failure or disturbance of requests, with the rate at which it occurs.
 ///
 /// ```swift
 /// Fault.error(.connectionLost, rate: 0.05)
@@ -9,9 +9,9 @@ public import Networking
 /// Fault.truncated(after: 512, rate: 0.01)
 /// ```
 ///
-/// A ``FaultInjector`` injects them. Rates are fractions from 0 to 1 of the requests that pass it.
+/// A ``FaultInjector`` injects the faults. A rate is the affected fraction of the requests, from 0 to 1.
 public struct Fault: Sendable {
-    /// How often it happens: in which fraction of the requests.
+    /// The fraction of the requests in which the fault occurs.
     public let rate: Double
     let kind: Kind
 
@@ -34,13 +34,13 @@ public struct Fault: Sendable {
 
     // MARK: Instead of the exchange
 
-    /// The request fails, as with a transport that could not make the exchange or lost it.
+    /// The request fails, as if the transport could not perform the exchange or lost its response.
     ///
     /// - Parameters:
-    ///   - kind: What kind of failure it is: a ``Networking/NetworkingError`` of that kind is thrown.
-    ///   - afterSending: Whether the server has got the request, and only its answer is lost. A sink has the body by
-    ///     then.
-    ///   - rate: How often, from 0 to 1.
+    ///   - kind: The kind of the thrown ``Networking/NetworkingError``.
+    ///   - afterSending: Whether the server receives the request and only its response is lost. A sink then has already
+    ///     received the body.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `rate` is from 0 to 1.
     public static func error(
@@ -51,26 +51,26 @@ public struct Fault: Sendable {
         Fault(.error(kind, afterSending: afterSending), rate: rate)
     }
 
-    /// The request fails with an error that is not of the library's making.
+    /// The request fails with an error from outside of the library.
     ///
     /// - Parameters:
-    ///   - error: What is thrown, as it is.
-    ///   - afterSending: Whether the server has got the request, and only its answer is lost.
-    ///   - rate: How often, from 0 to 1.
+    ///   - error: The error, which is thrown unchanged.
+    ///   - afterSending: Whether the server receives the request and only its response is lost.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `rate` is from 0 to 1.
     public static func failure(_ error: any Error, afterSending: Bool = false, rate: Double = 1) -> Fault {
         Fault(.failure(error, afterSending: afterSending), rate: rate)
     }
 
-    /// The request is answered with a status, and not sent.
+    /// The request gets a response with a status, and is not sent.
     ///
-    /// A redirect is followed where `redirected` stands further out, and else is the answer.
+    /// A redirect is followed if `redirected` is further out in the stack; otherwise it is the response.
     ///
     /// - Parameters:
     ///   - status: The status.
     ///   - headerFields: The header fields, such as `Retry-After`.
-    ///   - rate: How often, from 0 to 1.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `rate` is from 0 to 1.
     public static func status(
@@ -83,15 +83,14 @@ public struct Fault: Sendable {
 
     // MARK: Before the exchange
 
-    /// The request waits before it is sent, on the environment's clock.
+    /// The request is delayed before it is sent, on the environment's clock.
     ///
     /// - Parameters:
-    ///   - duration: How long.
-    ///   - jitter: How much shorter or longer it may be.
-    ///   - rate: How often, from 0 to 1.
+    ///   - duration: The delay.
+    ///   - jitter: The maximum random deviation from the delay, in both directions.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
-    /// - Precondition: `duration` is not negative, `jitter` is not either and not more than `duration`, and `rate` is
-    ///   from 0 to 1.
+    /// - Precondition: `duration` is not negative, `jitter` is from zero to `duration`, and `rate` is from 0 to 1.
     public static func latency(_ duration: Duration, jitter: Duration = .zero, rate: Double = 1) -> Fault {
         precondition(duration >= .zero, "duration must not be negative (is \(duration))")
         precondition(
@@ -103,13 +102,14 @@ public struct Fault: Sendable {
 
     // MARK: In the body of the response
 
-    /// Bytes of the body are changed on the way: one bit in each of so many.
+    /// Some bytes of the body are corrupted in transit: one bit in each of them is flipped.
     ///
-    /// They are spread over the length of the body; over its first KiB where a sink takes a body of unknown length.
+    /// The bytes are spread over the length of the body. If a sink receives a body of unknown length, they are in the
+    /// first KiB.
     ///
     /// - Parameters:
-    ///   - bytes: How many bytes; all of a body that has no more.
-    ///   - rate: How often, from 0 to 1.
+    ///   - bytes: The number of corrupted bytes; a shorter body is corrupted completely.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `bytes` is greater than zero, and `rate` is from 0 to 1.
     public static func corrupted(bytes: Int, rate: Double = 1) -> Fault {
@@ -117,15 +117,15 @@ public struct Fault: Sendable {
         return Fault(.corrupted(bytes: bytes), rate: rate)
     }
 
-    /// The body ends early, and the exchange fails with that.
+    /// The body ends early, and the exchange fails.
     ///
-    /// A body that is no longer arrives in full.
+    /// A body that is not longer than `count` arrives completely.
     ///
     /// - Parameters:
-    ///   - count: How many bytes of it arrive.
-    ///   - kind: What kind of failure it is: ``Networking/NetworkingError/Kind/truncated`` when the server ended the
-    ///     body, ``Networking/NetworkingError/Kind/connectionLost`` when the connection broke.
-    ///   - rate: How often, from 0 to 1.
+    ///   - count: The number of bytes that arrive.
+    ///   - kind: The kind of the failure: ``Networking/NetworkingError/Kind/truncated`` if the server ended the body,
+    ///     ``Networking/NetworkingError/Kind/connectionLost`` if the connection was lost.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `count` is not negative, and `rate` is from 0 to 1.
     public static func truncated(
@@ -137,13 +137,13 @@ public struct Fault: Sendable {
         return Fault(.truncated(after: count, kind), rate: rate)
     }
 
-    /// The body ends early and nobody says so, as with a server that does not announce its length.
+    /// The body ends early without an error, as with a server that does not announce the length.
     ///
-    /// A body that is no longer arrives in full.
+    /// A body that is not longer than `count` arrives completely.
     ///
     /// - Parameters:
-    ///   - count: How many bytes of it arrive.
-    ///   - rate: How often, from 0 to 1.
+    ///   - count: The number of bytes that arrive.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `count` is not negative, and `rate` is from 0 to 1.
     public static func cut(after count: Int, rate: Double = 1) -> Fault {
@@ -151,13 +151,13 @@ public struct Fault: Sendable {
         return Fault(.truncated(after: count, nil), rate: rate)
     }
 
-    /// Nothing more comes of the body, until a timeout or the caller ends the exchange.
+    /// The body stalls until a timeout or the caller ends the exchange.
     ///
-    /// A body that is no longer arrives in full.
+    /// A body that is not longer than `count` arrives completely.
     ///
     /// - Parameters:
-    ///   - count: How many bytes of it arrive.
-    ///   - rate: How often, from 0 to 1.
+    ///   - count: The number of bytes that arrive.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `count` is not negative, and `rate` is from 0 to 1.
     public static func stalled(after count: Int, rate: Double = 1) -> Fault {
@@ -165,12 +165,12 @@ public struct Fault: Sendable {
         return Fault(.stalled(after: count), rate: rate)
     }
 
-    /// The body arrives in small pieces, with a wait on the environment's clock before each but the first.
+    /// The body arrives in small chunks, with a pause on the environment's clock before each one except the first.
     ///
     /// - Parameters:
-    ///   - size: How long a piece is at most, in bytes.
-    ///   - pause: How long it takes until the next one.
-    ///   - rate: How often, from 0 to 1.
+    ///   - size: The maximum size of a chunk, in bytes.
+    ///   - pause: The pause between two chunks.
+    ///   - rate: The fraction of the requests, from 0 to 1.
     /// - Returns: The fault.
     /// - Precondition: `size` is greater than zero, `pause` is not negative, and `rate` is from 0 to 1.
     public static func sliced(into size: Int, every pause: Duration, rate: Double = 1) -> Fault {
@@ -181,7 +181,7 @@ public struct Fault: Sendable {
 }
 
 extension Fault: CustomStringConvertible {
-    /// What it does, as one would write it: `truncated(after: 512, rate: 0.01)`.
+    /// The fault as in code, such as `truncated(after: 512, rate: 0.01)`.
     public var description: String {
         let arguments = kind.arguments + (rate < 1 ? ["rate: \(rate)"] : [])
         return "\(kind.name)(\(arguments.joined(separator: ", ")))"
@@ -206,7 +206,7 @@ extension Fault.Kind {
         switch self {
         case .error(let kind, let afterSending): [".\(kind)"] + (afterSending ? ["afterSending: true"] : [])
         case .failure(let error, let afterSending):
-            // Its text may hold a secret.
+            // The text of the error may contain a secret.
             ["\(type(of: error))"] + (afterSending ? ["afterSending: true"] : [])
         case .status(let head): ["\(head.status.code)"]
         case .latency(let duration, let jitter): ["\(duration)"] + (jitter > .zero ? ["jitter: \(jitter)"] : [])

@@ -8,10 +8,10 @@ import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// Has an injector make things go wrong here, as a bad network or server would.
+    /// Injects faults here, to simulate an unreliable network or server.
     ///
-    /// It belongs next to the transport: then everything else in the stack meets the faults as in reality, and each
-    /// attempt of a `retry` may meet another.
+    /// Place it next to the transport, so that the rest of the stack handles the faults as it would real ones, and each
+    /// attempt of a `retry` may get a different fault.
     ///
     /// ```swift
     /// let faults = FaultInjector(seed: 42, [.error(.connectionLost, rate: 0.1), .stalled(after: 100, rate: 0.02)])
@@ -21,18 +21,18 @@ extension NetworkingComponent {
     ///     .retry()
     /// ```
     ///
-    /// The order is fixed. First come the faults that take the place of the exchange (errors, statuses), the first of
-    /// the list: nothing waits for what will fail. Then latencies, which add up. Then the request is sent, and its
-    /// response's body is corrupted, sliced, and ends or stalls at the earliest place that was decided for it. Last
-    /// comes an error `afterSending`. Where the request has a sink, the body suffers on its way there; the sink hears
-    /// how it ends.
+    /// The order is fixed. Faults that replace the exchange (errors, statuses) come first; only the first of them in
+    /// the list applies, without any latency. Otherwise all latencies are added up, and then the request is sent. The
+    /// body of its response is corrupted, sliced, and ends or stalls at the earliest selected position. An error with
+    /// `afterSending` comes last. If the request has a sink, the body is changed before it reaches the sink, and the
+    /// sink is notified of its end.
     ///
-    /// Waits are on the environment's clock, and a caller that is cancelled in one gets `CancellationError` at once.
-    /// What takes the place of the exchange shows in the events of a stack as an attempt; a latency shows as slowness
-    /// and not as a wait.
+    /// Delays use the environment's clock, and a caller that is cancelled during one gets `CancellationError`
+    /// immediately. A fault that replaces the exchange appears in the stack's events as an attempt. A latency appears
+    /// as a slow exchange and not as a wait.
     ///
-    /// - Parameter injector: Decides what goes wrong, and remembers it.
-    /// - Returns: A component that fails as the injector says.
+    /// - Parameter injector: The injector that selects and records the faults.
+    /// - Returns: A component that fails as the injector determines.
     public func faultInjected(by injector: FaultInjector) -> some NetworkingComponent {
         modified(FaultInjected(injector: injector))
     }
@@ -42,12 +42,12 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
     let injector: FaultInjector
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // Before a number is taken: who is not sent changes nothing for the others.
+        // Check this before taking a number: a request that is not sent must not affect the others.
         try Task.checkCancellation()
         guard let plan = injector.next(for: request) else { return try await upstream.send(request) }
         if let outcome = plan.outcome {
             var request = request
-            // It would lead to the same answer again.
+            // The next request would get the same response again.
             request.redirects = .never
             return try await FaultyTransport(outcome: outcome).send(request)
         }
@@ -81,7 +81,7 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         broken.sink = faulty
         var response = try await upstream.send(broken)
         if !response.wasOfferedToSink {
-            // One that may be followed is never offered to a sink.
+            // A response that may be redirected is never offered to a sink.
             if response.http.isRedirect, request.redirects.limit != nil {
                 return try await response.broken(by: faults, for: request)
             }
@@ -90,14 +90,14 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         switch response.body {
         case .delivered(byteCount: 1...): response.body = .delivered(byteCount: Int64(faulty.delivered))
         case .delivered: break
-        // The sink had it collected, so that it has not been on the faulty way.
+        // The sink requested a collected body, so the body has not passed through the faulty sink.
         case .collected: response = try await response.broken(by: faults, for: request)
         }
         return response
     }
 }
 
-/// Answers in place of an exchange, with all that a transport does for its stack.
+/// A transport that replaces the exchange, with everything that transports do for a stack.
 private struct FaultyTransport: NetworkingTransport {
     let outcome: FaultPlan.Outcome
 
@@ -122,7 +122,7 @@ extension FaultPlan.Failure {
 }
 
 extension HTTPResponseData {
-    /// The response with a collected body as it arrives.
+    /// Returns the response with the faults applied to its collected body.
     fileprivate func broken(by faults: BodyFaults, for request: HTTPRequestData) async throws -> HTTPResponseData {
         guard case .collected(let data) = body else { return self }
         var response = self

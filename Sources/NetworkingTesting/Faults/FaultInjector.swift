@@ -1,7 +1,7 @@
 public import Networking
 import Synchronization
 
-/// Decides what goes wrong with which request, by chance from a seed or by script, and remembers it.
+/// Selects faults for requests, either randomly from a seed or from a script, and records them.
 ///
 /// ```swift
 /// let faults = FaultInjector(
@@ -16,24 +16,24 @@ import Synchronization
 /// let network = transport.faultInjected(by: faults).retry()
 /// ```
 ///
-/// Requests are numbered from one in the order in which they get to it. What happens to a request is a matter of the
-/// seed, its number and the list alone: not of what happens to others, of how many are under way or of what else draws
-/// chance. So a test that fails prints ``description``, and the same seed brings the same faults again. A fault that is
-/// added at the end of the list changes nothing about those before it.
+/// Requests are numbered from one, in the order in which they reach the injector. The faults of a request depend only
+/// on the seed, its number and the list: not on other requests, on concurrency or on other random draws. A failing test
+/// can therefore print ``description``, and the same seed reproduces the same faults. Adding a fault at the end of the
+/// list does not change the ones before it.
 ///
-/// Several stacks may have the same injector, and then count together. Each request takes a number, also when it is a
-/// retry of another; those that are not meant take none.
+/// Several stacks can share an injector and then share its count. Each request takes a number, including retries.
+/// Requests that `isMeant` excludes take none.
 public final class FaultInjector: Sendable {
-    /// A fault that was injected.
+    /// An injected fault.
     public struct Injection: Sendable, CustomStringConvertible {
-        /// Which request it was, counted from one.
+        /// The number of the request, counted from one.
         public let number: Int
-        /// The request: its method, URL and label, as they were at this place of the stack.
+        /// The request, with the method, URL and label that it had at this place of the stack.
         public let request: HTTPRequestData
-        /// What went wrong.
+        /// The fault.
         public let fault: Fault
 
-        /// The number, the request and the fault: `#3 GET https://api.example.com/users: truncated(after: 512)`.
+        /// The number, request and fault, such as `#3 GET https://api.example.com/users: truncated(after: 512)`.
         public var description: String {
             "#\(number) \(request): \(fault)"
         }
@@ -48,13 +48,13 @@ public final class FaultInjector: Sendable {
     private let isMeant: @Sendable (HTTPRequestData) -> Bool
     private let state = Mutex(State())
 
-    /// Creates an injector that goes by chance.
+    /// Creates an injector that selects faults randomly.
     ///
     /// - Parameters:
-    ///   - seed: Where chance begins; nil for one that the environment's ``Networking/NetworkEnvironment/random``
-    ///     gives, which ``description`` tells.
-    ///   - faults: What may go wrong, each at its own rate. Several may happen to one request.
-    ///   - isMeant: Says which requests are meant; by default all are. Called from any thread.
+    ///   - seed: The seed of the random numbers; nil to draw one from the environment's
+    ///     ``Networking/NetworkEnvironment/random``, which ``description`` contains.
+    ///   - faults: The possible faults, each with its own rate. Several may affect the same request.
+    ///   - isMeant: Returns whether faults may affect a request; by default all requests. Called from any thread.
     public init(
         seed: UInt64? = nil,
         _ faults: [Fault],
@@ -65,17 +65,17 @@ public final class FaultInjector: Sendable {
         self.isMeant = isMeant
     }
 
-    /// Creates an injector that goes by script.
+    /// Creates an injector that follows a script.
     ///
     /// ```swift
     /// FaultInjector(script: [nil, .error(.timeout), .status(.badGateway)])   // the second and the third request fail
     /// ```
     ///
     /// - Parameters:
-    ///   - script: What goes wrong with each request in order; nil is nothing.
-    ///   - repeats: Whether it begins anew at its end. Otherwise nothing goes wrong from then on.
-    ///   - isMeant: Says which requests are meant; by default all are. Called from any thread.
-    /// - Precondition: No fault of it has a rate: the script says when it happens.
+    ///   - script: The fault of each request, in order; nil for none.
+    ///   - repeats: Whether the script starts again after its end. Otherwise, no faults occur after that.
+    ///   - isMeant: Returns whether faults may affect a request; by default all requests. Called from any thread.
+    /// - Precondition: The faults have no rate, because the script determines when they occur.
     public init(
         script: [Fault?],
         repeats: Bool = false,
@@ -88,42 +88,42 @@ public final class FaultInjector: Sendable {
         self.isMeant = isMeant
     }
 
-    /// Whether it injects anything; true at first.
+    /// Whether faults are injected; initially true.
     ///
-    /// While it is false requests take no number.
+    /// While it is false, requests take no number.
     public var isEnabled: Bool {
         get { state.withLock { $0.isEnabled } }
         set { state.withLock { $0.isEnabled = newValue } }
     }
 
-    /// The seed; nil where a script decides.
+    /// The seed; nil if a script is used.
     public var seed: UInt64? {
         if case .chance(let seed, _) = source { seed } else { nil }
     }
 
-    /// How many requests have taken a number.
+    /// The number of requests that have taken a number.
     public var requestCount: Int {
         state.withLock { $0.count }
     }
 
-    /// What was injected, in the order in which the requests came.
+    /// The injected faults, in the order of the requests.
     ///
-    /// What is to happen to a body is among it, even if that was too short for it.
+    /// This includes faults selected for a body that was too short for them to occur.
     public var injected: [Injection] {
         state.withLock { $0.injected }.sorted { $0.number < $1.number }
     }
 
-    /// Tells what happens to a request, before or after it does.
+    /// Returns the faults for a request, before or after it is sent.
     ///
-    /// - Parameter number: Which request, counted from one.
-    /// - Returns: The faults, in the order of the list; one alone if it takes the place of the exchange.
+    /// - Parameter number: The number of the request, counted from one.
+    /// - Returns: The faults, in the order of the list; only one if it replaces the exchange.
     /// - Precondition: `number` is greater than zero.
     public func faults(forRequest number: Int) -> [Fault] {
         precondition(number > 0, "number must be greater than zero (is \(number)): requests are counted from one")
         return plan(for: number).faults
     }
 
-    /// What happens to the next request; nil when that is nothing.
+    /// Returns the faults for the next request; nil if there are none.
     func next(for request: HTTPRequestData) -> FaultPlan? {
         guard request.allowsFaults, isMeant(request) else { return nil }
         let number: Int? = state.withLock { state in
@@ -134,7 +134,7 @@ public final class FaultInjector: Sendable {
         guard let number else { return nil }
         let plan = plan(for: number)
         guard !plan.faults.isEmpty else { return nil }
-        // Not the whole, which would keep its sink.
+        // Do not store the complete request, which would retain its sink.
         let named = request.compact.outsideStack
         let injections = plan.faults.map { Injection(number: number, request: named, fault: $0) }
         state.withLock { $0.injected += injections }
@@ -152,7 +152,7 @@ public final class FaultInjector: Sendable {
                 faults.enumerated()
                     .compactMap { index, fault in
                         var random = chance(UInt64(number), UInt64(index), seed: seed)
-                        // The bound is open, so that a rate of 0 is never and one of 1 always.
+                        // The range excludes its upper bound, so a rate of 0 means never and a rate of 1 means always.
                         guard Double.random(in: 0..<1, using: &random) < fault.rate else { return nil }
                         return (fault, random)
                     }
@@ -160,9 +160,9 @@ public final class FaultInjector: Sendable {
         }
     }
 
-    /// Chance of its own for each fault and each request: nobody else's draws move it on.
+    /// A separate random source for each fault of each request, independent of all other draws.
     private func chance(_ number: UInt64, _ index: UInt64, seed: UInt64) -> RandomSource {
-        // Mixed in turn: a sum of them would have one request draw what another has drawn.
+        // Mix the values one after another; with a sum, different requests would draw the same values.
         let ofRequest = RandomSource.seeded(RandomSource.seeded(seed).next() ^ number).next()
         return .seeded(RandomSource.seeded(ofRequest ^ index).next())
     }
@@ -175,7 +175,7 @@ public final class FaultInjector: Sendable {
 }
 
 extension FaultInjector: CustomStringConvertible {
-    /// How to have the same again, and what was injected, a fault a line; without secrets.
+    /// How to reproduce the faults, and the injected faults, one per line; without secrets.
     public var description: String {
         let injected = injected
         let source =
@@ -189,7 +189,7 @@ extension FaultInjector: CustomStringConvertible {
             + injected.map { "\n  \($0)" }.joined()
     }
 
-    /// The line of an outline.
+    /// The injector in an outline.
     var outlined: String {
         switch source {
         case .chance(let seed, let faults): "seed: \(seed), faults: \(faults.count)"

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Networking
 
-/// What happens to one request, by the step of its exchange at which it does.
+/// The faults of one request, by the step of the exchange in which they occur.
 struct FaultPlan {
     enum Outcome {
         case failure(Failure)
@@ -13,19 +13,19 @@ struct FaultPlan {
         case foreign(any Error)
     }
 
-    /// What happens, as a test reads it.
+    /// The faults, for tests.
     private(set) var faults: [Fault] = []
-    /// What takes the place of the exchange; the first of the list wins.
+    /// The fault that replaces the exchange; the first one in the list applies.
     private(set) var outcome: Outcome?
-    /// How long the request waits before it is sent.
+    /// The delay before the request is sent.
     private(set) var latency = Duration.zero
-    /// What happens to the body of the response.
+    /// The faults in the body of the response.
     private(set) var body = BodyFaults()
-    /// What is thrown although the server has answered.
+    /// The error that is thrown although the server has responded.
     private(set) var lateFailure: Failure?
 
     init(_ drawn: [(fault: Fault, random: RandomSource)]) {
-        // What takes the place of the exchange hides the rest: nothing waits for what will fail, and there is no body.
+        // A fault that replaces the exchange excludes all others: a failing request is not delayed and has no body.
         let decisive = drawn.first { $0.fault.isInsteadOfExchange }
         for (fault, random) in decisive.map({ [$0] }) ?? drawn {
             var random = random

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sink on whose way a body suffers what was decided for it.
+/// A sink that applies the selected faults to a body before it forwards it.
 final class FaultySink: ForwardingSink {
     let sink: any ResponseSink
     private let faults: BodyFaults
@@ -27,7 +27,7 @@ final class FaultySink: ForwardingSink {
         self.request = request
     }
 
-    /// How many bytes have gone on.
+    /// The number of bytes forwarded.
     var delivered: Int {
         state.withLock { $0.delivered }
     }
@@ -47,7 +47,7 @@ final class FaultySink: ForwardingSink {
             if let slices = faults.slices, offset > 0, offset.isMultiple(of: slices.size) {
                 try await NetworkEnvironment.current.clock.sleep(for: slices.pause)
             }
-            // Up to the next place where something happens, counted from the start of the body and not of the chunk.
+            // Up to the next fault, whose position counts from the start of the body and not of the chunk.
             let slice = faults.slices.map { $0.size - offset % $0.size } ?? .max
             let piece = rest.prefix(min(slice, faults.end.count - offset))
             rest = rest.dropFirst(piece.count)
@@ -59,7 +59,7 @@ final class FaultySink: ForwardingSink {
     private func goNoFurther() async throws {
         switch faults.end.manner {
         case .stall: try await Suspension<Void>().value()
-        // The transport reads on, and what it reads is lost.
+        // The transport continues reading, and the bytes are discarded.
         case .cut(nil): break
         case .cut(let kind?):
             let (head, delivered) = state.withLock { ($0.head, $0.delivered) }
@@ -69,10 +69,10 @@ final class FaultySink: ForwardingSink {
 }
 
 extension Data {
-    /// The bytes with some changed, as the part of a body that begins at an offset.
+    /// Returns the bytes with some of them changed, as the part of a body that starts at an offset.
     func corrupted(by masks: [Int: UInt8], at offset: Int = 0) -> Data {
         guard !masks.isEmpty else { return self }
-        // A slice of a chunk counts from where that begins.
+        // The indices of a slice do not start at zero.
         var bytes = Data(self)
         for index in bytes.indices {
             if let mask = masks[offset + index] {

@@ -28,7 +28,7 @@ extension LawCheck {
         try await passesForeignCancellationOn()
     }
 
-    /// A part further in may give up by itself: its caller hears that, and not of a failure.
+    /// An inner component may cancel itself: its caller then gets the cancellation, and not a failure.
     private func passesForeignCancellationOn() async throws {
         let probe = Probe { _ in throw CancellationError() }
         switch try await result(of: request, around: probe) {
@@ -43,7 +43,7 @@ extension LawCheck {
     func sendsNothingWhenCancelled() async throws {
         let sent = Counter()
         let probe = Probe { request in
-            // As every transport does: what still gets here was kept from knowing of the cancellation.
+            // Every transport does this; a request that still arrives here was not informed of the cancellation.
             try Task.checkCancellation()
             sent.increase()
             return HTTPResponseData(request: request)
@@ -56,7 +56,7 @@ extension LawCheck {
     }
 }
 
-/// Cancels its caller, past the outermost part's own look at it.
+/// Cancels its caller after the outermost component has already checked for cancellation.
 struct Cancelling: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         withUnsafeCurrentTask { $0?.cancel() }
@@ -64,24 +64,24 @@ struct Cancelling: NetworkingModifier {
     }
 }
 
-/// Keeps requests until they are cancelled or let go.
+/// Holds requests until they are cancelled or released.
 final class HeldProbe: NetworkingComponent {
     private let cancelled = Counter()
     private let held = Mutex<[Suspension<HTTPResponseData>]>([])
 
-    /// How many have arrived.
+    /// The number of requests that have arrived.
     var count: Int {
         held.withLock { $0.count }
     }
 
-    /// How many were cancelled.
+    /// The number of requests that were cancelled.
     var cancellations: Int {
         cancelled.value
     }
 
-    /// Whether a call comes to wait here; false for one that ends by itself, which no cancellation can reach.
+    /// Waits until a call is held here; false if it ends by itself, so that it cannot be cancelled.
     ///
-    /// - Throws: ``BrokenLaw`` when it does neither; it is cancelled then.
+    /// - Throws: ``BrokenLaw`` if neither happens; the call is then cancelled.
     func holds(_ call: LawCall) async throws -> Bool {
         guard await call.ends(or: { count > 0 }) else {
             call.cancel()

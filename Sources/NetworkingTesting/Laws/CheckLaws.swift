@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Tries a modifier against the laws that every modifier keeps, and throws what it breaks.
+/// Checks a modifier against the laws for all modifiers, and throws an error if it breaks one.
 ///
 /// ```swift
 /// @Test func keepsTheLaws() async throws {
@@ -14,22 +14,22 @@ public import Foundation
 /// }
 /// ```
 ///
-/// It wraps transports that answer, fail, wait and break off in the modifier; ``Law`` lists what it looks at. Waits of
-/// the modifier take no time: its clock is ``Networking/NetworkClock/immediate()``. A request that takes more than 2
-/// seconds all the same counts as one that never ends.
+/// It wraps transports that respond, fail, wait or break off in the modifier; ``Law`` lists the checks. Waits of
+/// the modifier end immediately, because its clock is ``Networking/NetworkClock/immediate()``. A request that still
+/// takes more than 2 seconds counts as one that never ends.
 ///
-/// What a modifier does on purpose is said with the reason why:
+/// If the modifier breaks a law on purpose, state the exception with its reason:
 ///
 /// ```swift
 /// try await checkLaws(of: Mirrored(), except: [.oneSend: "every request goes to a second server too"])
 /// ```
 ///
 /// - Parameters:
-///   - modifier: The modifier, as it is made for one stack.
-///   - request: What to send. It needs an authority, and must be one that the modifier acts on.
-///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
-///   when the caller is cancelled, and then the request under way is too.
+///   - modifier: The modifier, as for one stack.
+///   - request: The request to send. It needs an authority, and the modifier must act on it.
+///   - exceptions: The laws to skip, with reasons. The check does not detect exceptions that are no longer necessary.
+/// - Throws: ``LawViolations``, which lists each broken law, the observation and the remedy; `CancellationError` if the
+///   caller is cancelled, which also cancels the request in flight.
 public func checkLaws(
     of modifier: some NetworkingModifier,
     sending request: HTTPRequestData = .lawful,
@@ -40,7 +40,7 @@ public func checkLaws(
     }
 }
 
-/// Tries what wraps a component against the laws that every modifier keeps, and throws what it breaks.
+/// Checks a stack around a component against the laws for all modifiers, and throws an error if it breaks one.
 ///
 /// ```swift
 /// try await checkLaws { upstream in
@@ -49,12 +49,12 @@ public func checkLaws(
 /// ```
 ///
 /// - Parameters:
-///   - request: What to send. It needs an authority.
-///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-///   - wrap: Makes the stack around a transport; called anew for each law, so that no law sees what another left
-///     behind.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
-///   when the caller is cancelled, and then the request under way is too.
+///   - request: The request to send. It needs an authority.
+///   - exceptions: The laws to skip, with reasons. The check does not detect exceptions that are no longer necessary.
+///   - wrap: Creates the stack around a transport. It is called again for each law, so that the laws are checked
+///     independently.
+/// - Throws: ``LawViolations``, which lists each broken law, the observation and the remedy; `CancellationError` if the
+///   caller is cancelled, which also cancels the request in flight.
 public func checkLaws(
     sending request: HTTPRequestData = .lawful,
     except exceptions: [Law: String] = [:],
@@ -66,26 +66,26 @@ public func checkLaws(
     }
 }
 
-/// Tries a component, such as a transport of one's own or a whole stack, against the laws that can be seen from
+/// Checks a component, such as a custom transport or a complete stack, against the laws that can be observed from
 /// outside.
 ///
 /// ```swift
 /// try await checkLaws(of: Loopback(), sending: HTTPRequestData(authority: "localhost", path: "echo"))
 /// ```
 ///
-/// The request is sent a few dozen times, and each time the answer has to have the same bytes. Whether a transport also
-/// speaks HTTP as it should is a matter of `checkConformance`. A request that takes more than 10 seconds counts as one
-/// that never ends, and a caller that comes back more than 2 seconds after it was cancelled as one that does not.
+/// The request is sent a few dozen times, and each response must have the same bytes. Use `checkConformance` to check
+/// whether a transport implements HTTP correctly. A request that takes more than 10 seconds counts as one that never
+/// ends. A cancelled caller that takes more than 2 seconds to return counts as one that does not return.
 ///
-/// These laws are looked at: ``Law/ownResponse``, ``Law/pureResolve``, ``Law/cancellation``, ``Law/cancelledBefore``,
-/// ``Law/sinks`` and ``Law/nextRequest``. The others need a look at what lies upstream.
+/// These laws are checked: ``Law/ownResponse``, ``Law/pureResolve``, ``Law/cancellation``, ``Law/cancelledBefore``,
+/// ``Law/sinks`` and ``Law/nextRequest``. The others require access to the upstream.
 ///
 /// - Parameters:
 ///   - component: The component.
-///   - request: What to send.
-///   - exceptions: The laws not to look at, and why. Whether one of them is kept by now does not show.
-/// - Throws: ``LawViolations``, which names each law that is broken, what was seen and what to do; `CancellationError`
-///   when the caller is cancelled, and then the request under way is too.
+///   - request: The request to send.
+///   - exceptions: The laws to skip, with reasons. The check does not detect exceptions that are no longer necessary.
+/// - Throws: ``LawViolations``, which lists each broken law, the observation and the remedy; `CancellationError` if the
+///   caller is cancelled, which also cancels the request in flight.
 public func checkLaws(
     of component: some NetworkingComponent,
     sending request: HTTPRequestData = .lawful,
@@ -103,8 +103,8 @@ private func findViolations(
     _ check: nonisolated(nonsending) (Law) async throws -> Void
 ) async throws {
     var violations: [LawViolations.Violation] = []
-    // First what a modifier that has remembered something by then would not show: one whose first answer is for
-    // everybody.
+    // Check this first, before the modifier has stored anything: a stored response that is returned to all callers
+    // would hide a violation.
     let order = laws.filter { $0 == .concurrency } + laws.filter { $0 != .concurrency }
     for law in order where exceptions[law] == nil {
         do {
@@ -112,7 +112,7 @@ private func findViolations(
         } catch let broken as BrokenLaw {
             violations.append(LawViolations.Violation(law: law, sentence: broken.sentence))
         }
-        // What is seen of requests that were cancelled with the check says nothing of the law.
+        // Observations of requests that were cancelled together with the check are not valid.
         try Task.checkCancellation()
     }
     if !violations.isEmpty {
@@ -123,30 +123,30 @@ private func findViolations(
 
 /// The laws that a modifier or a component breaks.
 public struct LawViolations: LocalizedError, CustomStringConvertible {
-    /// A law that is broken.
+    /// A broken law.
     public struct Violation: Sendable, CustomStringConvertible {
-        /// Which.
+        /// The law.
         public let law: Law
-        /// What was seen.
+        /// The observation.
         public let sentence: String
 
-        /// The law, what was seen, and what to do.
+        /// The law, the observation and the remedy.
         public var description: String {
             "\(law.rawValue): \(sentence) \(law.remedy)"
         }
     }
 
-    /// What is broken, in the order of ``Law``.
+    /// The violations, in the order of ``Law``.
     public let violations: [Violation]
-    /// The laws that were not to be looked at, and why.
+    /// The skipped laws, with reasons.
     public let exceptions: [Law: String]
 
-    /// What was seen that must not be, a sentence each.
+    /// The observations of all violations, one sentence each.
     public var sentences: [String] {
         violations.map(\.sentence)
     }
 
-    /// The violations and then the exceptions, one a line.
+    /// The violations and then the exceptions, one per line.
     public var description: String {
         let excepted = Law.allCases.compactMap { law in
             exceptions[law].map { "Not looked at: \(law.rawValue), because \($0)." }
@@ -154,7 +154,7 @@ public struct LawViolations: LocalizedError, CustomStringConvertible {
         return (violations.map(\.description) + excepted).joined(separator: "\n")
     }
 
-    /// The same.
+    /// The same as `description`.
     public var errorDescription: String? {
         description
     }
@@ -167,7 +167,7 @@ extension HTTPRequestData {
     }
 }
 
-/// What a check found.
+/// The result of a failed check.
 struct BrokenLaw: Error {
     let sentence: String
 

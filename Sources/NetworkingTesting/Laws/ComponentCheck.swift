@@ -7,14 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Looks at the laws of a component from outside.
+/// Checks the laws of a component from outside.
 struct ComponentCheck {
     static let laws: [Law] = [.ownResponse, .pureResolve, .cancellation, .cancelledBefore, .sinks, .nextRequest]
 
     let request: HTTPRequestData
     let component: AnyNetworkingComponent
 
-    /// How long an answer may take: there may be a network on the way, or a server.
+    /// The maximum time for a response, longer because a network or a server may be involved.
     private var patience: Duration {
         LawCheck.patience * 5
     }
@@ -30,7 +30,7 @@ struct ComponentCheck {
         }
     }
 
-    /// Asks for several callers at the same time, each with a request of its own.
+    /// Sends requests for several callers at the same time, each with its own request.
     private func answersItsCallers() async throws {
         let calls = (0..<8)
             .map { _ in
@@ -55,7 +55,7 @@ struct ComponentCheck {
         }
     }
 
-    /// Cancels early and later: a call ends at once, answered all the same or with `CancellationError`.
+    /// Cancels calls early and late: each must end immediately, with its response or with `CancellationError`.
     private func endsWithItself() async throws {
         for turns in 0..<12 {
             let call = LawCall(request, over: component)
@@ -107,7 +107,7 @@ struct ComponentCheck {
     private func goesOn() async throws {
         let call = LawCall(request, over: component)
         call.cancel()
-        // One that does not come back breaks another law; what comes next is a matter of this one.
+        // A call that does not return breaks another law; this law is about the next request.
         _ = await call.ends()
         let next = LawCall(request, over: component)
         guard await next.ends(within: patience) else {

@@ -23,11 +23,11 @@ extension LawCheck {
         )
         let cancelled = LawCall(request, over: stack)
         defer { held.letGo(with: request) }
-        // What answers by itself takes nothing upstream with it that it would have to give back.
+        // A component that responds by itself holds no upstream resources that it would have to release.
         guard try await held.holds(cancelled) else { return }
         cancelled.cancel()
         if await !cancelled.ends() {
-            // That breaks another law; what comes next is a matter of this one.
+            // This breaks another law; this law is about the next request.
             held.letGo(with: request)
         }
         try await expectEnd(of: LawCall(request, over: stack), after: "was cancelled")
@@ -45,7 +45,7 @@ extension LawCheck {
         }
     }
 
-    /// Two of each, since those that ask for the same may share an answer, and still are callers of their own.
+    /// Sends two of each request: equal requests may share a response, but each belongs to its own caller.
     func keepsCallersApart() async throws {
         let probe = Probe { request in
             await Task.yield()
@@ -56,7 +56,7 @@ extension LawCheck {
             .map { index in
                 var request = request
                 request.query.caller = "\(index / 2)"
-                // Labels tell them apart, and a copy would have the same.
+                // Requests are distinguished by their labels, and a copy would have the same label.
                 let own = index.isMultiple(of: 2) ? request : request.withNewID
                 return (request: own, call: LawCall(own, over: stack))
             }
@@ -79,13 +79,13 @@ extension LawCheck {
         try await keepsAnswersApart(calls.map(\.request), over: stack, probe)
     }
 
-    /// The same requests once more, each after the other: what has remembered an answer gives it to its own request.
+    /// Sends the same requests again, one after the other: a stored response must go to its own request only.
     private func keepsAnswersApart(
         _ requests: [HTTPRequestData],
         over stack: some NetworkingComponent,
         _ probe: Probe
     ) async throws {
-        // What answers by itself may give everybody the same.
+        // A component that responds by itself may return the same response to all callers.
         guard probe.count > 0 else { return }
         for request in requests {
             let request = request.withNewID

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Requests out, responses and errors back.
+/// Laws about requests sent upstream and the responses and errors returned.
 extension LawCheck {
     func sendsOnce() async throws {
         let probe = Probe { HTTPResponseData(request: $0, data: Data("body".utf8)) }
@@ -56,7 +56,7 @@ extension LawCheck {
         let foreign = Probe { _ in throw Foreign() }
         switch try await result(of: request, around: foreign) {
         case .failure(is Foreign): break
-        // What answers by itself hears of no errors.
+        // A component that responds by itself receives no errors.
         case _ where foreign.count == 0: break
         case .failure(let error):
             throw BrokenLaw("Another component's error does not pass through as it is: \(type(of: error)).")

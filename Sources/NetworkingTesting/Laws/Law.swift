@@ -1,39 +1,40 @@
-/// What everybody who writes or stacks modifiers may rely on; `checkLaws` looks at it.
+/// A rule that every modifier and component must follow, as `checkLaws` verifies.
 @nonexhaustive
 public enum Law: String, Sendable, Hashable, CaseIterable {
-    /// A request is sent upstream once, and what comes back is passed on.
+    /// A request is sent upstream once, and its response is returned.
     case oneSend
-    /// The request of a response is the caller's own.
+    /// The request of a response is the caller's own request.
     case ownResponse
-    /// `resolve` gives the same for the same request, also through erased components and beside absent modifiers.
+    /// `resolve` returns the same result for the same request, also through erased components and next to absent
+    /// modifiers.
     case pureResolve
-    /// The chain upstream rewrites a request once a send.
+    /// The upstream chain rewrites a request once per send.
     case oneResolve
-    /// The principal of the upstream shows.
+    /// The principal of the upstream is visible.
     case principal
-    /// Errors of other components pass as they are, and those of the library are wrapped once.
+    /// Errors of other components are passed on unchanged, and those of the library are wrapped only once.
     case errors
-    /// A cancelled caller gets `CancellationError` itself at once, what lies upstream is cancelled, and nothing is sent
+    /// A cancelled caller gets `CancellationError` itself immediately, the upstream is cancelled, and nothing is sent
     /// afterwards.
     ///
-    /// Of a component it is seen whether callers that are cancelled early and a little later come back within 2
-    /// seconds: with `CancellationError`, or with the response where that was quicker. So a component that does not
-    /// hear of it shows only where an answer takes longer than that, as from a server that a test holds back.
+    /// For a component, the check cancels callers early and a little later. They must return within 2 seconds, with
+    /// `CancellationError` or with the response if that was faster. A component that ignores cancellation is therefore
+    /// detected only if a response takes longer than that, as from a server that a test holds back.
     case cancellation
     /// A caller that was cancelled before it began sends nothing, and gets `CancellationError` itself.
     case cancelledBefore
-    /// A sink gets the body, once, unless it does not want it.
+    /// A sink receives the body once, unless it refuses it.
     case sinks
-    /// A sink hears that a body breaks off, and the caller gets the error of a sink that fails.
+    /// A sink is notified if a body breaks off, and the caller gets the error of a failing sink.
     case failedSinks
-    /// After a request nothing keeps its sink or its progress handler, and after a stack nothing keeps its upstream.
+    /// After a request, its sink and its progress handler are released; after a stack, its upstream is released.
     case retention
-    /// After a request that failed or was cancelled the next one is answered.
+    /// After a request that failed or was cancelled, the next one gets a response.
     case nextRequest
-    /// Callers at the same time get the responses to their own requests, which differ in a query item `caller`.
+    /// Concurrent callers get the responses to their own requests, which differ in a query item `caller`.
     case concurrency
 
-    /// What to do where it is broken.
+    /// How to fix a violation of the law.
     var remedy: String {
         switch self {
         case .oneSend:

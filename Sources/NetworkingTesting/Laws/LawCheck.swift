@@ -1,11 +1,11 @@
 import Networking
 import Synchronization
 
-/// Looks at the laws of what wraps a transport.
+/// Checks the laws of a stack around a transport.
 package struct LawCheck {
-    /// How long what is prompt may take on a busy machine; only a law that is broken is ever given so much.
+    /// The maximum time for a prompt operation on a busy machine; only a broken law uses all of it.
     ///
-    /// The documentation of `checkLaws` and of ``Law/cancellation`` names it.
+    /// The documentation of `checkLaws` and of ``Law/cancellation`` states this value.
     @TaskLocal package static var patience = Duration.seconds(2)
 
     let request: HTTPRequestData
@@ -37,9 +37,9 @@ package struct LawCheck {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - transport: What the stack is made around.
-    /// - Returns: What the request comes to.
-    /// - Throws: ``BrokenLaw`` when it never ends.
+    ///   - transport: The innermost component of the stack.
+    /// - Returns: The result of the request.
+    /// - Throws: ``BrokenLaw`` if the request never ends.
     func result(
         of request: HTTPRequestData,
         around transport: some NetworkingComponent
@@ -48,7 +48,7 @@ package struct LawCheck {
     }
 }
 
-/// A bare component that counts what arrives.
+/// A minimal component that counts requests.
 struct Probe: NetworkingComponent {
     private let counter = Counter()
     private let answer: @Sendable (HTTPRequestData) async throws -> HTTPResponseData
@@ -88,7 +88,7 @@ final class Counter: Sendable {
     }
 }
 
-/// A send that can be cancelled, and given up when it never ends: hence a task of its own.
+/// A call in its own task, so that it can be cancelled, and abandoned if it never ends.
 struct LawCall: Sendable {
     private let task: Task<HTTPResponseData, any Error>
     private let end = Counter()
@@ -101,17 +101,17 @@ struct LawCall: Sendable {
         }
     }
 
-    /// Whether it is over.
+    /// Whether the call has ended.
     var isOver: Bool {
         end.value > 0
     }
 
-    /// Waits until it ends, as it does if nothing holds it up; it is cancelled with who waits.
+    /// Waits until the call ends; if the waiting task is cancelled, the call is cancelled, too.
     ///
     /// - Parameters:
-    ///   - patience: How long that may take, instead of what the check gives.
-    ///   - isEnough: What may come to be instead.
-    /// - Returns: Whether it is over, or something else is enough.
+    ///   - patience: The maximum time, instead of the default of the check.
+    ///   - isEnough: An alternative condition that ends the wait.
+    /// - Returns: Whether the call has ended or the alternative condition is met.
     func ends(within patience: Duration? = nil, or isEnough: () -> Bool = { false }) async -> Bool {
         await withTaskCancellationHandler {
             await eventually(within: patience) { isOver || isEnough() }
@@ -120,11 +120,11 @@ struct LawCall: Sendable {
         }
     }
 
-    /// Waits for what it comes to.
+    /// Waits for the result of the call.
     ///
-    /// - Parameter patience: How long that may take, instead of what the check gives.
-    /// - Returns: What it comes to.
-    /// - Throws: ``BrokenLaw`` when it never ends; it is cancelled then.
+    /// - Parameter patience: The maximum time, instead of the default of the check.
+    /// - Returns: The result.
+    /// - Throws: ``BrokenLaw`` if the call never ends; it is then cancelled.
     func finished(within patience: Duration? = nil) async throws -> Result<HTTPResponseData, any Error> {
         guard await ends(within: patience) else {
             cancel()
@@ -138,20 +138,20 @@ struct LawCall: Sendable {
     }
 }
 
-/// Waits until something is so which takes no more than a few turns of the executor where nothing holds it up.
+/// Waits for a condition that is normally met within a few turns of the executor.
 ///
 /// - Parameters:
-///   - patience: How long it may take on a busy machine, instead of ``LawCheck/patience``.
-///   - condition: What is to be so.
-/// - Returns: Whether it came to be; a caller that is cancelled hears at once whether it is so by now.
+///   - patience: The maximum time on a busy machine, instead of ``LawCheck/patience``.
+///   - condition: The condition.
+/// - Returns: Whether the condition was met; a cancelled caller immediately gets its current state.
 func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async -> Bool {
     for _ in 0..<25 where !Task.isCancelled {
         if condition() { return true }
         await Task.yield()
     }
-    // A thread that the system has put aside may hold up the rest, so turns alone do not tell; nor does time alone,
-    // since a turn takes long where thousands of tests wait for theirs. What has not come by now is held up, or never
-    // comes: looking now and then leaves the processor to those who have work.
+    // The number of turns alone does not suffice, because a suspended thread may delay the other tasks. Time alone does
+    // not suffice either, because a turn takes long while thousands of tests wait for theirs. A condition that is not
+    // met by now is delayed or will never be met, so polling occasionally leaves the processor to other tasks.
     let limit = ContinuousClock.now + (patience ?? LawCheck.patience)
     while !condition() {
         guard ContinuousClock.now < limit, !Task.isCancelled else { return condition() }
@@ -160,7 +160,7 @@ func eventually(within patience: Duration? = nil, _ condition: () -> Bool) async
     return true
 }
 
-/// An error as a sentence has it: by its type, and what it says where that is without secrets.
+/// An error for use in a sentence: its type, with its reason if that contains no secrets.
 func said(_ error: any Error) -> String {
     guard let error = error as? NetworkingError else { return "\(type(of: error))" }
     return "NetworkingError (\(error.kind): \(error.reason))"

@@ -15,7 +15,7 @@ extension LawCheck {
             await eventually { handler.object == nil },
             "The progress handler of a request is kept after the request is over."
         )
-        // It is the stack that must not keep them, so it has to be there until now.
+        // The check is about the stack retaining the objects, so the stack must exist until here.
         withExtendedLifetime(stack) {}
         let upstream = try await sendAndForgetStack()
         try require(await eventually { upstream.object == nil }, "The upstream is kept after the stack is gone.")

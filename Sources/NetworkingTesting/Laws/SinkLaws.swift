@@ -17,7 +17,7 @@ extension LawCheck {
         case .success(let success): response = success
         case .failure(let error): throw BrokenLaw("A request with a sink fails with \(said(error)).")
         }
-        // What answers by itself has a body of its own.
+        // A component that responds by itself has its own body.
         let expected = probe.count == 0 ? sink.data : body
         try require(sink.data == expected, "The sink gets \(sink.data.count) bytes of a body of \(body.count).")
         try require(sink.finished == 1, "The sink hears \(sink.finished) times, not once, that its body is complete.")
@@ -64,7 +64,7 @@ extension LawCheck {
     }
 }
 
-/// A sink that cannot take a byte.
+/// A sink that fails on every chunk.
 private struct FullSink: ResponseSink {
     struct Full: Error {}
 
@@ -80,7 +80,7 @@ extension HTTPRequestData {
         return request
     }
 
-    /// Brings a part of a body to the sink, as a transport does whose connection breaks.
+    /// Delivers part of a body to the sink, as a transport does whose connection breaks.
     fileprivate func breakOff(after part: Data, with error: any Error) async throws -> HTTPResponseData {
         try await deliver(HTTPResponse(status: .ok)) { delivery in
             try await delivery.receive(part)

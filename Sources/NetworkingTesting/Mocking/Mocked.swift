@@ -1,38 +1,38 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Answers every request here, so that nothing upstream is asked.
+    /// Returns a mock response for every request here, so that nothing is sent upstream.
     ///
     /// ```swift
     /// let network = URLSession.shared.mocked(all: .json(user)).retry().server(authority: "api.example.com")
     /// ```
     ///
-    /// An answer takes the place of the transport: it fills sinks, reports progress, and counts as an attempt to
-    /// whoever listens. A redirect that is answered is followed, and what it leads to is looked at here again. A
-    /// cancelled caller gets `CancellationError` at once. The stack upstream still rewrites the request.
+    /// The mock replaces the transport: it fills sinks, reports progress, and counts as an attempt for event listeners.
+    /// A mocked redirect is followed, and the next request is mocked here again. A cancelled caller gets
+    /// `CancellationError` immediately. The upstream stack still rewrites the request.
     ///
-    /// Place it outside of the transport and inside of what is to be tried.
+    /// Place it outside of the transport and inside of the modifiers that you want to test.
     ///
-    /// - Parameter response: The answer.
-    /// - Returns: A component that answers by itself, and throws what the answer fails with.
+    /// - Parameter response: The mock response.
+    /// - Returns: A component that returns the mock response, or throws its error.
     public func mocked(all response: MockResponse) -> some NetworkingComponent {
         modified(Mocked(label: "all") { _ in response })
     }
 
-    /// Answers the requests that equal one here, and passes on the others.
+    /// Returns a mock response for requests equal to a given one here, and forwards all others.
     ///
-    /// Equal are method, URL, header fields and body, as they are at this place of the stack. For the rest see
-    /// ``mocked(all:)``.
+    /// Requests are equal if method, URL, header fields and body are the same at this place of the stack. For
+    /// everything else, see ``mocked(all:)``.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - response: The answer.
-    /// - Returns: A component that answers this request, and throws what the answer fails with.
+    ///   - response: The mock response.
+    /// - Returns: A component that mocks this request, or throws the error of the mock response.
     public func mocked(_ request: HTTPRequestData, with response: MockResponse) -> some NetworkingComponent {
         modified(Mocked(matching: .equal(to: request), with: response))
     }
 
-    /// Answers the requests that match here, and passes on the others.
+    /// Returns a mock response for matching requests here, and forwards all others.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -40,24 +40,24 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// A body in a file, in parts or a stream is read into memory if the matcher looks at bodies, and passed on from
-    /// there. For the rest see ``mocked(all:)``.
+    /// If the matcher reads bodies, a file, multipart or stream body is read into memory and then forwarded from there.
+    /// For everything else, see ``mocked(all:)``.
     ///
     /// - Parameters:
-    ///   - matcher: Which requests.
-    ///   - response: The answer.
-    /// - Returns: A component that answers these requests, and throws what the answer fails with.
+    ///   - matcher: Selects the requests.
+    ///   - response: The mock response.
+    /// - Returns: A component that mocks these requests, or throws the error of the mock response.
     public func mocked(_ matcher: RequestMatcher, with response: MockResponse) -> some NetworkingComponent {
         modified(Mocked(matching: matcher, with: response))
     }
 
-    /// Answers the requests that pass a check here, and passes on the others.
+    /// Returns a mock response for requests that pass a check here, and forwards all others.
     ///
     /// - Parameters:
-    ///   - check: The check. A body in a file, in parts or a stream is read into memory for it
-    ///     (``Networking/RequestBody/data``), and passed on from there.
-    ///   - response: The answer; see ``mocked(all:)``.
-    /// - Returns: A component that answers these requests, and throws what the answer fails with.
+    ///   - check: The check. A file, multipart or stream body is read into memory for it
+    ///     (``Networking/RequestBody/data``) and then forwarded from there.
+    ///   - response: The mock response; see ``mocked(all:)``.
+    /// - Returns: A component that mocks these requests, or throws the error of the mock response.
     public func mocked(
         where check: @escaping @Sendable (HTTPRequestData) -> Bool,
         with response: MockResponse
@@ -65,23 +65,23 @@ extension NetworkingComponent {
         modified(Mocked(label: "where", readsBody: true) { check($0) ? response : nil })
     }
 
-    /// Asks a closure for an answer to each request here, and passes on those for which it has none.
+    /// Calls a closure for a mock response to each request here, and forwards the request if it returns nil.
     ///
     /// ```swift
     /// let network = URLSession.shared.mocked(by: { request in request.path == "/health" ? .ok() : nil })
     /// ```
     ///
-    /// - Parameter answer: Answers a request, passes it on with nil, or throws what is to be thrown; see
-    ///   ``mocked(all:)``. A body in a file, in parts or a stream is read into memory for it
-    ///   (``Networking/RequestBody/data``), and passed on from there.
-    /// - Returns: A component that throws what the closure and the answers do.
+    /// - Parameter answer: Returns a mock response, returns nil to forward the request, or throws an error for the
+    ///   caller; see ``mocked(all:)``. A file, multipart or stream body is read into memory for it
+    ///   (``Networking/RequestBody/data``) and then forwarded from there.
+    /// - Returns: A component that throws the errors of the closure and of its mock responses.
     public func mocked(
         by answer: @escaping @Sendable (HTTPRequestData) async throws -> MockResponse?
     ) -> some NetworkingComponent {
         modified(Mocked(label: "by", readsBody: true, answer: answer))
     }
 
-    /// Has a closure send each request here, with what is upstream at hand.
+    /// Handles each request here with a closure that can use the upstream component.
     ///
     /// ```swift
     /// let network = URLSession.shared.mocked(withUpstream: { request, upstream in
@@ -91,9 +91,9 @@ extension NetworkingComponent {
     /// })
     /// ```
     ///
-    /// - Parameter send: Sends a request, any number of times or never. It gets the caller's cancellation as that of
-    ///   its task.
-    /// - Returns: A component that throws what the closure does.
+    /// - Parameter send: Sends a request upstream any number of times, or never. If the caller is cancelled, the
+    ///   closure's task is cancelled.
+    /// - Returns: A component that throws the errors of the closure.
     public func mocked(
         withUpstream send:
             @escaping @Sendable (HTTPRequestData, any NetworkingComponent) async throws -> HTTPResponseData
@@ -123,7 +123,7 @@ private struct Mocked: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = { (next: HTTPRequestData) in upstream.principal(for: next) }
-        // Here, since an answer may be a redirect, and where that leads may be mocked too.
+        // Redirects are followed here, because a mock response may be a redirect and its target may be mocked, too.
         return try await request.takingOverRedirects(for: principal, over: upstream) { request in
             let request = readsBody ? try await request.withBodyInMemory() : request
             guard let answer = try await answer(request.outsideStack) else { return try await upstream.send(request) }

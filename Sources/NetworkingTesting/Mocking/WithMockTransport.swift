@@ -1,6 +1,6 @@
 public import Networking
 
-/// Runs a test with a transport that answers without a network, and throws at its end what was not used.
+/// Runs a test with a mock transport, and throws at the end if mock responses are unused.
 ///
 /// ```swift
 /// try await withMockTransport { transport in
@@ -10,11 +10,11 @@ public import Networking
 /// }
 /// ```
 ///
-/// A test that throws is told of nothing else: what it did not get to is not news.
+/// If the test throws, only its own error is thrown: the mocks that it did not reach are not reported.
 ///
 /// - Parameter body: The test.
-/// - Returns: What the test returns.
-/// - Throws: What the test throws, else ``Networking/UnusedMocks``; see ``Networking/MockTransport/verifyAllUsed()``.
+/// - Returns: The result of the test.
+/// - Throws: The error of the test, or ``Networking/UnusedMocks``; see ``Networking/MockTransport/verifyAllUsed()``.
 @discardableResult
 public func withMockTransport<Result>(
     _ body: nonisolated(nonsending) (MockTransport) async throws -> Result

@@ -2,7 +2,7 @@ import Dispatch
 package import Networking
 import Synchronization
 
-/// An actor whose executor counts: it sees the way back of any hop as one more job.
+/// An actor with a counting executor, which counts each return from a hop as one more job.
 package actor CountingActor {
     private let executor = CountingExecutor()
 
@@ -20,7 +20,7 @@ package actor CountingActor {
     /// Runs work on this actor.
     ///
     /// - Parameter work: The work.
-    /// - Returns: The work's result, and the number of jobs of this actor that it cost besides the one that starts it.
+    /// - Returns: The result of the work, and the number of jobs that ran on this actor after the first one.
     /// - Throws: The work's error.
     package func run<Value: Sendable>(
         _ work: @Sendable (isolated CountingActor) async throws -> Value
@@ -30,7 +30,7 @@ package actor CountingActor {
         return (value, executor.count - before)
     }
 
-    /// How many jobs of this actor a call through a stack costs, besides the one that makes it.
+    /// Returns the number of jobs on this actor for a call through a stack, without the job that makes the call.
     package func jobs(during network: some NetworkingComponent) async throws -> Int {
         let before = executor.count
         try await network.data(.lawful)

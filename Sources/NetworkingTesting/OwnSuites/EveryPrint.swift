@@ -1,4 +1,4 @@
-/// Everything that a value gives away when it is printed, one way or the other.
+/// Returns all textual representations of a value, to check them for secrets.
 package func everyPrint(of value: some Any) -> String {
     var dumped = ""
     dump(value, to: &dumped)

@@ -5,8 +5,7 @@ package import Foundation
 #endif
 
 extension Data {
-    /// Bytes that repeat after 251, a prime, so that chunks which follow one another differ, whatever their usual
-    /// length.
+    /// Bytes that repeat after 251, a prime number, so that consecutive chunks of any usual length differ.
     package static func unlike(_ count: Int) -> Data {
         let pattern = Data(0..<251)
         var data = Data(capacity: count + pattern.count)

@@ -1,7 +1,7 @@
 package import Networking
 
 extension HTTPRequestData {
-    /// A copy with changes, so that a test has a constant.
+    /// Returns a changed copy, so that a test can use a constant.
     package func with(_ change: (inout HTTPRequestData) -> Void) -> HTTPRequestData {
         var request = self
         change(&request)

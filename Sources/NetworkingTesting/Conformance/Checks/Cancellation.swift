@@ -10,11 +10,11 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Callers that give up: each gets `CancellationError` itself, and its connection is closed.
+    /// Cancelled callers: each gets `CancellationError` itself, and its connection is closed.
     static let cancellation: [TransportCheck] = [
         TransportCheck("cancel before the start", needsSockets: false) { bench in
             bench.server.route("/") { _ in .ok }
-            // A bare transport, since the outermost part of a stack looks first.
+            // Use the bare transport, because the outermost component of a stack checks for cancellation first.
             let transport = bench.transport
             let url = bench.server.url
             let call = Task {
@@ -88,7 +88,7 @@ extension TransportCheck {
             )
             source.yield(.pattern(10))
             try await bench.wait(for: isAsked, during: call)
-            // A connection over which nothing has gone yet may be kept.
+            // The client may keep a connection that has not been used yet.
             try await bench.giveUp(call)
             source.finish()
             try expect(bench.server.requests.count, is: 0, in: "the number of whole requests")
@@ -101,14 +101,14 @@ extension TransportCheck {
                 try await gate.wait()
                 return .ok
             }
-            // More than the buffers of both sides hold, so that the client waits for a server that does not read.
+            // The body exceeds the buffers of both sides, so that the client waits for the server to read.
             let call = bench.start(HTTPRequestData(method: .post, body: .data(Data(count: 64 << 20))))
             try await bench.wait(for: arrived, during: call)
             call.cancel()
             guard case .failure(let error) = await call.result, error is CancellationError else {
                 throw ConformanceFailure("CancellationError", came: "something else")
             }
-            // Now the server reads, which is how it sees that the client has gone.
+            // The server starts to read, which is how it notices that the client has closed the connection.
             gate.open()
             try await bench.server.waitForOpenConnections(0)
         },
@@ -137,7 +137,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// Cancels a call when the server has its request.
+    /// Cancels a call after the server has received its request.
     fileprivate func cancelsCall(answeredWith answer: TestResponse) async throws {
         let arrived = Gate()
         server.route("/") { _ in
@@ -158,7 +158,7 @@ private struct Listener: NetworkEventObserver {
     }
 }
 
-/// A sink that takes a chunk and is never done with it.
+/// A sink that receives a chunk and never returns.
 private final class HeldSink: ResponseSink {
     let received = Gate()
 

@@ -5,11 +5,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Compressed bodies, made by other people's programs.
+/// Compressed bodies, created by programs other than this library.
 enum CodedBody {
     static let text = String(repeating: "Emily, Emil, Emilia and Emilio. ", count: 8)
 
-    /// The text, in a coding; nil for one that nobody prepared.
+    /// The text in a coding; nil if there is no data for that coding.
     static func text(in coding: String) -> Data? {
         switch coding {
         case "gzip", "x-gzip": decode("H4sIAAAAAAACA3PNzcyp1FFwBVIQMjNRITEvBcLM1wPTw1keAAsysAUAAQAA")
@@ -21,7 +21,7 @@ enum CodedBody {
         }
     }
 
-    /// 16 MiB of zeros in 16 KiB of gzip, most of which are the same few bytes.
+    /// 16 MiB of zeros in 16 KiB of gzip, which mostly repeats the same few bytes.
     static let gzipBomb: Data = {
         var data = Data()
         data += decode("H4sIAAAAAAACA+zBAQEAAACAkP6v7ggK")
@@ -37,7 +37,7 @@ enum CodedBody {
     }()
 
     private static func decode(_ base64: String) -> Data {
-        // A literal of this file, so it is valid.
+        // The base64 text is a literal in this file and therefore valid.
         Data(base64Encoded: base64)!
     }
 }

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Compressed bodies, from a server that sends none but those that are asked for (RFC 9110, section 12.5.3).
+    /// Compressed bodies from a server that only uses the requested codings (RFC 9110, section 12.5.3).
     static let coding: [TransportCheck] =
         [
             coded("gzip", as: ["gzip", "GZip", "x-gzip"]),
@@ -108,13 +108,13 @@ extension TransportCheck {
         },
     ]
 
-    /// Sends a part of a body in gzip, in framing that is in order, whether or not the transport asks for gzip.
+    /// Sends a truncated gzip body with correct framing, even if the transport does not request gzip.
     private static func halfOfGzip(
         _ name: String,
         as answer: @escaping @Sendable (Data) -> TestResponse
     ) -> TransportCheck {
         TransportCheck(name) { bench in
-            // Cut within the compressed stream, within the checksum, and within the length at the end.
+            // Cut within the compressed stream, within the checksum, and within the trailing length.
             for cut in [20, 6, 2] {
                 let half = (CodedBody.text(in: "gzip") ?? Data()).dropLast(cut)
                 var answer = answer(half)
@@ -125,7 +125,7 @@ extension TransportCheck {
         }
     }
 
-    /// Sends a text in a coding that was asked for, sized and in chunks.
+    /// Sends a text in a requested coding, with a known length and in chunks.
     private static func coded(_ coding: String, as names: [String]) -> TransportCheck {
         TransportCheck(coding) { bench in
             let body = CodedBody.text(in: coding) ?? Data()
@@ -150,7 +150,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// The codings that the transport asks for when its caller does not say.
+    /// The codings that the transport requests if its caller specifies none.
     fileprivate func askedCodings() async throws -> [String] {
         server.enqueue(.ok)
         try await fetch()
@@ -167,8 +167,7 @@ extension CheckBench {
         try await refusesGzip(.data(body), length: length, with: kinds, change: change)
     }
 
-    /// Requires a failure for a part of a body in gzip; a transport that does not decode may return the bytes as they
-    /// are.
+    /// Requires a failure for a truncated gzip body; a transport that does not decode may return the bytes unchanged.
     fileprivate func refuses(_ half: Data, sending request: HTTPRequestData) async throws {
         do {
             let response = try await fetch(request)
@@ -180,7 +179,7 @@ extension CheckBench {
         }
     }
 
-    /// Brings a failure for a body in gzip, if the transport asks for it.
+    /// Requires a failure for a gzip body, if the transport requests gzip.
     fileprivate func refusesGzip(
         _ body: TestResponse.Body,
         length: Int? = nil,

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Connections that do not come about, break, are kept, or are many.
+    /// Connections that fail, break, are kept open, or are numerous.
     static let connections: [TransportCheck] = [
         TransportCheck("nobody listens") { bench in
             // Port 1 is reserved and has no server.
@@ -19,7 +19,7 @@ extension TransportCheck {
             try expect(error.request.url?.absoluteString, is: "http://127.0.0.1:1/", in: "the URL of the failure")
         },
         TransportCheck("unknown host") { bench in
-            // No name below .invalid is ever there (RFC 6761, section 6.4).
+            // Names below .invalid never exist (RFC 6761, section 6.4).
             let nowhere = bench.transport.timeout(.seconds(60)).server(scheme: "http")
                 .server(authority: "nonexistent.invalid")
             try await bench.fail(with: .nameResolution, over: nowhere)
@@ -45,12 +45,12 @@ extension TransportCheck {
         TransportCheck("kept connection that is closed") { bench in
             bench.server.route("/close") { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .close) }
             for _ in 1...20 {
-                // Whether the client sees the end before it sends again is a race; what may be repeated arrives in any
-                // case.
+                // Whether the client notices the end before it sends again is a race, but a repeatable request always
+                // arrives.
                 try expect(try await bench.fetch(HTTPRequestData(path: "/close")).text, is: "ok", in: "the body")
             }
         },
-        // A client must not take bytes behind a response for the next one (RFC 9112, section 6.3).
+        // A client must not treat bytes after a response as the next response (RFC 9112, section 6.3).
         TransportCheck("bytes behind a response") { bench in
             bench.serveNext()
             for _ in 1...10 {
@@ -68,7 +68,8 @@ extension TransportCheck {
                 bench.server.enqueue(.raw(.text(answer), .gate(gate), .text(CheckBench.startOfAnother), .keepAlive))
                 try await bench.fetch(HTTPRequestData(method: method))
                 gate.open()
-                // Most clients hang up at once; for the others, the bytes have arrived after this time.
+                // Most clients close the connection at once; for all others, the bytes have arrived by the end of this
+                // time.
                 try await bench.waitForHangUp(atMost: .seconds(1))
                 try await bench.checkNext()
             }
@@ -118,7 +119,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// Responses that are complete, and the methods they answer.
+    /// Complete responses, with the methods of their requests.
     fileprivate static let completeAnswers: [(method: HTTPRequest.Method, answer: String)] = [
         (.get, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         (.get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
@@ -126,24 +127,24 @@ extension CheckBench {
         (.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
     ]
 
-    /// The start of a response that would swallow the first line of the next.
+    /// The start of a response that would swallow the first line of the next one.
     fileprivate static let startOfAnother = "HTTP/1.1 200 OK\r\nX-A: not mine\r\nX-Swallowed: "
 
     fileprivate func serveNext() {
-        // Not kept, so that each round starts on a connection of its own.
+        // The connection is not kept, so that each round starts on a new one.
         server.route("/next") { _ in
             TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
         }
     }
 
-    /// Sends a request, whose response must be its own.
+    /// Sends a request, which must get its own response.
     fileprivate func checkNext() async throws {
         let next = try await fetch(HTTPRequestData(path: "/next"))
         try expect(next.text, is: "next", in: "the next response")
         try expect(next.headerFields[.xA] ?? "(none)", is: "(none)", in: "the field X-A of the next response")
     }
 
-    /// Waits until the client has closed its connections, for a limited time.
+    /// Waits a limited time until the client has closed its connections.
     fileprivate func waitForHangUp(atMost limit: Duration) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.waitForOpenConnections(0) }
@@ -153,7 +154,7 @@ extension CheckBench {
         }
     }
 
-    /// Sends many requests, some at a time, each of which must bring its own body.
+    /// Sends many requests, with a limit on concurrency; each must get its own body.
     fileprivate func fetch(
         _ count: Int,
         at width: Int,

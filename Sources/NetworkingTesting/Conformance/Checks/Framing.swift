@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Answers in bytes: what is right though odd, and what is wrong.
+    /// Responses in raw bytes, both valid but unusual ones and invalid ones.
     static let framing: [TransportCheck] = heads + fieldLines + lengths + odd
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -25,7 +25,7 @@ extension TransportCheck {
             ],
             gives: .fails(.invalidResponse)
         ),
-        // The version's name is case-sensitive (RFC 9112, section 2.3), but reading it harms nobody.
+        // The name in the version is case-sensitive (RFC 9112, section 2.3), but accepting other cases is harmless.
         .raw(
             "bad case",
             "hTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -43,20 +43,20 @@ extension TransportCheck {
             [["HTTP/1.1 099 Odd\r\n\r\n"], ["HTTP/1.1 2000 Odd\r\n\r\n"], ["HTTP/1.1 -20 Odd\r\n\r\n"]],
             gives: .fails(.invalidResponse)
         ),
-        // Three digits are well-formed, but a client may call those from 600 on invalid (RFC 9110, section 15).
+        // Three digits are well-formed, but a client may consider codes from 600 on invalid (RFC 9110, section 15).
         .raw(
             "status without a class",
             "HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok",
             gives: .brings(999, "ok").orFails(.invalidResponse)
         ),
         .raw("no reason phrase", "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok", gives: .brings(200, "ok")),
-        // The space behind the code is required (RFC 9112, section 4); everybody reads it without.
+        // The space after the code is required (RFC 9112, section 4), but clients generally accept its absence.
         .raw(
             "status line without its last space",
             "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",
             gives: .brings(200, "ok").orFails(.invalidResponse)
         ),
-        // RFC 9112 section 2.2 allows to read it.
+        // RFC 9112 section 2.2 allows a client to accept this.
         .raw(
             "line ends without a return",
             "HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
@@ -69,7 +69,7 @@ extension TransportCheck {
     private static let fieldLines: [TransportCheck] = [
         .field("field without a space", "X-A:b", gives: .brings(200, "ok", [.xA: "b"])),
         .field("field with spaces around", "X-A: \t b \t ", gives: .brings(200, "ok", [.xA: "b"])),
-        // Replaced by spaces or refused (RFC 9112, section 5.2).
+        // The characters are replaced by spaces, or the response is rejected (RFC 9112, section 5.2).
         .field(
             "folded field",
             "X-A: b\r\n folded",
@@ -77,7 +77,7 @@ extension TransportCheck {
         ),
         .field("field without a colon", "X-A without a colon", gives: .fails(.invalidResponse)),
         .field("field without a name", ": without a name", gives: .fails(.invalidResponse)),
-        // A client has to drop the space or the field, or refuse the message (RFC 9112, section 5.1 is for servers).
+        // A client must remove the space or the field, or reject the message (RFC 9112, section 5.1 is for servers).
         .field(
             "field with a space before its colon",
             "X-A : b",
@@ -119,7 +119,7 @@ extension TransportCheck {
             ],
             gives: .fails(.invalidResponse)
         ),
-        // A client may take equal ones for one, or refuse them (RFC 9110, section 8.6).
+        // A client may treat equal lengths as one, or reject them (RFC 9110, section 8.6).
         .raw(
             "length told twice",
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok",
@@ -137,7 +137,8 @@ extension TransportCheck {
             ],
             gives: .fails(.invalidResponse)
         ),
-        // The chunks win, or it is refused as an attempt at smuggling (RFC 9112, section 6.3).
+        // The chunked coding takes precedence, or the client rejects the response as attempted smuggling (RFC 9112,
+        // section 6.3).
         .raw(
             "length beside chunks",
             "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",

@@ -9,10 +9,10 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Bytes that nobody meant.
+    /// Random and damaged bytes.
     static let garbage: [TransportCheck] = [
         TransportCheck("random bytes") { bench in
-            // A client may send again what breaks on a kept connection, so it gets none to keep.
+            // A client may resend a request if a kept connection breaks, so no connection is kept here.
             bench.server.route("/next") { _ in
                 TestResponse(headerFields: [.connection: "close"], body: .data(Data("next".utf8)))
             }
@@ -30,7 +30,7 @@ extension TransportCheck {
                 try expect(next.text, is: "next", in: "the next response")
             }
         },
-        // What is damaged may still be a response, but neither a crash nor a wait without end.
+        // A damaged response may still be valid, but must not cause a crash or an endless wait.
         TransportCheck("damaged responses") { bench in
             bench.server.route("/next") { _ in .text("next") }
             let heads = [
@@ -55,7 +55,7 @@ extension TransportCheck {
     ]
 }
 
-/// The same numbers each time (SplitMix64), so that what fails once fails again.
+/// A generator of the same numbers each time (SplitMix64), so that failures are reproducible.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

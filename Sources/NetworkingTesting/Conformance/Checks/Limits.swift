@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// What is too long.
+    /// Messages that exceed a limit.
     static let limits: [TransportCheck] = [
         TransportCheck("maximum response bytes", needsSockets: false) { bench in
             bench.server.route("/sized") { _ in TestResponse(body: .data(.pattern(100_000))) }
@@ -22,7 +22,7 @@ extension TransportCheck {
         },
         TransportCheck("body without end") { bench in
             let chunk = TestResponse.Chunk(Data(count: 1 << 16))
-            // A client that cannot hold its server back may have all that is sent before it hangs up.
+            // A client without flow control may receive everything that is sent before it closes the connection.
             let never = TestResponse.Chunk("end", gate: Gate())
             bench.server.enqueue(
                 .raw("HTTP/1.1 200 OK\r\n\r\n", .drip(Data(count: 64 << 20), by: 1 << 16), .stall),
@@ -60,7 +60,7 @@ extension TransportCheck {
         ),
     ]
 
-    /// What takes too long, on a clock that the check moves.
+    /// Exchanges that take too long, on a clock that the check advances.
     static let stalls: [TransportCheck] = [
         TransportCheck("stall before the head") { bench in
             try await bench.endsStall(.stall)
@@ -76,7 +76,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// The timeout of the stack ends a wait and the connection.
+    /// Requires that the timeout of the stack ends the wait and closes the connection.
     fileprivate func endsStall(_ steps: TestResponse.RawStep...) async throws {
         let arrived = Gate()
         server.route("/") { _ in

@@ -10,13 +10,13 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// Methods, targets, fields and statuses, both ways.
+    /// Methods, targets, header fields and statuses, in both directions.
     static let messages: [TransportCheck] =
         [
             TransportCheck("methods", needsSockets: false) { bench in
                 bench.server.route("/") { _ in .ok }
                 for name in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"] {
-                    // A token, so there is a method.
+                    // Each name is a valid token, so the method is not nil.
                     let method = HTTPRequest.Method(name)!
                     try await bench.fetch(HTTPRequestData(method: method))
                     try expect(bench.server.requests.last?.method, is: method, in: "the method that arrives")
@@ -49,7 +49,7 @@ extension TransportCheck {
                     bench.server.enqueue(.text("\(code)", status: HTTPResponse.Status(code: code)))
                     let response = try await bench.fetch()
                     try expect(response.status.code, is: code, in: "the status")
-                    // RFC 9110 section 15.3.6 has no body for 205, so a client need not read one.
+                    // A 205 response has no body (RFC 9110, section 15.3.6), so a client need not read one.
                     if code != 205 {
                         try expect(response.text, is: "\(code)", in: "the body of \(code)")
                     }
@@ -84,7 +84,7 @@ extension TransportCheck {
                 $0.headerFields.append(name: .xA, value: "two, three")
             }
             try await bench.fetch(request)
-            // One field with a list means the same (RFC 9110, section 5.3).
+            // A single field with a list is equivalent (RFC 9110, section 5.3).
             let arrived = bench.server.arrived(.xA).joined(separator: ", ")
             try expect(arrived, is: "one, two, three", in: "the X-A fields that arrive")
             try expect(bench.server.arrived(.accept), is: ["text/plain"], in: "the Accept fields that arrive")
@@ -127,7 +127,7 @@ extension TransportCheck {
             try expect(bench.server.arrived(.xA), is: [value], in: "the X-A fields that arrive")
         },
         TransportCheck("cookies", needsSockets: false) { bench in
-            // All of them have expired, since some clients keep cookies for the next check, or for the next process.
+            // All cookies have expired, because some clients keep cookies for the next check or even the next process.
             let cookies = [
                 "a=1; Expires=Wed, 09 Jun 1999 10:18:14 GMT; Path=/", "b=2; Max-Age=0", "c=; Max-Age=0; Path=/",
                 "d=4; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly",
@@ -188,7 +188,7 @@ extension CheckBench {
 }
 
 extension TestServer {
-    /// The values of a field of the last request.
+    /// The values of a header field in the last request.
     func arrived(_ name: HTTPField.Name) -> [String] {
         requests.last?.headerFields[values: name] ?? []
     }

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// The rules of redirects, which are the library's own, as a transport brings them.
+    /// The library's redirect rules, as applied over the transport.
     static let redirects: [TransportCheck] = [
         TransportCheck("basic redirects", needsSockets: false) { bench in
             bench.server.route("/new") { request in .text("\(request.method) \(request.body.count)") }
@@ -51,7 +51,7 @@ extension TransportCheck {
             bench.server.route("/back") { _ in .ok }
             let fields: HeaderFields = [.authorization: "Bearer token-1", .cookie: "session=1"]
             try await bench.fetch(HTTPRequestData(path: "/start", headerFields: fields))
-            // A session that keeps cookies may send those of its own.
+            // A session that stores cookies may send its own.
             let arrived = bench.server.requests.map { request in
                 request.headerFields[.authorization] != nil
                     || request.headerFields[.cookie]?.contains("session=1") == true

@@ -50,7 +50,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// Tells the events of a request that every transport has.
+    /// Returns the events of a request that every transport emits.
     fileprivate func events(
         of send: nonisolated(nonsending) (HTTPRequestData) async throws -> some Any
     ) async throws -> [String] {

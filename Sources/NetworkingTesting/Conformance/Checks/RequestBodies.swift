@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// What a client sends, in every form that it may have.
+    /// Request bodies, in all forms.
     static let requestBodies: [TransportCheck] =
         [
             TransportCheck("request without a body", needsSockets: false) { bench in
@@ -114,8 +114,8 @@ extension TransportCheck {
             }
             try expect(try await echo.next() == nil, "the end of the echo behind the end of what was sent")
         },
-        // A client may stop sending or go on (RFC 9110, section 10.1.1 and RFC 9112, section 9.5); the answer is there
-        // for both.
+        // A client may stop sending or continue (RFC 9110, section 10.1.1 and RFC 9112, section 9.5); in both cases, it
+        // gets the response.
         TransportCheck("early answer") { bench in
             let gate = Gate()
             bench.server.routeAtHead(.post, "/") { _ in
@@ -174,7 +174,7 @@ extension TransportCheck {
 }
 
 extension CheckBench {
-    /// Sends a body, which must arrive as it is.
+    /// Sends a body, which must arrive unchanged.
     fileprivate func sends(_ body: RequestBody?, _ bytes: Data, method: HTTPRequest.Method = .post) async throws {
         server.route("/") { _ in .ok }
         try await fetch(HTTPRequestData(method: method, body: body))

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// What a server sends, in every form that it may have.
+    /// Response bodies, in all forms.
     static let responseBodies: [TransportCheck] = [
         TransportCheck("response bodies", needsSockets: false) { bench in
             for size in [0, 1, 100, 65_535, 65_537, 3_000_000] {
@@ -71,7 +71,7 @@ extension TransportCheck {
 }
 
 extension Data {
-    /// The bytes, a few at first and then more.
+    /// The bytes in chunks of increasing size.
     fileprivate var pieces: [TestResponse.Chunk] {
         [prefix(1), dropFirst(1).prefix(10), dropFirst(11).prefix(100_000), dropFirst(100_011)]
             .map { TestResponse.Chunk($0) }

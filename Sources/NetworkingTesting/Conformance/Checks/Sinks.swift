@@ -11,7 +11,7 @@ import Foundation
 #endif
 
 extension TransportCheck {
-    /// What a sink gets, and when.
+    /// The calls that a sink receives, and their order.
     static let sinks: [TransportCheck] = [
         TransportCheck("sink gets the body in order", needsSockets: false) { bench in
             let body = Data.pattern(2_000_000)
@@ -24,7 +24,7 @@ extension TransportCheck {
                 let response = try await bench.fetch(
                     .with {
                         $0.sink = sink
-                        // It is for what is kept in memory.
+                        // This limit only applies to bodies in memory.
                         $0.maximumResponseBytes = 10
                     }
                 )
@@ -82,7 +82,7 @@ extension TransportCheck {
         TransportCheck("sink that fails ends the exchange") { bench in
             for stage in FailingSink.Stage.allCases {
                 let gate = Gate()
-                // The end is only sent to a sink that fails at the end.
+                // The end of the body is only sent to a sink that fails at the end.
                 if stage == .finish { gate.open() }
                 bench.server.enqueue(TestResponse(body: .sized(["first", TestResponse.Chunk("second", gate: gate)])))
                 do {
@@ -90,7 +90,7 @@ extension TransportCheck {
                     throw ConformanceFailure("the error of a sink's \(stage)", came: "a response")
                 } catch is FailingSink.Full {
                 }
-                // Behind a body that came in full the connection may stay.
+                // After a complete body, the connection may stay open.
                 if stage != .finish { try await bench.server.waitForOpenConnections(0) }
             }
         },
@@ -104,7 +104,7 @@ extension TransportCheck {
     ]
 }
 
-/// A sink that lets others run before it takes more, and notes who does not wait for it.
+/// A sink that yields before it returns, and records calls that overlap.
 private final class SlowSink: ResponseSink {
     struct Record {
         var data = Data()
