@@ -8,11 +8,13 @@ extension NetworkClient {
     ///
     /// | | |
     /// |---|---|
-    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt whose server stops sending; a long download that makes progress continues |
+    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt whose server stops sending |
     /// | `throttled(maxPerHost: 6)` | as many concurrent requests per host as browsers make over HTTP/1.1 |
-    /// | `retry()` | retries a request that may be sent again up to three times, so four attempts in all, within a budget |
+    /// | `retry()` | up to three retries of a request that may be sent again, four attempts in all, within a budget |
     /// | `deduplicated()` | sends identical concurrent requests once |
     /// | `cached(in: cache)` | caches by RFC 9111, in the client's cache |
+    ///
+    /// The timeout does not end a long download that makes progress.
     ///
     /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves
     /// requests without credentials. An API client that authenticates adds the same cache around its credentials, which

@@ -18,8 +18,8 @@ extension OAuthServer {
     /// A system with an issuer does this automatically.
     ///
     /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the
-    /// port would receive the app's codes and tokens. Endpoints that the app names itself may be on this machine
-    /// (``init(issuer:authorizationEndpoint:tokenEndpoint:revocationEndpoint:deviceAuthorizationEndpoint:namesIssuerInCallbacks:)``).
+    /// port would receive the app's codes and tokens. Endpoints that the app itself passes to the initialiser may be on
+    /// this machine.
     ///
     /// - Parameters:
     ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine.
