@@ -180,7 +180,7 @@ final class CallShelf: Sendable {
     }
 }
 
-// MARK: - What a page asks for
+// MARK: - Changes for a page
 
 extension CallShelf {
     /// The changes since the last request of a page.

@@ -82,7 +82,7 @@ final class LivePage: HTTPHandler {
         return HTTPResponse(statusCode: .noContent)
     }
 
-    // MARK: Who may ask
+    // MARK: Access control
 
     /// Returns a refusal for a request that the page itself did not make; `nil` if it may proceed.
     ///
