@@ -67,7 +67,7 @@ struct DigestChallenge: Sendable {
     }
 }
 
-/// What a digest covers, the quality of protection (RFC 7616 section 3.4).
+/// The quality of protection: the parts of a request that a digest covers (RFC 7616 section 3.4).
 enum DigestQuality: String, Sendable {
     /// Method and target.
     case head = "auth"

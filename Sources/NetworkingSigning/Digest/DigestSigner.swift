@@ -118,7 +118,7 @@ public struct DigestSigner: RequestSigner {
         return challenge.isStale || challenge.realm != answer.realm || count > 1
     }
 
-    // MARK: What the server says when it lets a request in
+    // MARK: Authentication-Info
 
     /// Verifies the server's proof, and stores its next nonce (RFC 7616 section 3.5).
     private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) async throws {

@@ -23,7 +23,9 @@ import Foundation
 /// )
 ///
 /// // X-Hub-Signature-256: sha256=…
-/// let hook = HMACSigner(keyID: "hook", key: key, signing: [.body], into: .field(.xHubSignature256) { "sha256=\($0.hexadecimal)" })
+/// let hook = HMACSigner(keyID: "hook", key: key, signing: [.body], into: .field(.xHubSignature256) {
+///     "sha256=\($0.hexadecimal)"
+/// })
 ///
 /// // Authorization: HMAC-SHA512 keyId="app-1", signature="…"
 /// let api = HMACSigner(
