@@ -18,7 +18,7 @@ import Android
 import Darwin
 #endif
 
-/// What ends an exchange over which nothing has moved for too long.
+/// The error of an exchange without progress for too long.
 struct Silence: Error {
     let limit: Duration
 }

@@ -4,7 +4,7 @@ import Networking
 import NIOCore
 import Synchronization
 
-/// How far an exchange has come, and whether anything moves.
+/// The progress of an exchange, and whether it has stalled.
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
     /// The source of the time.
