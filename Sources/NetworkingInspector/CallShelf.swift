@@ -32,7 +32,7 @@ final class CallShelf: Sendable {
         var size = CaptureSize()
         var waiters: [Suspension<Void>] = []
 
-        /// Returns the next revision. At most one slot has it, so a page can continue from any revision.
+        /// Returns the next revision, which at most one slot has, so that a page can continue from any revision.
         mutating func next() -> Int {
             revision += 1
             return revision

@@ -54,7 +54,9 @@ public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConver
     /// - Throws: `NetworkingError` if the request cannot be signed; it is then not sent.
     func sign(_ request: inout HTTPRequestData) async throws
 
-    /// Processes the response to a signed request. The default implementation does nothing.
+    /// Processes the response to a signed request.
+    ///
+    /// The default implementation does nothing.
     ///
     /// - Parameter response: The response; its `sentRequest` is the signed request.
     /// - Returns: `true` to sign the request again and resend it. This happens at most twice, and not with a body that

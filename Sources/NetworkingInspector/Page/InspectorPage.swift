@@ -33,8 +33,10 @@ struct InspectorPage {
         return Self.fill(PackageResources.inspector_html, with: values)
     }
 
-    /// Returns the content security policy: the page may run this script, show this style and embedded images, and
-    /// contact its own server. A body that breaks out of its element is therefore harmless.
+    /// Returns the content security policy of the page.
+    ///
+    /// The page may run this script, show this style and embedded images, and contact its own server. A body that
+    /// breaks out of its element is therefore harmless.
     private func policy(_ nonce: String) -> String {
         var rules = [
             "default-src 'none'", "style-src 'nonce-\(nonce)'", "script-src 'nonce-\(nonce)'", "img-src data:",

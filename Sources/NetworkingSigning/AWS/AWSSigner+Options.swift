@@ -56,8 +56,9 @@ extension AWSSigner {
     public enum Payload: Sendable, Hashable {
         /// Its digest, for which it is read an additional time; a body that can be read only once cannot be sent.
         case digest
-        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`. Over http its digest, except in links
-        /// for S3.
+        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`.
+        ///
+        /// Over http, the digest is signed, except in links for S3.
         case unsigned
         /// As ``unsigned`` for a body that can be read only once, otherwise as ``digest``.
         case unsignedIfReadOnce
