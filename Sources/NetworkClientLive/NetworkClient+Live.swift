@@ -31,7 +31,7 @@ extension NetworkClient {
     /// - Parameters:
     ///   - transport: The transport, or a stack around one.
     ///   - cache: The cache of the stack, which is also the client's `cache`; a new one in memory by default.
-    /// - Returns: A client with its own stack, which all its users share.
+    /// - Returns: A client with its own stack, which all API clients share.
     public static func live(
         over transport: some NetworkingComponent,
         cache: ResponseCache = ResponseCache()

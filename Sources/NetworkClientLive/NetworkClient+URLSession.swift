@@ -3,8 +3,8 @@ public import NetworkClient
 import Networking
 
 extension NetworkClient {
-    /// The production stack over URLSession, one for the whole process: all users share its limits, its cache and its
-    /// retry budget.
+    /// The production stack over URLSession, one for the whole process: all API clients share its limits, its cache and
+    /// its retry budget.
     ///
     /// ```swift
     /// @main

@@ -10,7 +10,7 @@ import NIOHTTP1
 ///
 /// The decoder decides where a response ends. If that is another byte than this type expects, ``isExact`` is `false`.
 struct ResponseBoundary {
-    /// What to do with bytes that have arrived.
+    /// The handling of bytes that have arrived.
     enum Slice: Equatable {
         /// Pass this number of bytes to the decoder.
         case bytes(Int)
@@ -25,7 +25,7 @@ struct ResponseBoundary {
         case idle
         /// Within a head: the final one, or an interim one before it.
         case head(HeadScanner)
-        /// Within a body of known length, of which this many bytes are due.
+        /// Within a body of known length, with this number of bytes left.
         case length(Int)
         /// Within a chunked body, which ends with a line feed, or one that ends with its connection.
         case open

@@ -115,7 +115,7 @@ public struct OAuthAuthorization: Sendable {
         state == other.state
     }
 
-    // MARK: The answer
+    // MARK: Callbacks
 
     /// Returns the code in a callback (RFC 6749 section 4.1.2, RFC 9207 section 2.4).
     func code(of callback: URL) throws -> String {

@@ -101,7 +101,7 @@ final class LivePage: HTTPHandler {
         return nil
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func page() throws -> HTTPResponse {
         let archive = HTTPArchive(entries: [], title: inspector.title, date: clock.date)
