@@ -1,7 +1,8 @@
 public import Networking
 
-/// A component that sends through the client that is current when a request is sent: for stacks that are made before it
-/// is known.
+/// A component that sends through the client that is current when a request is sent.
+///
+/// Use it for stacks that are created before the client is known.
 ///
 /// ```swift
 /// extension UserAPI {
@@ -11,8 +12,8 @@ public import Networking
 /// try await withNetworkClient(.live) { try await UserAPI.shared.user(id: 42) }
 /// ```
 ///
-/// It ends its stack like a transport. A modifier with a memory around it, such as `cached`, has one memory for all
-/// clients; what is to be apart belongs into the client.
+/// It ends its stack like a transport. A stateful modifier around it, such as `cached`, shares its state between all
+/// clients. Put state that must be separate into the client.
 public struct InjectedNetwork: NetworkingComponent {
     /// Creates a component for the current client.
     public init() {}
@@ -27,7 +28,7 @@ public struct InjectedNetwork: NetworkingComponent {
         NetworkClient.current.network().resolve(&request)
     }
 
-    /// Answers with the principal of the current client's network.
+    /// Returns the principal of the current client's network.
     public func principal(for request: HTTPRequestData) -> Principal? {
         NetworkClient.current.network().principal(for: request)
     }
@@ -44,7 +45,7 @@ public struct InjectedNetwork: NetworkingComponent {
 }
 
 extension InjectedNetwork: CustomStringConvertible {
-    /// The line of an outline.
+    /// The line in an outline of the stack.
     public var description: String {
         "InjectedNetwork"
     }

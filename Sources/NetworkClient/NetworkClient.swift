@@ -1,9 +1,9 @@
 public import Networking
 
-/// The one client of an app, on which its API clients stand.
+/// The network that all API clients of an app share.
 ///
-/// An app has one network: its slots, its cache and its retry budget are worth something because all of the app shares
-/// them. Its APIs are many, and each adds its server, its credentials and its log around that network:
+/// An app has one network, because its limits, its cache and its retry budget are useful only if the whole app shares
+/// them. It has several APIs, and each adds its server, its credentials and its log around that network:
 ///
 /// ```swift
 /// struct UserAPI: Sendable {
@@ -19,14 +19,14 @@ public import Networking
 /// }
 /// ```
 ///
-/// The app makes it once, such as with `NetworkClient.live` of the product `NetworkClientLive`, and hands it on: by an
-/// initialiser, by SwiftUI's environment, or by ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``.
-/// Where nobody did, and so in a test that forgot to, it is ``unimplemented``, and each request fails with an error
-/// that says so.
+/// Create the client once, such as with `NetworkClient.live` of the product `NetworkClientLive`, and pass it on: in an
+/// initialiser, in SwiftUI's environment, or with ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``. If
+/// no client is provided, for example because a test forgot it, it is ``unimplemented``, and each request fails with an
+/// error that explains this.
 public struct NetworkClient: Sendable {
-    /// Gives the network.
+    /// Returns the network.
     ///
-    /// It is called whenever somebody builds on it, so it gives the same stack each time.
+    /// Each API client calls it when it builds its stack, so it must return the same stack each time.
     public var network: @Sendable () -> any NetworkingComponent
 
     /// The cache that the API clients of the app share.
@@ -49,7 +49,7 @@ public struct NetworkClient: Sendable {
     ///
     /// - Parameters:
     ///   - cache: The cache that the API clients share; a new one in memory by default.
-    ///   - network: Gives the network: the same one each time, so that all callers share what it remembers.
+    ///   - network: Returns the network: the same one each time, so that all callers share its state.
     public init(
         cache: ResponseCache = ResponseCache(),
         network: @escaping @Sendable () -> any NetworkingComponent
@@ -67,17 +67,17 @@ public struct NetworkClient: Sendable {
         self.init(cache: cache) { network }
     }
 
-    /// A client that nobody provided: each request fails with `NetworkingError.Kind.unimplemented`, and says how to
-    /// provide one.
+    /// The client used if none is provided: each request fails with `NetworkingError.Kind.unimplemented`, and the error
+    /// explains how to provide one.
     public static let unimplemented = NetworkClient(
         UnimplementedTransport("a NetworkClient (withNetworkClient, an initialiser, or SwiftUI's environment)")
     )
 
-    /// The client of the task that asks: what ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)`` says,
-    /// or ``unimplemented``.
+    /// The client of the current task: the one set by
+    /// ``withNetworkClient(_:isolation:operation:)-(NetworkClient,_,_)``, or ``unimplemented``.
     ///
-    /// Child tasks and tasks made with `Task { }` inherit it. A detached task, a thread, a delegate's callback and
-    /// SwiftUI's views do not.
+    /// Child tasks and tasks created with `Task { }` inherit it. Detached tasks, threads, delegate callbacks and
+    /// SwiftUI views do not.
     public static var current: NetworkClient {
         taskLocal
     }

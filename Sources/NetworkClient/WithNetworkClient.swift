@@ -1,6 +1,6 @@
 public import Networking
 
-/// Runs an operation whose ``NetworkClient/current`` is a client, without leaving the caller's executor.
+/// Runs an operation with a client as its ``NetworkClient/current``, without leaving the caller's executor.
 ///
 /// ```swift
 /// @Test func showsTheUser() async throws {
@@ -13,14 +13,14 @@ public import Networking
 /// }
 /// ```
 ///
-/// It is a task-local value, so tests that run side by side do not see each other's.
+/// The client is a task-local value, so concurrent tests do not affect each other.
 ///
 /// - Parameters:
 ///   - client: The client.
 ///   - isolation: The caller's isolation; leave it to the compiler.
-///   - operation: What to run.
-/// - Returns: What the operation returns.
-/// - Throws: What the operation throws.
+///   - operation: The operation to run.
+/// - Returns: The result of the operation.
+/// - Throws: The error of the operation.
 @discardableResult
 public func withNetworkClient<Result>(
     _ client: NetworkClient,
@@ -34,14 +34,14 @@ public func withNetworkClient<Result>(
     }
 }
 
-/// Runs an operation whose ``NetworkClient/current`` has a stack, or a transport, as its network.
+/// Runs an operation with a stack or a transport as the network of ``NetworkClient/current``.
 ///
 /// - Parameters:
 ///   - network: The network.
 ///   - isolation: The caller's isolation; leave it to the compiler.
-///   - operation: What to run.
-/// - Returns: What the operation returns.
-/// - Throws: What the operation throws.
+///   - operation: The operation to run.
+/// - Returns: The result of the operation.
+/// - Throws: The error of the operation.
 @discardableResult
 public func withNetworkClient<Result>(
     _ network: some NetworkingComponent,

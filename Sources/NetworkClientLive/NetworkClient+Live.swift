@@ -2,17 +2,19 @@ public import NetworkClient
 public import Networking
 
 extension NetworkClient {
-    /// A production stack over a transport of the app's choice.
+    /// Returns a client with a production stack over any transport.
     ///
     /// From the transport outwards:
     ///
     /// | | |
     /// |---|---|
-    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | an attempt whose server goes silent ends; a long download that goes on does not |
-    /// | `throttled(maxPerHost: 6)` | as many requests to a host at a time as browsers make over HTTP/1.1 |
-    /// | `retry()` | a request that may be sent again is retried up to three times, so four attempts in all, with a budget |
-    /// | `deduplicated()` | the same request at the same time is one exchange |
-    /// | `cached(in: cache)` | by RFC 9111, in the client's cache |
+    /// | `timeout(head: .seconds(30), idle: .seconds(30))` | ends an attempt whose server stops sending |
+    /// | `throttled(maxPerHost: 6)` | as many concurrent requests per host as browsers make over HTTP/1.1 |
+    /// | `retry()` | up to three retries of a request that may be sent again, four attempts in all, within a budget |
+    /// | `deduplicated()` | sends identical concurrent requests once |
+    /// | `cached(in: cache)` | caches by RFC 9111, in the client's cache |
+    ///
+    /// The timeout does not end a long download that makes progress.
     ///
     /// Logs, servers and credentials belong to each API client, around this stack. The cache in the stack serves
     /// requests without credentials. An API client that authenticates adds the same cache around its credentials, which
@@ -29,7 +31,7 @@ extension NetworkClient {
     /// - Parameters:
     ///   - transport: The transport, or a stack around one.
     ///   - cache: The cache of the stack, which is also the client's `cache`; a new one in memory by default.
-    /// - Returns: A client with a stack of its own, the same for each of its callers.
+    /// - Returns: A client with its own stack, which all API clients share.
     public static func live(
         over transport: some NetworkingComponent,
         cache: ResponseCache = ResponseCache()

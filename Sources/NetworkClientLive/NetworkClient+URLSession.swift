@@ -3,8 +3,8 @@ public import NetworkClient
 import Networking
 
 extension NetworkClient {
-    /// The production stack over URLSession, one for the whole process: all who ask share its slots, its cache and its
-    /// budget.
+    /// The production stack over URLSession, one for the whole process: all API clients share its limits, its cache and
+    /// its retry budget.
     ///
     /// ```swift
     /// @main
@@ -20,8 +20,8 @@ extension NetworkClient {
     /// host, create a client with a transport that allows more:
     /// `.live(over: URLSessionTransport(maximumConnectionsPerHost: 32))`.
     ///
-    /// ``live(over:)`` says what is in it. Its session is its own and stores nothing on disk but cookies, in the shared
-    /// storage.
+    /// ``live(over:)`` lists its modifiers. It has its own session, which stores nothing on disk except cookies, in the
+    /// shared storage.
     public static let live = NetworkClient.live(over: URLSessionTransport())
 }
 #endif

@@ -4,8 +4,7 @@ public import Networking
 public import NIOCore
 import Synchronization
 
-/// The transport over AsyncHTTPClient, with a client of its own: for servers, and for everything that URLSession on
-/// Linux cannot do.
+/// A transport over AsyncHTTPClient with its own client, for servers and for features that URLSession lacks on Linux.
 ///
 /// ```swift
 /// import Networking
@@ -17,13 +16,14 @@ import Synchronization
 /// try await transport.shutdown()
 /// ```
 ///
-/// Bodies are streamed both ways at once, and a slow sink holds the server back. Over TLS it speaks HTTP/2 where the
-/// server does. Redirects and decompression are the stack's and this library's business, so the client does neither:
-/// gzip and deflate are asked for and undone here, within ``HTTPRequestData/decompressionLimit``.
+/// Request and response bodies are streamed at the same time, and a slow sink slows down the server. Over TLS it uses
+/// HTTP/2 if the server supports it. The client neither follows redirects nor decompresses bodies, because the stack
+/// and this library do that: the transport requests gzip and deflate, and decodes them within
+/// ``HTTPRequestData/decompressionLimit``.
 ///
-/// A server that is silent for 60 seconds, or for as long as the stack's `timeout` allows if that is longer, ends the
-/// exchange with ``NetworkingError/Kind/timeout``. It has no cookies: those of a response are header fields, and a
-/// request sends what its fields say.
+/// If the server is silent for 60 seconds, or for the stack's `timeout` if that is longer, the exchange fails with
+/// ``NetworkingError/Kind/timeout``. The transport has no cookie storage: received cookies are header fields, and a
+/// request sends only the cookies in its fields.
 ///
 /// Its connections close with ``shutdown()``, or when it is released. Build with the trait `AsyncHTTPClient`.
 public final class AsyncHTTPClientTransport: NetworkingTransport {
@@ -31,7 +31,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     private let streams: OpenStreams
     private let state = Mutex(State())
 
-    /// Creates a transport with a client of its own.
+    /// Creates a transport with its own client.
     ///
     /// ```swift
     /// var configuration = HTTPClient.Configuration.networking
@@ -41,11 +41,12 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - configuration: The client's configuration. Its redirects, its decompression and its tracing are not used.
+    ///   - configuration: The client's configuration. Its settings for redirects, decompression and tracing are
+    ///     ignored.
     ///   - maximumConnectionsPerHost: The maximum number of connections over HTTP/1.1 to a host, greater than zero. An
-    ///     open stream holds one, and other requests wait if streams hold them all. By default that of the
+    ///     open stream occupies one, and other requests wait if streams occupy them all. The default is that of the
     ///     configuration, which is 8 unless it was set.
-    ///   - eventLoopGroup: The event loops on which it works; by default those that a process shares.
+    ///   - eventLoopGroup: The event loops to use; by default those shared by the process.
     public init(
         configuration: HTTPClient.Configuration = .networking,
         maximumConnectionsPerHost: Int? = nil,
@@ -64,7 +65,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     }
 
     deinit {
-        // A client that goes without this traps. It keeps itself until it is done.
+        // A client that is released without a shutdown traps. It retains itself until the shutdown is complete.
         if !state.withLock({ $0.isShutDown }) {
             client.shutdown { _ in }
         }
@@ -82,12 +83,12 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
         return try await client.respond(to: request, counting: streams)
     }
 
-    /// Lets the exchanges that are under way end, takes no others, and closes the connections.
+    /// Shuts down: rejects new exchanges, waits for the running ones, and closes the connections.
     ///
-    /// Who calls it again waits for the same end. The first caller, when it is cancelled, waits no longer: what is
-    /// under way then fails with ``NetworkingError/Kind/connectionLost``.
+    /// Concurrent calls wait for the same shutdown. If the first caller is cancelled, it stops waiting, and the
+    /// remaining exchanges fail with ``NetworkingError/Kind/connectionLost``.
     ///
-    /// - Throws: What AsyncHTTPClient throws when connections cannot be closed; `CancellationError` to another caller
+    /// - Throws: The error of AsyncHTTPClient if connections cannot be closed; `CancellationError` for another caller
     ///   that is cancelled.
     public func shutdown() async throws {
         let wait = Suspension<Void>()
@@ -110,13 +111,13 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
     }
 
     private enum Shutdown {
-        /// It has happened.
+        /// The shutdown is complete.
         case done
-        /// Somebody else does it, and ends the wait when it is done.
+        /// Another caller is shutting down, and resumes this one when it is done.
         case another
         /// The wait ends with the last exchange.
         case waiting
-        /// Nothing is under way.
+        /// No exchange is in flight.
         case idle
     }
 
@@ -133,7 +134,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
             return true
         }
 
-        /// Counts an exchange as over; answers who waits for that.
+        /// Removes an exchange; returns the waiter if it was the last one.
         mutating func end() -> Suspension<Void>? {
             exchanges -= 1
             return exchanges == 0 ? waiter : nil
@@ -150,7 +151,7 @@ public final class AsyncHTTPClientTransport: NetworkingTransport {
             return exchanges == 0 ? .idle : .waiting
         }
 
-        /// Answers who else waits for the end.
+        /// Returns the other callers that wait for the shutdown.
         mutating func finishShutdown() -> [Suspension<Void>] {
             isClosed = true
             defer { others = [] }
@@ -166,7 +167,7 @@ extension AsyncHTTPClientTransport: ConnectionCounting {
 }
 
 extension AsyncHTTPClientTransport: CustomStringConvertible {
-    /// The line of an outline.
+    /// The line in an outline of the stack.
     public var description: String {
         "AsyncHTTPClientTransport"
     }

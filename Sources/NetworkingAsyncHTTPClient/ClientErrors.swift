@@ -18,12 +18,12 @@ import Android
 import Darwin
 #endif
 
-/// What ends an exchange over which nothing has moved for too long.
+/// The error of an exchange without progress for too long.
 struct Silence: Error {
     let limit: Duration
 }
 
-/// A request of which nothing was sent, because its connection was closed.
+/// A request that was not sent, because its connection was closed.
 struct UnsentRequest: Error {
     /// The error of the exchange if the request is not sent again.
     let error: NetworkingError
@@ -34,10 +34,10 @@ extension HTTPRequestData {
     ///
     /// - Parameters:
     ///   - error: The error of AsyncHTTPClient.
-    ///   - upload: The upload of the body; `nil` if there is none, or if it was handed over at once.
+    ///   - upload: The upload of the body; `nil` if there is none, or if it was passed in one piece.
     ///   - elapsed: The duration of the exchange.
-    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``, whose `unansweredAfter` is
-    ///   set if the request may be sent again at once.
+    /// - Returns: ``UnsentRequest`` if nothing was sent. Otherwise a ``NetworkingError``; its `unansweredAfter` is set
+    ///   if the request may be sent again at once.
     func unanswered(_ error: any Error, sending upload: Upload?, after elapsed: Duration) -> any Error {
         if error is RequestBody.Failure { return error }
         if error is UnusableConnection {
@@ -46,8 +46,8 @@ extension HTTPRequestData {
         let isOnClosedChannel = error as? ChannelError == .ioOnClosedChannel
         var failure = self.error(for: (error as? KeptConnectionClosed)?.underlying ?? error, after: nil)
         guard isOnClosedChannel || error is KeptConnectionClosed else { return failure }
-        // AsyncHTTPClient fails so where it finds a connection closed before it writes anything; but so does the end of
-        // a body that was still to be written.
+        // AsyncHTTPClient fails like this if the connection was closed before it wrote anything, but also if the body
+        // was not yet complete.
         if isOnClosedChannel, body == nil || upload?.hasBegun == false { return UnsentRequest(error: failure) }
         if mayBeSentTwice, body?.isReplayable ?? true {
             failure.unansweredAfter = elapsed
@@ -55,7 +55,7 @@ extension HTTPRequestData {
         return failure
     }
 
-    /// The error for a transport that takes no more exchanges.
+    /// The error of a transport that accepts no more exchanges.
     var transportIsShutDown: NetworkingError {
         NetworkingError(
             .rejected,
@@ -64,11 +64,11 @@ extension HTTPRequestData {
         )
     }
 
-    /// The library's error for one of AsyncHTTPClient's or NIO's, which it keeps.
+    /// Wraps an error of AsyncHTTPClient or NIO in one of this library.
     ///
     /// - Parameters:
     ///   - error: The error.
-    ///   - head: The head, if it had come.
+    ///   - head: The head, if it had arrived.
     /// - Returns: The error.
     func error(for error: any Error, after head: HTTPResponse?) -> NetworkingError {
         if let error = error as? NetworkingError { return error }
@@ -84,7 +84,7 @@ extension HTTPRequestData {
 }
 
 extension Error {
-    /// Whether the connection ended where more was due.
+    /// Whether the connection ended before the message was complete.
     var isEndOfConnection: Bool {
         switch self {
         case let error as HTTPParserError: error == .invalidEOFState || error == .closedConnection
@@ -95,7 +95,7 @@ extension Error {
     }
 }
 
-/// What an error of AsyncHTTPClient or NIO means: a kind, and a reason where the kind's own does not say enough.
+/// The meaning of an error of AsyncHTTPClient or NIO: a kind, and a reason if the kind alone is not clear enough.
 private struct ClientFault {
     let kind: NetworkingError.Kind
     var reason: String?
@@ -122,8 +122,8 @@ private struct ClientFault {
                 error == .failedToValidateHostname ? "the certificate names another host" : "\(error)"
             )
         case is BoringSSLError:
-            // A connection that was secure. An alert is the server's refusal of this client, which TLS 1.3 sends after
-            // the handshake.
+            // An error on a secure connection. An alert is the server's refusal of this client, which TLS 1.3 sends
+            // after the handshake.
             let reason = Self.reasonOfBoringSSL(error)
             self = reason?.contains("ALERT") == true ? Self.unsecured(reason) : ClientFault(.connectionLost)
         case let error as NIOSSLError:
@@ -139,7 +139,7 @@ private struct ClientFault {
         case let error as IOError:
             self.init(Self.kind(of: error))
         default:
-            // The server may have seen the request, for all that is known; `connection` would say that it has not.
+            // The server may have received the request; the kind `connection` would exclude that.
             self.init(.connectionLost)
         }
     }
@@ -175,7 +175,7 @@ private struct ClientFault {
         }
     }
 
-    /// A connection that ended where more was due.
+    /// Returns the fault for a connection that ended before the message was complete.
     private static func lost(_ error: any Error, isAnswered: Bool) -> ClientFault {
         isAnswered ? ClientFault(.truncated, HTTPRequestData.endedBetweenChunks) : ClientFault(.connectionLost)
     }
@@ -184,7 +184,7 @@ private struct ClientFault {
         ClientFault(.tls, detail.map { HTTPRequestData.unsecured($0) })
     }
 
-    /// The name of the reason, such as `CERTIFICATE_VERIFY_FAILED`; the rest of the text is numbers and a path.
+    /// Returns the name of the reason, such as `CERTIFICATE_VERIFY_FAILED`; the rest of the text is numbers and a path.
     private static func reasonOfBoringSSL(_ error: any Error) -> String? {
         "\(error)".split(separator: "OPENSSL_internal:").dropFirst().first
             .map { String($0.prefix { $0.isLetter || $0.isNumber || $0 == "_" }) }
@@ -202,7 +202,7 @@ private struct ClientFault {
 
     private static func kind(of error: IOError) -> NetworkingError.Kind {
         switch error.errnoCode {
-        // Only connecting fails so; the rest may come from a connection over which the request has gone.
+        // Only connecting fails like this; the other errors may occur after the request was sent.
         case ECONNREFUSED, EADDRNOTAVAIL: .connection
         case ETIMEDOUT: .timeout
         default: .connectionLost

@@ -11,10 +11,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One request on its way through AsyncHTTPClient.
+/// One exchange through AsyncHTTPClient.
 ///
-/// Its task waits for the head, reads the body as it comes and brings it to where the request wants it; whoever cancels
-/// that task closes the connection.
+/// Its task waits for the head, reads the body as it arrives and delivers it. Cancelling that task closes the
+/// connection.
 struct ClientExchange {
     private let request: HTTPRequestData
     private let client: HTTPClient
@@ -28,7 +28,7 @@ struct ClientExchange {
         watch = TransferWatch(of: request, on: client.eventLoopGroup.any())
     }
 
-    /// Sends the request, and brings the response and its body to where the request wants it.
+    /// Sends the request, and delivers the response and its body.
     func respond() async throws -> HTTPResponseData {
         let upload = request.bodyToRead.map { Upload(of: $0, over: client.eventLoopGroup, watch) }
         let result: Result<HTTPResponseData, any Error>
@@ -38,7 +38,7 @@ struct ClientExchange {
             result = .failure(error)
         }
         upload?.end()
-        // The request may be sent again, and two readers must not read its body at once.
+        // The request may be sent again, and its body must not be read twice at the same time.
         if request.body?.isReplayable == true, !Task.isCancelled {
             try await upload?.waitUntilReaderEnds()
         }
@@ -49,14 +49,14 @@ struct ClientExchange {
         // A file that cannot be read needs no connection.
         if let failure = upload?.failure { throw failure }
         if upload != nil {
-            // Who asks for the body is connected; there is no other sign of it.
+            // AsyncHTTPClient reads the body only once it is connected, which is the only sign of the connection.
             request.emit(ExchangeEvent.connecting)
         }
         watch.report()
         defer { watch.stop() }
         do {
             guard !request.isSilenceLimited else { return try await exchange(upload) }
-            // A task of its own, since silence ends it and not its caller.
+            // A separate task, because silence cancels it but not the caller.
             let work = OwnedTask.immediate { try await exchange(upload) }
             watch.start { work.cancel() }
             return try await work.value
@@ -79,7 +79,7 @@ struct ClientExchange {
             throw request.unanswered(error, sending: upload, after: watch.elapsed)
         }
         if let part, response.version.major > 1 {
-            // Exchanges share a connection of HTTP/2.
+            // Exchanges over HTTP/2 share a connection.
             streams?.end(part)
         }
         var body = try ReceivedBody(after: response.status, response.headers, of: request)
@@ -88,7 +88,7 @@ struct ClientExchange {
         watch.receive(body.head, expecting: body.expected)
         var bytes = ReceivedBytes(response.body)
         var isRefused = true
-        // The sink may take its time for its answer, and for the end of the body.
+        // The sink may take its time to accept the response and to finish the body.
         setSinkBusy(true)
         let answer = try await request.deliver(body.head) { delivery in
             setSinkBusy(false)
@@ -98,14 +98,14 @@ struct ClientExchange {
         }
         setSinkBusy(false)
         if let upload, body.head.status.code < 300, !isRefused {
-            // The server may have answered before it has read everything, and wants the rest all the same.
+            // The server may respond before it has read the whole request, and still expect the rest.
             try await upload.waitUntilTaken()
         }
         watch.end(received: body.count)
         return answer
     }
 
-    /// Notes whether the request's sink is busy, if there is one.
+    /// Records whether the request's sink is busy, if there is one.
     private func setSinkBusy(_ isBusy: Bool) {
         if request.sink != nil {
             watch.isSinkBusy = isBusy
@@ -126,14 +126,14 @@ struct ClientExchange {
         }
     }
 
-    /// Copies the buffers once, when all of them have arrived.
+    /// Copies the buffers once, after all of them have arrived.
     private func collect(
         _ body: inout ReceivedBody,
         from bytes: inout ReceivedBytes,
         to delivery: inout BodyDelivery
     ) async throws {
         var collected: [ByteBuffer] = []
-        // What is announced too long need not come.
+        // Fails at once if the announced length exceeds the limit.
         try delivery.checkLength(body.expected ?? 0)
         while let pieces = try await next(&body, from: &bytes) {
             collected += pieces
@@ -142,14 +142,14 @@ struct ClientExchange {
         try await delivery.receive(Data(collected))
     }
 
-    /// What comes next, decoded; nil at the end.
+    /// Returns the next decoded chunks; `nil` at the end.
     private func next(
         _ body: inout ReceivedBody,
         from bytes: inout ReceivedBytes
     ) async throws -> [ByteBuffer]? {
         do {
             guard let buffer = try await bytes.next() else {
-                // A body that ends with its reader's cancellation has not ended.
+                // A cancelled reader also returns `nil`, although the body has not ended.
                 try Task.checkCancellation()
                 try body.finish()
                 return nil
@@ -165,12 +165,12 @@ struct ClientExchange {
 }
 
 extension HTTPRequestData {
-    /// The longest body that is handed over at once.
+    /// The maximum size of a body that is passed in one piece.
     private static let maximumAtOnce = 32 << 10
 
-    /// The body, when it is to be read while it is sent: when it is long, or somebody wants to know how far it is.
+    /// The body if it must be read while it is sent, because it is long or its progress is observed.
     fileprivate var bodyToRead: RequestBody? {
-        // Nobody asks for an empty one.
+        // AsyncHTTPClient never reads an empty body.
         guard let body, body.length != 0 else { return nil }
         let isShort = body.data.map { $0.count <= Self.maximumAtOnce } ?? false
         return isShort && progressHandler == nil && !isObserved ? nil : body
@@ -178,7 +178,7 @@ extension HTTPRequestData {
 }
 
 extension Data {
-    /// The bytes of buffers, one behind the other.
+    /// Joins the bytes of buffers.
     fileprivate init(_ buffers: [ByteBuffer]) {
         self.init(capacity: buffers.reduce(0) { $0 + $1.readableBytes })
         for buffer in buffers {
@@ -188,7 +188,7 @@ extension Data {
 }
 
 extension ConnectionMetrics {
-    /// What AsyncHTTPClient tells of a connection: what is spoken over it.
+    /// Creates metrics with the protocol version, which is all that AsyncHTTPClient reports of a connection.
     fileprivate init(_ version: HTTPVersion) {
         self.init()
         protocolVersion = version.major == 1 ? "1.\(version.minor)" : "\(version.major)"

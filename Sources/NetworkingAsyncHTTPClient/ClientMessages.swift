@@ -6,11 +6,11 @@ import NIOCore
 import NIOHTTP1
 
 extension HTTPClientRequest {
-    /// Translates a request, which is checked: its URL and its fields are valid.
+    /// Converts a request that has been checked: its URL and its fields are valid.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - upload: What reads its body, if it is not handed over at once.
+    ///   - upload: The reader of its body, unless the body is passed in one piece.
     /// - Throws: `HTTPClientError.invalidURL` without an authority.
     init(_ request: HTTPRequestData, sending upload: Upload?) throws {
         guard let url = request.absoluteString else { throw HTTPClientError.invalidURL }
@@ -20,7 +20,7 @@ extension HTTPClientRequest {
         for field in request.headerFields.httpFields {
             headers.add(name: field.name.rawName, value: field.value)
         }
-        // A range is one of the bytes on the wire, so these must be those that the caller means.
+        // A range refers to the encoded bytes, so the encoding must be the one that the caller expects.
         if !headers.contains(name: "Accept-Encoding"), !headers.contains(name: "Range") {
             headers.add(name: "Accept-Encoding", value: ReceivedBody.codings)
         }
@@ -32,14 +32,14 @@ extension HTTPClientRequest {
     }
 }
 
-/// The head of a response, and what its framing says.
+/// The head of a response, and the fields that describe its framing.
 struct ReceivedHead {
     private(set) var http: HTTPResponse
     private(set) var contentLength: String?
     private(set) var contentEncoding: String?
     private(set) var isFramed = false
 
-    /// What most responses have, as most servers spell it: to look a name up costs a third of what it costs to read it.
+    /// The usual spellings of the most common fields: a lookup costs a third of parsing a name.
     private static let knownNames: [String: HTTPField.Name] = {
         let names: [HTTPField.Name] = [
             .accept, .acceptRanges, .age, .cacheControl, .connection, .contentEncoding, .contentLength, .contentType,
@@ -50,13 +50,13 @@ struct ReceivedHead {
         return Dictionary(spellings) { first, _ in first }
     }()
 
-    /// Reads a head as AsyncHTTPClient brings it; nil when its status is none.
+    /// Converts a head of AsyncHTTPClient; `nil` if its status is invalid.
     init?(_ status: HTTPResponseStatus, _ headers: HTTPHeaders) {
         let code = Int(status.code)
         guard (100...999).contains(code) else { return nil }
         http = HTTPResponse(status: HTTPResponse.Status(standard: code))
         http.headerFields.reserveCapacity(headers.count)
-        // In one pass: each search by name would make an index first.
+        // In one pass, because each search by name would first build an index.
         for (name, value) in headers {
             guard let name = Self.knownNames[name] ?? HTTPField.Name(name) else { continue }
             http.headerFields.append(HTTPField(name: name, value: value))

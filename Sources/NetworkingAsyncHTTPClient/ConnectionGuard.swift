@@ -2,14 +2,14 @@
 import NIOCore
 import NIOHTTP1
 
-/// Watches a connection of HTTP/1.1 between its decoder and AsyncHTTPClient, together with a ``SurplusGuard`` before
-/// the decoder.
+/// Monitors an HTTP/1.1 connection between its decoder and AsyncHTTPClient, together with a ``SurplusGuard`` before the
+/// decoder.
 ///
 /// - Bytes that belong to no response close the connection, and no later request is written to it (RFC 9112 section
 ///   6.3).
-/// - A kept connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so that
-///   the request can be sent again.
-/// - A status below 100 is refused. AsyncHTTPClient takes it for an interim status and traps at what follows.
+/// - A reused connection that is closed where the next response was due is reported as ``KeptConnectionClosed``, so
+///   that the request can be sent again.
+/// - A status below 100 is rejected. AsyncHTTPClient treats it as an interim status and traps at the next part.
 /// - A response that ends before its request does is reported as ``EarlyAnswer``.
 final class ConnectionGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
@@ -17,16 +17,16 @@ final class ConnectionGuard: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The end of the response in the bytes that arrive.
+    /// The end of the response within the bytes that arrive.
     var boundary = ResponseBoundary()
 
-    /// Whether nothing more is read from the connection, nor any request written to it.
+    /// Whether the connection is no longer read from or written to.
     private(set) var isBroken = false
 
     private var isKept = false
     private var isAnswering = false
     private var isSending = false
-    /// The response of a request whose rest AsyncHTTPClient does not send.
+    /// The response to a request that AsyncHTTPClient has stopped sending.
     private var refusal: UnforwardedBytes?
 
     /// Stops passing anything on.
@@ -131,11 +131,11 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
 }
 
-/// Passes to the decoder of a connection what belongs to a response, and closes the connection at anything else.
+/// Passes the bytes of a response on to the decoder of a connection, and closes the connection at any other bytes.
 ///
 /// Bytes that arrive when no request is waiting belong to no response, and neither do bytes that follow a response. The
-/// decoder would take both for the start of the next response. Bytes that arrive after the next request was written
-/// look like its response; where they do not start with `HTTP/`, they count as a kept connection that was closed.
+/// decoder would treat both as the start of the next response. Bytes that arrive after the next request was written
+/// look like its response. If they do not start with `HTTP/`, the connection counts as a reused one that was closed.
 final class SurplusGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -167,7 +167,7 @@ final class SurplusGuard: ChannelInboundHandler {
     }
 }
 
-/// A connection that had answered before was closed where the next answer was due, if one was.
+/// A reused connection was closed where the next response was due, if one was.
 struct KeptConnectionClosed: Error {
     let underlying: (any Error)?
 }

@@ -3,11 +3,11 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 
-/// The end of a complete response that came while its request was still being sent.
+/// The end of a complete response that arrived while its request was still being sent.
 ///
-/// AsyncHTTPClient sends no more of a request after a status of 300 or more. It then leaves the task that sends the
-/// body waiting for ever, together with the body. Only a request that fails ends that task, so the guards let the
-/// request fail with this error where its response ends. ``ReceivedBytes`` takes the error for the end of the body.
+/// After a status of 300 or more, AsyncHTTPClient stops sending the request. The task that sends the body then waits
+/// forever and retains the body. Only a failure of the request ends that task, so the guards let the request fail with
+/// this error where its response ends. ``ReceivedBytes`` treats the error as the end of the body.
 struct EarlyAnswer: Error, CustomStringConvertible {
     /// The last bytes of the body, which AsyncHTTPClient had not passed on.
     let rest: [ByteBuffer]
@@ -20,7 +20,7 @@ struct EarlyAnswer: Error, CustomStringConvertible {
     }
 }
 
-/// Follows which bytes of a response AsyncHTTPClient has received and not passed on: a request that fails loses them.
+/// Tracks the response bytes that AsyncHTTPClient has received but not passed on: a request that fails loses them.
 ///
 /// AsyncHTTPClient passes bytes on when a read is complete, if it had asked for that read.
 struct UnforwardedBytes {
@@ -28,7 +28,7 @@ struct UnforwardedBytes {
     private var isReadDue = true
     private var count = 0
 
-    /// AsyncHTTPClient has asked for more bytes.
+    /// Records that AsyncHTTPClient has requested more bytes.
     mutating func read() {
         isReadDue = true
     }
@@ -50,11 +50,11 @@ struct UnforwardedBytes {
     }
 }
 
-/// The bytes of a response's body as they arrive, to their end: that of the body, or an ``EarlyAnswer``.
+/// The bytes of a response's body as they arrive, up to the end of the body or an ``EarlyAnswer``.
 struct ReceivedBytes {
     private var iterator: HTTPClientResponse.Body.AsyncIterator
     private var count = 0
-    /// What an early answer brought, in reverse; `nil` before it.
+    /// The bytes of an early response, in reverse; `nil` before it.
     private var rest: [ByteBuffer]?
 
     init(_ body: HTTPClientResponse.Body) {

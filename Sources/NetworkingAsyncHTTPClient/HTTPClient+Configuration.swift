@@ -5,16 +5,17 @@ import NIOHTTP1
 import NIOHTTP2
 
 extension HTTPClient.Configuration {
-    /// A configuration for a client that ends a stack: what the stack does is switched off.
+    /// A configuration for a client at the end of a stack, without the features that the stack provides.
     ///
-    /// It follows no redirects, decodes nothing, traces nothing, and says at once that there is no connection, which
-    /// `retry` is there for. It gives a connection 60 seconds, so that the limits of the stack's `timeout` count. Its
-    /// debug initializers tell a kept connection that was closed from others, and keep out answers that would end the
-    /// process. They close a connection on which bytes arrive that belong to no response, so that they do not reach the
+    /// It does not follow redirects, decode bodies or trace, and it reports a failed connection at once, because
+    /// `retry` handles that. It gives a connection 60 seconds, so that the limits of the stack's `timeout` take effect
+    /// first. Its debug initializers detect a reused connection that was closed, reject responses that would crash the
+    /// process, and close a connection with bytes that belong to no response, so that they cannot become part of the
     /// next one.
     ///
-    /// A client of this configuration is meant for stacks. Where an app uses it directly, the body of a response with a
-    /// status of 300 or more that comes before the request has been sent ends with an error, behind its last byte.
+    /// A client with this configuration is meant for stacks. If an app uses it directly, one limitation applies to a
+    /// response with a status of 300 or more that arrives before the request has been sent: its body ends with an error
+    /// after its last byte.
     ///
     /// ```swift
     /// let client = HTTPClient(configuration: .networking)
@@ -27,7 +28,7 @@ extension HTTPClient.Configuration {
         return configuration.leavingToStack()
     }
 
-    /// The same, with everything switched off that the stack does, and with guards in its connections.
+    /// Returns the same configuration without the features that the stack provides, and with guards in its connections.
     func leavingToStack() -> HTTPClient.Configuration {
         var configuration = self
         configuration.redirectConfiguration = .disallow
@@ -53,10 +54,10 @@ extension HTTPClient.Configuration {
         return configuration
     }
 
-    /// Returns an initializer of channels that adds handlers, unless they are there, and then calls another
+    /// Returns an initializer of channels that adds handlers, unless they are present, and then calls another
     /// initializer.
     ///
-    /// On the channel's event loop it adds them at once, so that no byte arrives before.
+    /// On the channel's event loop it adds them synchronously, so that they see the first byte.
     private static func adding<Handler: ChannelHandler & SendableMetatype>(
         _ type: Handler.Type,
         before own: (@Sendable (any Channel) -> EventLoopFuture<Void>)?,

@@ -3,22 +3,22 @@ public import AsyncHTTPClient
 public import Networking
 import Synchronization
 
-/// An HTTPClient is a transport.
+/// Makes an HTTPClient usable as a transport.
 ///
 /// ```swift
 /// let client = HTTPClient(configuration: .networking)
 /// let network = client.logged()
 /// ```
 ///
-/// It stays the caller's, who shuts it down. It must neither follow redirects nor decode bodies, since both would go
-/// past the stack: one that does, as `HTTPClient.shared` does, is refused with ``NetworkingError/Kind/invalidRequest``.
-/// Use ``AsyncHTTPClientTransport`` where there is no need for a client of one's own.
+/// The caller owns the client and shuts it down. The client must neither follow redirects nor decode bodies, because
+/// both would bypass the stack. A client that does, such as `HTTPClient.shared`, fails requests with
+/// ``NetworkingError/Kind/invalidRequest``. Use ``AsyncHTTPClientTransport`` if the app needs no client of its own.
 extension HTTPClient: NetworkingTransport {
     /// Makes one exchange over this client.
     ///
     /// - Parameter request: The request, resolved and checked.
     /// - Returns: The response, with its body collected or delivered to the request's sink.
-    /// - Throws: What ``AsyncHTTPClientTransport/exchange(_:)`` throws.
+    /// - Throws: The errors of ``AsyncHTTPClientTransport/exchange(_:)``.
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         if let objection = ClientObjections.shared.objection(to: self) {
             throw NetworkingError(.invalidRequest, request: request, reason: objection)
@@ -28,7 +28,7 @@ extension HTTPClient: NetworkingTransport {
 }
 
 extension HTTPClient {
-    /// The number of connections in a row that may turn out to be closed.
+    /// The maximum number of consecutive connections that may turn out to be closed.
     private static let maximumClosed = 16
 
     /// Sends a request, whatever this client's configuration.
@@ -37,9 +37,9 @@ extension HTTPClient {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - streams: The open streams over this client, where its transport counts them.
+    ///   - streams: The open streams over this client, if its transport counts them.
     /// - Returns: The response.
-    /// - Throws: What ``AsyncHTTPClientTransport/exchange(_:)`` throws.
+    /// - Throws: The errors of ``AsyncHTTPClientTransport/exchange(_:)``.
     func respond(to request: HTTPRequestData, counting streams: OpenStreams? = nil) async throws -> HTTPResponseData {
         var closed = 0
         while true {
@@ -53,10 +53,10 @@ extension HTTPClient {
     }
 }
 
-/// What keeps clients from being a transport, by client: their configuration tells, which only reflection can see.
+/// The reasons why clients cannot be transports: their configuration, which only reflection can read.
 ///
-/// One table for the process, since a client has no place to keep it. It holds no client, and forgets those that are
-/// gone.
+/// One table serves the process, because a client cannot store it. The table does not retain clients, and removes those
+/// that were released.
 private final class ClientObjections: Sendable {
     static let shared = ClientObjections()
 
@@ -79,7 +79,7 @@ private final class ClientObjections: Sendable {
 
     private static func objection(to client: HTTPClient) -> String? {
         let configuration = Mirror(reflecting: client).descendant("configuration") as? HTTPClient.Configuration
-        // A configuration that cannot be seen counts as one that does both, which nobody would notice in time.
+        // A configuration that cannot be read counts as one that does both, because the mistake would go unnoticed.
         let redirects = configuration.flatMap { Mirror(reflecting: $0.redirectConfiguration).descendant("mode") }
         let followsRedirects = redirects.map { "\($0)" != "disallow" } ?? true
         let decodes =

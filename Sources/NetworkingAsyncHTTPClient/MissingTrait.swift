@@ -1,8 +1,7 @@
 #if !AsyncHTTPClient
 public import Networking
 
-/// Stands in for the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the
-/// trait.
+/// Replaces the transport in builds without the trait `AsyncHTTPClient`, so that the compiler's error names the trait.
 @available(
     *,
     unavailable,

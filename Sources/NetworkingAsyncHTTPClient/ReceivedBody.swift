@@ -12,26 +12,26 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The body of a response on its way in: counted, decoded and kept within its limits.
+/// The body of a response as it arrives: counted, decoded and checked against its limits.
 struct ReceivedBody {
-    /// The codings that are undone here, for Accept-Encoding.
+    /// The content codings that this type decodes, for Accept-Encoding.
     static let codings = "gzip, deflate"
 
     /// The head, without the fields that describe the coded body when it is decoded.
     private(set) var head: HTTPResponse
     private let request: HTTPRequestData
     private let limit: DecompressionLimit
-    /// The length on the wire that the head announces; nil where it says none, and where no body follows.
+    /// The length on the wire that the head announces; `nil` if it announces none or no body follows.
     private let announced: Int64?
     private var decoder: Decoder?
     private let coding: String?
     private var encoded: Int64 = 0
-    /// How many bytes there have been, decoded.
+    /// The number of decoded bytes so far.
     private(set) var count: Int64 = 0
 
     /// Creates the body that follows a head.
     ///
-    /// A body in a coding that is not undone here is received as it is, and its head says so (RFC 9110 section 8.4).
+    /// A body with an unsupported coding is received undecoded, and its head retains the coding (RFC 9110 section 8.4).
     ///
     /// - Throws: A ``NetworkingError`` if the head is not valid HTTP.
     init(after status: HTTPResponseStatus, _ headers: HTTPHeaders, of request: HTTPRequestData) throws {
@@ -45,18 +45,18 @@ struct ReceivedBody {
         guard let coding else { return }
         decoder = Decoder(coding)
         if decoder != nil {
-            // They describe the bytes on the wire, which nobody gets to see.
+            // They describe the encoded bytes, which the caller never sees.
             head.headerFields[.contentEncoding] = nil
             head.headerFields[.contentLength] = nil
         }
     }
 
-    /// How many bytes there will be, if that is known.
+    /// The number of bytes to expect, if it is known.
     var expected: Int64? {
         decoder == nil ? announced : nil
     }
 
-    /// Takes what came, and answers what it stands for: never empty pieces.
+    /// Receives bytes, and returns them decoded, without empty chunks.
     mutating func receive(_ bytes: ByteBuffer) throws -> [ByteBuffer] {
         encoded += Int64(bytes.readableBytes)
         guard let decoder else {
@@ -78,7 +78,7 @@ struct ReceivedBody {
         return pieces
     }
 
-    /// Tells that nothing more comes, and that this is as it should be.
+    /// Checks at the end of the body that it is complete.
     mutating func finish() throws {
         guard let decoder, encoded > 0 else { return }
         do {
@@ -88,7 +88,7 @@ struct ReceivedBody {
         }
     }
 
-    /// What an exchange that failed within this body failed with.
+    /// Returns the error for an exchange that failed during this body.
     func failure(_ error: any Error) -> NetworkingError {
         if let announced, encoded < announced, error.isEndOfConnection {
             return request.truncated(head, received: encoded, of: announced, underlying: error)
@@ -108,17 +108,17 @@ struct ReceivedBody {
     }
 }
 
-/// Undoes one content coding with NIO's handler for channels.
+/// Decodes one content coding with NIO's handler for channels.
 ///
-/// The handler keeps the state of the stream. The channel around it is a new one for each chunk, because such a channel
-/// may be used from one thread only, and the chunks of a body come on any.
+/// The handler holds the state of the stream. A new channel is created for each chunk, because a channel may be used
+/// from only one thread, and the chunks of a body arrive on any thread.
 private final class Decoder {
-    /// A thousand times as much is what it may become before anybody looks at it.
+    /// The limit is checked after each chunk of this size, which may expand a thousandfold.
     private static let chunk = 4 << 10
 
     private let handler = NIOHTTPResponseDecompressor(limit: .none)
 
-    /// Creates a decoder; nil for a coding that is none of these.
+    /// Creates a decoder; `nil` for an unsupported coding.
     init?(_ coding: String) {
         let name =
             switch coding.trimmed.lowercased() {
@@ -152,7 +152,7 @@ private final class Decoder {
     private func feed(_ part: HTTPClientResponsePart) throws -> [ByteBuffer] {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandler(handler)
-        // Without this the channel and its pipeline hold each other.
+        // Without this, the channel and its pipeline would retain each other.
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         try channel.writeInbound(part)
         try channel.throwIfErrorCaught()

@@ -4,14 +4,13 @@ import NIOHTTP1
 
 /// Finds the end of each response in the bytes of an HTTP/1.1 connection (RFC 9112 section 6.3).
 ///
-/// The decoder joins all bytes that it gets: bytes behind a response become the start of the next response. This type
-/// cuts what arrives into slices for the decoder. A response ends with the last byte of a slice or in the middle of one
-/// that ``isExact`` rejects, so bytes behind a response never go unnoticed.
+/// The decoder joins all bytes that it gets: bytes after a response become the start of the next response. This type
+/// cuts incoming bytes into slices for the decoder. A response ends with the last byte of a slice, or in the middle of
+/// a slice that ``isExact`` rejects, so bytes after a response never go unnoticed.
 ///
-/// The decoder stays the judge of what a response is. Where it ends a response at another byte than this type expects,
-/// ``isExact`` is `false`.
+/// The decoder decides where a response ends. If that is another byte than this type expects, ``isExact`` is `false`.
 struct ResponseBoundary {
-    /// What to do with bytes that have arrived.
+    /// The handling of bytes that have arrived.
     enum Slice: Equatable {
         /// Pass this number of bytes to the decoder.
         case bytes(Int)
@@ -26,9 +25,9 @@ struct ResponseBoundary {
         case idle
         /// Within a head: the final one, or an interim one before it.
         case head(HeadScanner)
-        /// Within a body of known length, of which this many bytes are due.
+        /// Within a body of known length, with this number of bytes left.
         case length(Int)
-        /// Within a body in chunks, which ends with a line feed, or within one that ends with its connection.
+        /// Within a chunked body, which ends with a line feed, or one that ends with its connection.
         case open
     }
 
@@ -37,17 +36,17 @@ struct ResponseBoundary {
     /// Whether a response that ends now has used every byte that has arrived.
     private(set) var isExact = true
 
-    /// A request has been written, so a response is due.
+    /// Records that a request has been written, so a response is due.
     mutating func expectResponse() {
         if case .idle = stage {
             stage = .head(HeadScanner())
         }
     }
 
-    /// Decides what to do with the bytes that have arrived and were not passed on yet.
+    /// Decides how to handle the bytes that have arrived and were not passed on yet.
     ///
     /// - Parameter bytes: The bytes, at least one.
-    /// - Returns: What to do with the first of them.
+    /// - Returns: The handling of the first of them.
     mutating func nextSlice(of bytes: ByteBuffer) -> Slice {
         let count = bytes.readableBytes
         switch stage {
@@ -66,7 +65,7 @@ struct ResponseBoundary {
         case .length:
             return slice(count, isExact: false)
         case .open:
-            // A response can only end with a line feed, so only the last byte of all needs a slice of its own.
+            // A response can only end with a line feed, so only the last byte needs a separate slice.
             guard bytes.getInteger(at: bytes.writerIndex - 1, as: UInt8.self) == .lineFeed else {
                 return slice(count, isExact: false)
             }
@@ -79,14 +78,14 @@ struct ResponseBoundary {
         return .bytes(count)
     }
 
-    /// The decoder has used the last slice.
+    /// Records that the decoder has processed the last slice.
     ///
     /// A response that ends later, with its connection, is exact.
     mutating func endSlice() {
         isExact = true
     }
 
-    /// The decoder has read a head.
+    /// Records that the decoder has read a head.
     mutating func receive(_ head: HTTPResponseHead) {
         if head.status.code < 200, head.status != .switchingProtocols {
             stage = .head(HeadScanner())
@@ -99,14 +98,14 @@ struct ResponseBoundary {
         }
     }
 
-    /// The decoder has read bytes of the body.
+    /// Records that the decoder has read bytes of the body.
     mutating func receive(bodyBytes count: Int) {
         if case .length(let rest) = stage {
             stage = .length(rest - count)
         }
     }
 
-    /// The decoder has read the end of the response.
+    /// Records that the decoder has read the end of the response.
     mutating func endResponse() {
         stage = .idle
     }

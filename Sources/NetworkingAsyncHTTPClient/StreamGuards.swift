@@ -4,8 +4,8 @@ import NIOHPACK
 import NIOHTTP1
 import NIOHTTP2
 
-/// Keeps statuses out of a stream of HTTP/2 that would trap NIO or AsyncHTTPClient: those that are no three digits,
-/// those below 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
+/// Rejects statuses on an HTTP/2 stream that would trap NIO or AsyncHTTPClient: those that are not three digits, those
+/// below 100, and 101, which HTTP/2 does not have (RFC 9113 section 8.6).
 final class StatusGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
@@ -31,11 +31,10 @@ final class StatusGuard: ChannelInboundHandler {
     }
 }
 
-/// Keeps the end of a response back until its request has ended, on a stream of HTTP/2.
+/// Delays the end of a response until its request has ended, on a stream of HTTP/2.
 ///
-/// AsyncHTTPClient lets the request go with the end of its response, and traps when anything happens to the stream
-/// while the request's body is still on its way: a reset that asks for no more of it, which is in order (RFC 9113
-/// section 8.1), is enough.
+/// AsyncHTTPClient releases the request at the end of its response, and traps on any event of the stream while the
+/// request's body is still being sent. A reset that stops the body, which is legal (RFC 9113 section 8.1), is enough.
 ///
 /// After a status of 300 or more the request never ends, so the end of such a response is reported as ``EarlyAnswer``.
 final class EndGuard: ChannelDuplexHandler {
@@ -47,7 +46,7 @@ final class EndGuard: ChannelDuplexHandler {
     private var isRequestOver = false
     private var end: NIOAny?
     private var isOver = false
-    /// The response of a request whose rest AsyncHTTPClient does not send.
+    /// The response to a request that AsyncHTTPClient has stopped sending.
     private var refusal: UnforwardedBytes?
 
     func read(context: ChannelHandlerContext) {
@@ -90,7 +89,7 @@ final class EndGuard: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// The response is complete, and nothing more of the request is sent.
+    /// Reports the end of a complete response, after which no more of the request is sent.
     private func refuse(_ context: ChannelHandlerContext) {
         isOver = true
         channelReadComplete(context: context)
@@ -120,7 +119,7 @@ final class EndGuard: ChannelDuplexHandler {
         }
     }
 
-    /// The response is complete, whatever happens to the rest of the request.
+    /// Passes on the end of a complete response, whatever happens to the rest of the request.
     private func endEarly(_ context: ChannelHandlerContext) {
         guard end != nil else { return }
         passEnd(context)

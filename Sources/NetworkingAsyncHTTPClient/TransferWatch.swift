@@ -4,14 +4,14 @@ import Networking
 import NIOCore
 import Synchronization
 
-/// How far an exchange has come, and whether anything moves.
+/// The progress of an exchange, and whether it has stalled.
 final class TransferWatch: Sendable {
     private let request: HTTPRequestData
-    /// Keeps the time.
+    /// The source of the time.
     private let eventLoop: any EventLoop
     private let start: NIODeadline
     private let state: Mutex<State>
-    /// AsyncHTTPClient's task and the exchange's report at once, and the handler gets one report after the other.
+    /// AsyncHTTPClient's task and the exchange report concurrently, and the handler receives one report at a time.
     private let reports: OrderedReports?
 
     init(of request: HTTPRequestData, on eventLoop: any EventLoop) {
@@ -27,9 +27,9 @@ final class TransferWatch: Sendable {
         Duration(eventLoop.now - start)
     }
 
-    // MARK: What moves
+    // MARK: Progress
 
-    /// There is a connection.
+    /// Records that there is a connection.
     func connect() {
         state.withLock { $0.lastMove = eventLoop.now }
         request.emit(ExchangeEvent.connected)
@@ -54,7 +54,7 @@ final class TransferWatch: Sendable {
         move { $0.progress.received = BytesReceived(count: count, expected: count) }
     }
 
-    /// While it is, nothing need move.
+    /// Whether the sink is busy; meanwhile the exchange may be silent.
     var isSinkBusy: Bool {
         get { state.withLock { $0.isSinkBusy } }
         set {
@@ -65,7 +65,7 @@ final class TransferWatch: Sendable {
         }
     }
 
-    /// The head of the response, once it is there.
+    /// The head of the response, once it has arrived.
     var head: HTTPResponse? {
         state.withLock { $0.head }
     }
@@ -78,7 +78,7 @@ final class TransferWatch: Sendable {
         report()
     }
 
-    /// Reports how far it has come, unless that was reported.
+    /// Reports the progress, unless it is unchanged.
     func report() {
         guard let reports, let (progress, number) = state.withLock({ $0.takeProgress() }) else { return }
         reports.report(progress, number)
@@ -86,17 +86,17 @@ final class TransferWatch: Sendable {
 
     // MARK: Silence
 
-    /// What ended it, when that was silence.
+    /// The silence that ended the exchange, if that was the reason.
     var silence: Silence? {
         state.withLock { $0.isSilent } ? Silence(limit: request.allowedSilence) : nil
     }
 
-    /// Watches until it is stopped, and ends what is silent for too long.
+    /// Watches until it is stopped, and calls a closure after too long a silence.
     func start(onSilence: @escaping @Sendable () -> Void) {
         watch(in: request.allowedSilence, onSilence)
     }
 
-    /// Ends the watch, and drops all reports from here on.
+    /// Ends the watch, and drops all later reports.
     func stop() {
         state.withLock { $0.stop() }?.cancel()
         reports?.stop()
@@ -140,7 +140,7 @@ final class TransferWatch: Sendable {
             return (progress, reports)
         }
 
-        /// How much patience is left; nil when it is over.
+        /// Returns the remaining time; `nil` if the watch has ended.
         mutating func rest(of patience: Duration, at now: NIODeadline) -> Duration? {
             guard !isOver else { return nil }
             if isSinkBusy { return patience }
@@ -149,7 +149,7 @@ final class TransferWatch: Sendable {
             return rest
         }
 
-        /// Keeps an alarm to call it off; answers false when nobody needs it any more.
+        /// Stores an alarm so that it can be cancelled; returns `false` if the watch has ended.
         mutating func keep(_ alarm: Scheduled<Void>) -> Bool {
             guard !isOver else { return false }
             self.alarm = alarm
@@ -165,7 +165,7 @@ final class TransferWatch: Sendable {
 }
 
 extension TimeAmount {
-    /// A duration as NIO counts it, which could overflow.
+    /// Converts a duration to NIO's type, limited because a long one could overflow.
     static func upToADay(_ duration: Duration) -> TimeAmount {
         TimeAmount(min(duration, .seconds(86_400)))
     }

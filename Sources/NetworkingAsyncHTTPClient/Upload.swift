@@ -3,20 +3,20 @@ import Networking
 import NIOCore
 import Synchronization
 
-/// A body as AsyncHTTPClient reads it, chunk by chunk, when it can send the next.
+/// A request body that AsyncHTTPClient reads chunk by chunk as it can send more.
 ///
-/// AsyncHTTPClient reads in a task of its own that nobody can cancel, and goes on when the exchange is over. So the
-/// body is read in a task that belongs to the exchange, and handed over.
+/// AsyncHTTPClient reads it in its own task, which cannot be cancelled and outlives the exchange. Therefore the
+/// exchange reads the body in a task of its own, which passes the chunks on.
 final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error
 
-    /// So much is handed over before the event loops get to deal with it.
+    /// The number of bytes that are passed on before the event loops are given time to process them.
     private static let maximumStride = 64 << 10
 
     private let chunks = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
-    /// Ends when AsyncHTTPClient asks for no more.
+    /// Ends when AsyncHTTPClient reads no more.
     private let taken = Suspension<Void>()
     /// Ends with the exchange.
     private let over = Suspension<Void>()
@@ -27,8 +27,8 @@ final class Upload: AsyncSequence, Sendable {
     private let readerEnd = Suspension<Void>()
     private let failureBox: FailureBox
 
-    /// Begins to read a body: one that can be read once only when there is a connection, so that a failure to connect
-    /// does not use it up.
+    /// Starts reading a body; a body that can be read only once is not read before there is a connection, so that a
+    /// failed connection does not consume it.
     init(of body: RequestBody, over eventLoops: any EventLoopGroup, _ watch: TransferWatch) {
         self.eventLoops = Array(eventLoops.makeIterator())
         let failureBox = FailureBox()
@@ -41,8 +41,8 @@ final class Upload: AsyncSequence, Sendable {
                     try await connected.value()
                 }
                 for try await chunk in body.chunks {
-                    // A body in memory is one chunk. As such it would count as sent at once, and no limit would see it
-                    // stall.
+                    // A body in memory is a single chunk. If it were passed on whole, it would count as sent at once,
+                    // and no limit would detect a stall.
                     var rest = chunk[...]
                     while !rest.isEmpty {
                         try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.maximumStride)))
@@ -59,42 +59,43 @@ final class Upload: AsyncSequence, Sendable {
         }
     }
 
-    /// Why the body could not be read to its end, if so.
+    /// The error that kept the body from being read to its end, if there is one.
     var failure: (any Error)? {
         failureBox.failure.withLock { $0 }
     }
 
-    /// Whether any of it has been asked for.
+    /// Whether AsyncHTTPClient has started to read.
     var hasBegun: Bool {
         !connected.isPending
     }
 
-    /// Waits until all of it is on its way, or will not be.
+    /// Waits until the whole body has been passed on, or no more of it will be read.
     ///
-    /// - Throws: What kept it from being read to its end, and `CancellationError` when the caller is cancelled.
+    /// - Throws: The error that kept the body from being read to its end, and `CancellationError` if the caller is
+    ///   cancelled.
     func waitUntilTaken() async throws {
         try await taken.value()
         if let failure { throw failure }
     }
 
-    /// Stops reading: nobody sends it any more.
+    /// Stops reading, because the body is no longer sent.
     func end() {
         chunks.abandon()
         reading.cancel()
         over.resume()
     }
 
-    /// Waits until the body is not being read any more, after ``end()``.
+    /// Waits until the body is no longer being read, after ``end()``.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     func waitUntilReaderEnds() async throws {
         try await readerEnd.value()
     }
 
-    /// AsyncHTTPClient learns on the connection's event loop that the connection takes no more; until then it would go
-    /// on and keep everything in memory.
+    /// Waits for the event loops, on which AsyncHTTPClient learns that the connection accepts no more; until then it
+    /// would keep reading and buffer everything in memory.
     ///
-    /// Waits for every event loop, because AsyncHTTPClient does not say which of them runs the connection of a request.
+    /// It waits for every event loop, because AsyncHTTPClient does not expose the event loop of a request's connection.
     private func letEventLoopsCatchUp() async throws {
         let turns = eventLoops.map { eventLoop in
             let turn = Suspension<Void>()
@@ -110,7 +111,7 @@ final class Upload: AsyncSequence, Sendable {
         Iterator(upload: self)
     }
 
-    /// One reading of it; when it goes, nobody sends any more.
+    /// One pass over the body; when the iterator is released, the body is no longer sent.
     final class Iterator: AsyncIteratorProtocol {
         private let upload: Upload
         private var stride = 0
@@ -137,7 +138,7 @@ final class Upload: AsyncSequence, Sendable {
                 return nil
             }
             if let head = upload.watch.head, head.status.code >= 300 {
-                // The server wants no more. AsyncHTTPClient would wait without end for leave to send it.
+                // The server needs no more of the body. AsyncHTTPClient would wait forever for permission to send it.
                 try await upload.over.value()
                 throw CancellationError()
             }

@@ -8,17 +8,17 @@ package import Foundation
 #endif
 
 extension HAR.Request {
-    /// A request as an archive shows it.
+    /// Creates a redacted request for an archive.
     ///
     /// - Parameters:
-    ///   - request: The request, complete.
-    ///   - redaction: What is hidden, with what the request itself knows to be secrets.
+    ///   - request: The complete request.
+    ///   - redaction: The redaction, including the secrets that the request itself knows.
     package init(_ request: HTTPRequestData, redaction: Redaction) {
-        // One that names no server is an error, whose URL is what there is of it.
+        // A request without a server is an error, and its URL is incomplete.
         self.init(method: request.method.rawValue, url: request.absoluteString ?? "https:\(request.closedTarget)")
         headers = request.headerFields.httpFields.map { HAR.Field(name: $0.name.rawName, value: $0.value) }
         cookies = request.headerFields.httpFields[values: .cookie].flatMap { HAR.Cookie.cookies(of: $0) }
-        // A field that says so itself is hidden, whatever it is called; a name and a value cannot tell.
+        // A field may be marked as secret, which its name and value alone do not show.
         for (index, field) in request.headerFields.httpFields.enumerated() where redaction.hides(field) {
             headers[index].value = Redaction.placeholder
         }
@@ -31,12 +31,12 @@ extension HAR.Request {
 }
 
 extension HAR.Response {
-    /// A response as an archive shows it.
+    /// Creates a redacted response for an archive.
     ///
     /// - Parameters:
-    ///   - head: Its head.
-    ///   - content: Its body.
-    ///   - redaction: What is hidden, with what the request knows to be secrets.
+    ///   - head: The head of the response.
+    ///   - content: The body of the response.
+    ///   - redaction: The redaction, including the secrets that the request knows.
     package init(_ head: HTTPResponse, content: HAR.Content, redaction: Redaction) {
         self.init()
         status = Int64(head.status.code)
@@ -48,14 +48,14 @@ extension HAR.Response {
         cookies = head.headerFields[values: .setCookie].compactMap { HAR.Cookie(setCookie: $0) }
         redirectURL = head.status.kind == .redirection ? head.headerFields[.location] ?? "" : ""
         self.content = content
-        // How long it was on the way is known of one that was not encoded.
+        // The transferred size is known only for a body without content encoding.
         bodySize = head.headerFields.contains(.contentEncoding) ? -1 : content.size
         hideHead(redaction)
     }
 }
 
 extension HAR.Content {
-    /// A body with what is hidden in it replaced.
+    /// Creates a redacted body.
     package init(_ data: Data, mimeType: String?, _ redaction: Redaction) {
         self.init()
         size = Int64(data.count)
@@ -68,7 +68,7 @@ extension HAR.Content {
         (text, encoding) = HAR.encoded(shown)
     }
 
-    /// A body that is not kept.
+    /// Creates a body that is not stored.
     package init(size: Int64, mimeType: String?, because reason: String) {
         self.init()
         self.size = size
@@ -76,28 +76,28 @@ extension HAR.Content {
         comment = reason
     }
 
-    /// The bytes; nil where they are not here.
+    /// The bytes; `nil` if they are not stored.
     package var data: Data? {
         HAR.decoded(text, encoding)
     }
 }
 
 extension HAR.PostData {
-    /// A body that is not kept.
+    /// Creates a body that is not stored.
     package init(mimeType: String, because reason: String) {
         self.init()
         self.mimeType = mimeType
         comment = reason
     }
 
-    /// A body of parts, with what is hidden in them replaced.
+    /// Creates a redacted body with parts.
     package init(_ parts: [HAR.Part], mimeType: String, _ redaction: Redaction) {
         self.init()
         self.mimeType = mimeType
         params = parts.map(redaction.part)
     }
 
-    /// A body with what is hidden in it replaced.
+    /// Creates a redacted body.
     package init(_ body: RequestBody, mimeType: String?, _ redaction: Redaction) {
         self.init()
         self.mimeType = mimeType ?? ""
@@ -131,14 +131,14 @@ extension HAR.PostData {
         (text, encoding) = HAR.encoded(shown)
     }
 
-    /// The bytes; nil where they are not here.
+    /// The bytes; `nil` if they are not stored.
     package var data: Data? {
         HAR.decoded(text, encoding)
     }
 }
 
 extension HAR.Cookie {
-    /// A cookie as `Set-Cookie` has it (RFC 6265 section 5.2); nil for what is none.
+    /// Parses a `Set-Cookie` field (RFC 6265 section 5.2); `nil` if it is not a cookie.
     package init?(setCookie text: String) {
         let pieces = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = pieces.first, let (name, value) = Self.pair(first), !name.isEmpty else { return nil }
@@ -176,7 +176,7 @@ extension HAR {
     package static let hiddenBody =
         "not shown: it has, or may have, what is hidden, and is of a form that cannot be shown without that"
 
-    /// A body as text; in base64 where it is none.
+    /// Returns a body as text, or in base64 if it is not text.
     package static func encoded(_ data: Data) -> (text: String, encoding: String?) {
         if !data.contains(0), let text = String(validating: data, as: UTF8.self) { return (text, nil) }
         return (data.base64EncodedString(), "base64")
@@ -188,15 +188,15 @@ extension HAR {
         return Data(base64Encoded: text, options: .ignoreUnknownCharacters)
     }
 
-    /// A date as HAR writes it: in UTC, to the millisecond.
+    /// Formats a date as HAR does: in UTC, to the millisecond.
     package static func timestamp(_ date: Date) -> String {
-        // The style cuts what is finer off, and a millisecond that a Double cannot hold would be the one before.
+        // The style truncates, and a millisecond that a Double cannot represent would become the previous one.
         let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
         return Date(timeIntervalSince1970: milliseconds / 1_000 + 0.000_1)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 
-    /// The date that a timestamp tells, with or without fractions and in any zone; nil for none.
+    /// Parses a timestamp, with or without fractions and in any time zone; `nil` if it is invalid.
     package static func date(of timestamp: String) -> Date? {
         (try? Date(timestamp, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
             ?? (try? Date(timestamp, strategy: .iso8601))

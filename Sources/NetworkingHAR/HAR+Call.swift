@@ -1,9 +1,9 @@
 extension HAR {
-    /// What this library knows of a call: the first entry of each has it whole, the others its id alone.
+    /// This library's information about a call: complete in its first entry, only the ID in the others.
     package struct Call: Sendable, Hashable {
-        /// Unique in its archive.
+        /// The ID, unique in the archive.
         package var id: Int64
-        /// Nil in all entries of a call but the first.
+        /// The summary; `nil` except in the first entry of a call.
         package var summary: Summary?
 
         package init(id: Int64, summary: Summary? = nil) {
@@ -13,16 +13,16 @@ extension HAR {
     }
 
     package struct Summary: Sendable, Hashable {
-        /// The request's label, which logs have too.
+        /// The request's label, as in logs.
         package var label: String
         /// The request's number, from `numbered`.
         package var number: Int64?
-        /// The request's route, or another name that tells what it is.
+        /// The request's route, or another descriptive name.
         package var title: String?
         package var method: String
         package var url: String
         package var startedDateTime: String
-        /// In milliseconds; nil while it is under way.
+        /// The duration in milliseconds; `nil` while the call is in progress.
         package var time: Double?
         package var state: State
         package var status: Int64?
@@ -38,7 +38,7 @@ extension HAR {
         package var savedBytes: Int64 = 0
         package var spans: [Span] = []
         package var marks: [Mark] = []
-        /// What the caller got, where no exchange brought that.
+        /// The response that the caller received, if it differs from that of the last exchange.
         package var response: Response?
 
         package init(label: String, method: String, url: String, startedDateTime: String, state: State) {
@@ -54,7 +54,7 @@ extension HAR {
         case pending, response, failure, cancelled
     }
 
-    /// A part of a call; times in milliseconds since the call began.
+    /// A part of a call; times in milliseconds since the call started.
     package struct Span: Sendable, Hashable {
         package var id: Int64
         package var parent: Int64?
@@ -62,7 +62,7 @@ extension HAR {
         package var name: String
         package var start: Double
         package var time: Double
-        /// What no inner part accounts for.
+        /// The time that no inner part accounts for.
         package var own: Double
 
         package init(
@@ -108,7 +108,7 @@ extension HAR.Call: Codable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
-        // Side by side in one object.
+        // Both are fields of the same JSON object.
         try summary?.encode(to: encoder)
     }
 }
@@ -127,7 +127,7 @@ extension HAR.Summary: Codable {
             method: container.text(.method) ?? "",
             url: container.text(.url) ?? "",
             startedDateTime: container.text(.startedDateTime) ?? "",
-            // Without it, it is no summary.
+            // Without this field, there is no summary.
             state: try container.decode(HAR.State.self, forKey: .state)
         )
         number = container.integer(.number)
@@ -144,7 +144,7 @@ extension HAR.Summary: Codable {
         sentBytes = container.integer(.sentBytes) ?? 0
         receivedBytes = container.integer(.receivedBytes) ?? 0
         savedBytes = container.integer(.savedBytes) ?? 0
-        // More than a recorder writes would only be there to be too many.
+        // The recorder never writes more; a larger number would only exhaust memory.
         spans = Array(container.list(.spans).prefix(5_000))
         marks = Array(container.list(.marks).prefix(5_000))
         response = container.object(.response)

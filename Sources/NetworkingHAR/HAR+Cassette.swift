@@ -1,7 +1,7 @@
 extension HAR {
-    /// What a cassette says of itself.
+    /// The metadata of a cassette.
     package struct Cassette: Sendable, Hashable {
-        /// The number of the format.
+        /// The version of the format.
         package var format: Int64
 
         package init(format: Int64) {
@@ -9,13 +9,13 @@ extension HAR {
         }
     }
 
-    /// What a cassette says of an entry.
+    /// The cassette's metadata of an entry.
     package struct Tape: Sendable, Hashable {
-        /// For whom it was made: the users of the recording are counted from 1; nil for nobody.
+        /// The principal of the request: users of the recording are numbered from 1; `nil` for none.
         package var principal: Int64?
-        /// What the test calls whom it was made for; nil where it names nobody.
+        /// The test's name for the principal; `nil` if it has none.
         package var principalName: String?
-        /// Whether the body ends where its reader left, and not where the server ended it; nil when it does not.
+        /// Whether the body is incomplete because its reader stopped early; `nil` if it is complete.
         package var isPartial: Bool?
 
         package init(principal: Int64?, principalName: String?, isPartial: Bool) {
@@ -31,7 +31,7 @@ extension HAR.Cassette: Codable {
     }
 
     package init(from decoder: any Decoder) throws {
-        // One that does not say what it is, is of no format that there ever was.
+        // A cassette without a format number belongs to no known format.
         self.init(format: try decoder.container(keyedBy: CodingKeys.self).integer(.format) ?? 0)
     }
 }

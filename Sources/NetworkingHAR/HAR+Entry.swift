@@ -1,9 +1,9 @@
 extension HAR {
-    /// An exchange; or a call that had none, since it was answered from a cache, shared another's, or ended before.
+    /// An exchange, or a call without one because it used a cached response, shared another exchange or ended early.
     package struct Entry: Sendable, Hashable {
         package var pageref: String?
         package var startedDateTime: String
-        /// The whole elapsed time in milliseconds.
+        /// The elapsed time in milliseconds.
         package var time: Double
         package var request: Request
         package var response: Response
@@ -11,15 +11,15 @@ extension HAR {
         package var serverIPAddress: String?
         package var connection: String?
         package var comment: String?
-        /// Which of its call's exchanges it is; nil for a call that had none.
+        /// The number of the exchange in its call; `nil` for a call without an exchange.
         package var exchange: Exchange?
-        /// What the exchange failed of.
+        /// The reason why the exchange failed.
         package var error: Failure?
-        /// The call that it is part of.
+        /// The call that the exchange belongs to.
         package var call: Call?
-        /// What a cassette says of it; nil in other archives.
+        /// The cassette's metadata of the entry; `nil` in other archives.
         package var tape: Tape?
-        /// The request as a command for a shell; in what a page gets, and in no archive.
+        /// The request as a shell command; only in the data of a page, never in an archive.
         package var curl: String?
 
         package init(startedDateTime: String, time: Double, request: Request, response: Response, timings: Timings) {
@@ -32,7 +32,7 @@ extension HAR {
     }
 
     package struct Exchange: Sendable, Hashable {
-        /// From 1.
+        /// The number, starting at 1.
         package var number: Int
         package var isReused: Bool?
 
@@ -52,7 +52,7 @@ extension HAR {
         }
     }
 
-    /// What the time of an exchange went to, in milliseconds; -1 where it is not known.
+    /// The timings of an exchange, in milliseconds; -1 if unknown.
     package struct Timings: Sendable, Hashable {
         package var blocked = -1.0
         package var dns = -1.0
@@ -64,9 +64,9 @@ extension HAR {
 
         package init() {}
 
-        /// What the parts add up to; TLS is a part of connecting.
+        /// The sum of the parts; TLS is included in connecting.
         package var sum: Double {
-            // To the microsecond, as the parts are.
+            // Rounded to the microsecond, like the parts.
             ([blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max(0, $1) } * 1_000).rounded() / 1_000
         }
     }
@@ -88,7 +88,7 @@ extension HAR.Entry: Codable {
         self.init(
             startedDateTime: container.text(.startedDateTime) ?? "",
             time: container.number(.time).map { max(0, $0) } ?? timings.sum,
-            // What has no request says nothing.
+            // An entry without a request is useless.
             request: try container.decode(HAR.Request.self, forKey: .request),
             response: container.object(.response) ?? HAR.Response(),
             timings: timings
@@ -98,7 +98,7 @@ extension HAR.Entry: Codable {
         connection = container.text(.connection)
         comment = container.text(.comment)
         exchange = container.object(.exchange)
-        // Firefox and Chrome say why in a text, the one in the entry and the other in the response.
+        // Firefox and Chrome report the reason as text, the former in the entry and the latter in the response.
         let told = container.text(.error) ?? (container.object(.response) as Told?)?.error
         error = container.object(.error) ?? told.map { HAR.Failure(kind: "failed", reason: $0) }
         call = container.object(.call)
@@ -112,7 +112,7 @@ extension HAR.Entry: Codable {
         try container.encode(time, forKey: .time)
         try container.encode(request, forKey: .request)
         try container.encode(response, forKey: .response)
-        // Of the caches that a browser has, this library has none.
+        // Required by HAR; this library does not have the caches of a browser.
         try container.encode([String: String](), forKey: .cache)
         try container.encode(timings, forKey: .timings)
         try container.encodeIfPresent(serverIPAddress, forKey: .serverIPAddress)
@@ -126,7 +126,7 @@ extension HAR.Entry: Codable {
     }
 }
 
-/// What Chrome says in a response that is none.
+/// Chrome's error in a response that never arrived.
 private struct Told: Decodable {
     let error: String?
 

@@ -17,7 +17,7 @@ extension HAR {
     }
 
     package struct Response: Sendable, Hashable {
-        /// 0 where there was none.
+        /// The status; 0 if there was no response.
         package var status: Int64 = 0
         package var statusText = ""
         package var httpVersion = HAR.unknownVersion
@@ -28,7 +28,7 @@ extension HAR {
         package var headersSize: Int64 = -1
         package var bodySize: Int64 = -1
 
-        /// No response.
+        /// Creates the value for a missing response.
         package init() {}
     }
 
@@ -60,13 +60,13 @@ extension HAR {
 
     /// The body of a response.
     package struct Content: Sendable, Hashable {
-        /// How long it is, also where it is not here.
+        /// The length of the body, even if it is not stored.
         package var size: Int64 = 0
         package var mimeType = ""
         package var text: String?
-        /// `base64`, where the text is that.
+        /// `base64` if the text is encoded.
         package var encoding: String?
-        /// Why it is not here.
+        /// The reason why the body is not stored.
         package var comment: String?
 
         package init() {}
@@ -76,10 +76,10 @@ extension HAR {
     package struct PostData: Sendable, Hashable {
         package var mimeType = ""
         package var text: String?
-        /// `base64`, where the text is that; HAR has no word for it.
+        /// `base64` if the text is encoded; HAR has no field for it.
         package var encoding: String?
         package var params: [Part]?
-        /// Why it is not here.
+        /// The reason why the body is not stored.
         package var comment: String?
 
         package init() {}
@@ -100,7 +100,7 @@ extension HAR {
         }
     }
 
-    /// What stands for a version that the transport does not tell.
+    /// The placeholder for a version that the transport does not report.
     package static let unknownVersion = "unknown"
 }
 

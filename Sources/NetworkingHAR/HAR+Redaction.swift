@@ -8,12 +8,12 @@ import Foundation
 #endif
 
 extension HAR {
-    /// The archive with all replaced that a redaction hides: for archives that somebody else has written.
+    /// Returns the archive redacted, for archives written by other tools.
     ///
-    /// It can be applied again: what it leaves is what it would leave then.
+    /// Applying the same redaction twice changes nothing.
     package func redacted(by redaction: Redaction) -> HAR {
         var har = self
-        // Browsers call a page by its URL.
+        // Browsers use a page's URL as its title.
         for index in har.log.pages.indices {
             har.log.pages[index].title = redaction.text(har.log.pages[index].title)
             har.log.pages[index].id = redaction.text(har.log.pages[index].id)
@@ -64,7 +64,7 @@ extension HAR.Request {
     mutating func hideHead(_ redaction: Redaction) {
         url = redaction.url(url)
         headers = headers.map(redaction.field)
-        // Those that were listed say no more than what stands in the URL and the fields.
+        // Derived from the URL and the fields, because the listed items contain no more than these.
         queryString = HAR.queryItems(of: url)
         cookies = cookies.map { redaction.cookie($0, of: "cookie") }
     }
@@ -89,7 +89,7 @@ extension HAR.Content {
         guard text != nil else { return }
         let (size, comment) = (size, comment)
         guard let data else {
-            // What cannot be read cannot be known to be harmless.
+            // A body that cannot be decoded may contain secrets.
             (text, encoding, self.comment) = (nil, nil, HAR.hiddenBody)
             return
         }
@@ -117,7 +117,7 @@ extension HAR.PostData {
 }
 
 extension HAR {
-    /// A media type as it is for text, which in an archive is Unicode whatever it was on its way.
+    /// Removes the charset from a media type, because text in an archive is Unicode whatever its original encoding.
     fileprivate static func withoutCharset(_ mimeType: String) -> String {
         mimeType.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
@@ -143,12 +143,12 @@ extension HAR {
 }
 
 extension Redaction {
-    /// A text, which may be a URL or have one in it.
+    /// Redacts a text, which may be a URL or contain one.
     func text(_ text: String) -> String {
         text.utf8.contains(UInt8(ascii: "=")) ? reference(text) : hidingValues(in: text)
     }
 
-    /// A part of a form.
+    /// Redacts a part of a form.
     func part(_ part: HAR.Part) -> HAR.Part {
         var shown = part
         shown.name = hidingValues(in: part.name)
@@ -161,17 +161,17 @@ extension Redaction {
         return shown
     }
 
-    /// A URL that is still one: the placeholder is encoded.
+    /// Redacts a URL so that it stays valid: the placeholder is encoded.
     func url(_ url: String) -> String {
         reference(url).replacing("<", with: "%3C").replacing(">", with: "%3E")
     }
 
-    /// A header field, its value replaced if that is hidden.
+    /// Redacts a header field.
     func field(_ field: HAR.Field) -> HAR.Field {
         guard field.value != Redaction.placeholder else { return field }
         var shown = HAR.Field(name: hidingValues(in: field.name), value: field.value)
         guard let name = HTTPField.Name(field.name) else {
-            // HTTP/2 has what stands before the fields as fields, and browsers write those down.
+            // HTTP/2 sends the request line and the status as pseudo-header fields, which browsers list too.
             shown.value =
                 switch field.name {
                 case ":path": target(field.value)
@@ -186,7 +186,7 @@ extension Redaction {
         return shown
     }
 
-    /// A cookie, its value replaced if the field that it is of is hidden.
+    /// Redacts a cookie, according to the redaction of its field.
     func cookie(_ cookie: HAR.Cookie, of field: String) -> HAR.Cookie {
         let isHidden = HTTPField.Name(field).map { hides(HTTPField(name: $0, value: "")) } ?? true
         var shown = cookie

@@ -1,8 +1,7 @@
-/// An HTTP archive: what HAR 1.2 says of a session's exchanges, and this library's own fields, whose names begin with
-/// an underscore.
+/// An HTTP archive: the fields of HAR 1.2, and this library's own fields, whose names begin with an underscore.
 ///
-/// It is read leniently, since tools differ in what they write: what is missing or of another type is left out. Fields
-/// that are not known here are dropped, because nobody knows what is in them.
+/// Archives are read leniently, because tools differ in what they write. Fields that are missing or have the wrong type
+/// are left out. Unknown fields are dropped, because their contents are unknown.
 package struct HAR: Sendable, Hashable, Codable {
     package var log: Log
 
@@ -15,9 +14,9 @@ package struct HAR: Sendable, Hashable, Codable {
         package var creator: Creator
         package var pages: [Page]
         package var entries: [Entry]
-        /// What a cassette says of itself; nil in other archives.
+        /// The metadata of a cassette; `nil` in other archives.
         package var cassette: Cassette?
-        /// How many entries could not be read; not written.
+        /// The number of entries that could not be read; it is not written.
         package var skippedEntries = 0
 
         package init(creator: Creator, pages: [Page], entries: [Entry]) {
@@ -27,7 +26,7 @@ package struct HAR: Sendable, Hashable, Codable {
         }
     }
 
-    /// The program that wrote it.
+    /// The program that wrote the archive.
     package struct Creator: Sendable, Hashable, Encodable {
         package var name: String
         package var version: String
@@ -38,7 +37,7 @@ package struct HAR: Sendable, Hashable, Codable {
         }
     }
 
-    /// What the entries belong to; here, a session.
+    /// A group of entries; here, a session.
     package struct Page: Sendable, Hashable, Encodable {
         package var id: String
         package var title: String
@@ -51,7 +50,7 @@ package struct HAR: Sendable, Hashable, Codable {
             self.startedDateTime = startedDateTime
         }
 
-        /// Nothing that a session has.
+        /// Always empty for a session.
         package struct Timings: Sendable, Hashable, Encodable {}
     }
 }

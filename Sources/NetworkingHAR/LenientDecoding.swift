@@ -1,4 +1,4 @@
-/// A value that is read where it can be, so that one that cannot does not spoil its neighbours.
+/// A value that is `nil` if it cannot be decoded, so that its neighbours are decoded regardless.
 struct Lenient<Value: Decodable>: Decodable {
     let value: Value?
 
@@ -8,13 +8,13 @@ struct Lenient<Value: Decodable>: Decodable {
 }
 
 extension KeyedDecodingContainer {
-    /// Whether there is a value to read: an attempt that fails costs an error, and most entries leave most of their
-    /// fields out.
+    /// Returns whether a key has a value: a failed decoding is slow because it creates an error, and most entries omit
+    /// most fields.
     private func has(_ key: Key) -> Bool {
         contains(key) && (try? decodeNil(forKey: key)) == false
     }
 
-    /// A text, or a number as text.
+    /// Returns a text, or a number as text.
     func text(_ key: Key) -> String? {
         guard has(key) else { return nil }
         if let text = try? decode(String.self, forKey: key) { return text }
@@ -22,16 +22,16 @@ extension KeyedDecodingContainer {
         return (try? decode(Double.self, forKey: key)).map { "\($0)" }
     }
 
-    /// A number, or a text that is one.
+    /// Returns a number, also from a text.
     func number(_ key: Key) -> Double? {
         guard has(key) else { return nil }
         let number =
             (try? decode(Double.self, forKey: key)) ?? (try? decode(String.self, forKey: key)).flatMap(Double.init)
-        // Beyond that, it is no time and no size, and what is reckoned with it would not be finite.
+        // A larger number is neither a time nor a size, and calculations with it could become infinite.
         return number.flatMap { $0.isFinite ? min(max($0, -1e15), 1e15) : nil }
     }
 
-    /// A whole number, or what is near to one.
+    /// Returns a number, rounded to a whole number.
     func integer(_ key: Key) -> Int64? {
         number(key).flatMap { Int64(exactly: $0.rounded()) }
     }
@@ -46,7 +46,7 @@ extension KeyedDecodingContainer {
         return try? decode(Value.self, forKey: key)
     }
 
-    /// The elements that can be read.
+    /// Returns the elements that can be decoded.
     func list<Value: Decodable>(_ key: Key) -> [Value] {
         guard has(key) else { return [] }
         return ((try? decode([Lenient<Value>].self, forKey: key)) ?? []).compactMap(\.value)

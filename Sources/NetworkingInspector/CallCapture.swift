@@ -8,14 +8,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What one call does, written down as it happens.
+/// A recording of one call, updated as its events arrive.
 ///
-/// It keeps requests without their options, since those hold whoever listens, itself among them.
+/// It stores requests without their options, because the options hold the observers, including this one.
 final class CallCapture: NetworkEventObserver {
     let id: Int
     let date: Date
     private let bodyLimit: Int
-    /// How many bytes the call may take, without its bodies, before further exchanges are ignored.
+    /// The number of bytes the call may take, without its bodies, before further exchanges are ignored.
     private let sizeLimit: Int
     private let clock: NetworkClock
     private let start: Duration
@@ -38,18 +38,18 @@ final class CallCapture: NetworkEventObserver {
     }
 
     struct State {
-        /// The request as it came to the inspector.
+        /// The request as the inspector received it.
         var request: CapturedRequest
-        /// What is hidden, with all that the call has shown to be secret so far.
+        /// The redaction, including all secrets that the call has revealed so far.
         var redaction: Redaction
-        /// Who is told of what happens; nil after the end, since the shelf holds this.
+        /// The shelf to notify; `nil` after the end, because the shelf holds this object.
         var shelf: CallShelf?
         var exchanges: [Exchange] = []
         var end: End?
-        /// Whether it waits for an exchange that another call began: what happens in that is the other's.
+        /// Whether the call waits for an exchange that another call started, whose events belong to that call.
         var isFollowing = false
         var hasDroppedBodies = false
-        /// Whether the shelf has removed the call, so that nothing more is kept of it.
+        /// Whether the shelf has removed the call, so that nothing more is recorded.
         var isForgotten = false
     }
 
@@ -59,7 +59,7 @@ final class CallCapture: NetworkEventObserver {
         let metrics: CallMetrics
     }
 
-    /// One exchange of a transport; moments are counted from the beginning of the call.
+    /// One exchange of a transport; times are relative to the start of the call.
     struct Exchange {
         let number: UInt32
         var request: CapturedRequest
@@ -76,12 +76,12 @@ final class CallCapture: NetworkEventObserver {
         var sentBytes: Int64?
     }
 
-    /// About how many bytes of memory it takes now.
+    /// The approximate number of bytes of memory it takes now.
     var size: CaptureSize {
         state.withLock { $0.size }
     }
 
-    /// What it is now.
+    /// The current state and the elapsed time.
     var snapshot: (state: State, elapsed: Duration) {
         (state.withLock { $0 }, clock.now - start)
     }
@@ -95,7 +95,7 @@ final class CallCapture: NetworkEventObserver {
     }
 
     func end(with response: HTTPResponseData, _ metrics: CallMetrics) {
-        // Of an exchange that another call made, this is where its secrets are known from.
+        // For an exchange that another call made, the secrets are known only from this request.
         let rules = rules(with: response.sentRequest)
         end(.success(CapturedResponse(response, rules)), isCancelled: false, metrics)
     }
@@ -120,7 +120,7 @@ final class CallCapture: NetworkEventObserver {
         let now = clock.now - start
         state.withLock { state in
             guard !state.isForgotten else { return }
-            // Its transport may not have told yet that it has given up.
+            // The transport may not have reported yet that it has stopped.
             for index in state.exchanges.indices where state.exchanges[index].end == nil {
                 state.exchanges[index].end = now
             }
@@ -131,9 +131,9 @@ final class CallCapture: NetworkEventObserver {
         state.withLock { $0.shelf = nil }
     }
 
-    /// Lets the bodies go, since others need the room; also those that are still to come.
+    /// Drops the bodies to free memory for others, including bodies that are still to come.
     func dropBodies() {
-        // They go when the lock is open again: whoever made them may do something then.
+        // Released after unlocking, because releasing a body may run code of its creator.
         let before = state.withLock { state in
             defer { state.dropBodies() }
             return state
@@ -141,9 +141,9 @@ final class CallCapture: NetworkEventObserver {
         withExtendedLifetime(before) {}
     }
 
-    /// Stops to keep anything, since the shelf has removed the call while it is under way.
+    /// Stops recording a call in progress, because the shelf has removed it.
     func forget() {
-        // What it held goes when the lock is open again: whoever made that may do something then.
+        // Released after unlocking, because releasing the contents may run code of their creator.
         let before = state.withLock { state -> State? in
             guard state.end == nil else { return nil }
             defer {
@@ -164,9 +164,9 @@ final class CallCapture: NetworkEventObserver {
 }
 
 extension CallCapture.State {
-    /// Writes an event down.
+    /// Records an event.
     ///
-    /// - Returns: Whether someone who looks on would want to know at once.
+    /// - Returns: Whether a live page should be updated at once.
     fileprivate mutating func note(
         _ event: any NetworkEvent,
         of request: HTTPRequestData,
@@ -200,7 +200,7 @@ extension CallCapture.State {
         sizeLimit: Int
     ) -> Bool {
         if case .started = event {
-            // More than that is an endless call, whose beginning tells enough.
+            // A call with more exchanges than that is probably endless, and its beginning is enough.
             guard exchanges.count < 1_000, exchanges.isEmpty || size.rest < sizeLimit else { return false }
             redaction = redaction.hidingSecrets(of: request)
             let captured = CapturedRequest(request, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
@@ -215,7 +215,8 @@ extension CallCapture.State {
         return exchanges[index].note(event, at: now, CaptureRules(redaction: redaction, bodyLimit: bodyLimit))
     }
 
-    /// A limit of the stack's was why the exchange under way was cancelled, which is told right after it.
+    /// Records that a limit of the stack cancelled the current exchange; the cancellation itself is reported right
+    /// afterwards.
     private mutating func noteEnd(of kind: String, _ reason: String, at now: Duration) -> Bool {
         guard let last = exchanges.indices.last, exchanges[last].response == nil else { return false }
         guard exchanges[last].failure == nil || exchanges[last].failure?.kind == CapturedFailure.cancelled else {
@@ -226,7 +227,7 @@ extension CallCapture.State {
         return true
     }
 
-    /// About how many bytes of memory it takes.
+    /// The approximate number of bytes of memory it takes.
     fileprivate var size: CaptureSize {
         var size = CaptureSize(bodies: bodyBytes, rest: CaptureSize.call + request.headBytes)
         for exchange in exchanges {
@@ -245,7 +246,7 @@ extension CallCapture.State {
         guard !hasDroppedBodies else { return 0 }
         var bytes = request.bodyBytes
         for exchange in exchanges {
-            // Most requests go out with the body that came.
+            // Most requests are sent with their original body.
             bytes += exchange.request.request.body == request.request.body ? 0 : exchange.request.bodyBytes
             bytes += exchange.response?.body.keptBytes ?? exchange.failure?.response?.body.keptBytes ?? 0
         }
@@ -255,7 +256,7 @@ extension CallCapture.State {
         return bytes
     }
 
-    /// Leaves of each body how long it was.
+    /// Replaces each body with its length.
     fileprivate mutating func dropBodies() {
         hasDroppedBodies = true
         request.dropBody()
@@ -277,7 +278,7 @@ extension CallCapture.State {
 }
 
 extension CallCapture.Exchange {
-    /// About how many bytes of memory it takes without its bodies.
+    /// The approximate number of bytes of memory it takes without its bodies.
     fileprivate var headBytes: Int {
         CaptureSize.exchange + request.headBytes + (response?.headBytes ?? head?.byteCount ?? 0)
             + (failure?.headBytes ?? 0)
@@ -293,7 +294,7 @@ extension CallCapture.Exchange {
         case .responseReceived(let response): self.response = CapturedResponse(response, rules)
         case .ended(let sent, _): (sentBytes, end) = (sent, now)
         case .failed(let error):
-            // A limit may have told of itself first.
+            // A limit may have been recorded first.
             failure = failure ?? CapturedFailure(error, rules)
             end = end ?? now
         default: return false

@@ -2,7 +2,7 @@ import DequeModule
 import Networking
 import Synchronization
 
-/// The calls that an inspector has, oldest first, and who waits for something new among them.
+/// The recorded calls of an inspector, oldest first, and the tasks that wait for changes.
 final class CallShelf: Sendable {
     private let maximumCalls: Int
     private let maximumBytes: Int
@@ -15,24 +15,24 @@ final class CallShelf: Sendable {
 
     private struct Slot {
         let capture: CallCapture
-        /// When it changed last.
+        /// The revision of the last change.
         var revision: Int
         var size: CaptureSize
     }
 
     private struct State {
-        /// With consecutive ids, since calls leave at the front alone.
+        /// The IDs are consecutive, because calls are removed only at the front.
         var slots: Deque<Slot> = []
         var lastID = 0
         var revision = 0
-        /// Another one after each clearing, and in each process.
+        /// A random value that changes with each clearing and differs between processes.
         var epoch = RandomToken.make()
         var isPaused = false
-        /// The sum over all slots.
+        /// The total size of all slots.
         var size = CaptureSize()
         var waiters: [Suspension<Void>] = []
 
-        /// The next revision, each of which one slot has at most: pages read on from one.
+        /// Returns the next revision, which at most one slot has, so that a page can continue from any revision.
         mutating func next() -> Int {
             revision += 1
             return revision
@@ -74,13 +74,13 @@ final class CallShelf: Sendable {
         }
     }
 
-    /// About how many bytes of memory the calls take together.
+    /// The approximate number of bytes of memory that all calls take together.
     var size: CaptureSize {
         state.withLock { $0.size }
     }
 
     func clear() {
-        // They go when the lock is open again: whoever made what they hold may do something then.
+        // Released after unlocking, because releasing the calls may run code of other components.
         let slots = change { state in
             defer {
                 state.slots = []
@@ -95,7 +95,7 @@ final class CallShelf: Sendable {
         }
     }
 
-    /// Makes room for a call and puts it there; nil while calls pass.
+    /// Adds a call, and removes others if necessary; `nil` while recording is paused.
     func add(_ make: (_ id: Int) -> CallCapture) -> CallCapture? {
         let (capture, excess) = change { state -> (CallCapture?, Excess) in
             guard !state.isPaused else { return (nil, Excess()) }
@@ -113,11 +113,11 @@ final class CallShelf: Sendable {
         return capture
     }
 
-    /// A call has come further, and takes this many bytes.
+    /// Records progress of a call, and its new size.
     func update(_ id: Int, size: CaptureSize) {
         let excess = change { state -> Excess in
             guard let first = state.slots.first?.capture.id, id >= first, id - first < state.slots.count else {
-                // It made room, or everything was forgotten.
+                // The call has been removed.
                 return Excess()
             }
             state.slots[id - first].revision = state.next()
@@ -127,9 +127,9 @@ final class CallShelf: Sendable {
         excess.drop()
     }
 
-    /// The calls and bodies that no longer have room.
+    /// The calls and bodies that exceed the limits.
     ///
-    /// They count as gone, and go when the lock is open again.
+    /// They no longer count, and are released after unlocking.
     private struct Excess {
         var emptied: [CallCapture] = []
         var removed: [CallCapture] = []
@@ -144,8 +144,8 @@ final class CallShelf: Sendable {
         }
     }
 
-    /// Removes the oldest calls while all but bodies takes more than half of the room, so that there is always room for
-    /// bodies, and then the oldest bodies.
+    /// Removes the oldest calls while everything except bodies takes more than half of the limit, so that space for
+    /// bodies remains; then the oldest bodies.
     private func takeExcess(from state: inout State) -> Excess {
         var excess = Excess()
         while state.size.rest > maximumBytes / 2, let oldest = state.popFirst() {
@@ -164,7 +164,7 @@ final class CallShelf: Sendable {
         return excess
     }
 
-    /// Changes what there is, and wakes who waits for that, outside of the lock.
+    /// Changes the state, and resumes waiting tasks after unlocking.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         let (result, waiters) = state.withLock { state in
             let before = state.revision
@@ -180,22 +180,22 @@ final class CallShelf: Sendable {
     }
 }
 
-// MARK: - What a page asks for
+// MARK: - Changes for a page
 
 extension CallShelf {
-    /// What has changed since a page asked last.
+    /// The changes since the last request of a page.
     struct Changes {
         let epoch: String
         let revision: Int
-        /// Whether there is more already.
+        /// Whether more changes are available already.
         let hasMore: Bool
         let isPaused: Bool
-        /// The id of the oldest call that is still there; those before it have made room.
+        /// The ID of the oldest remaining call; earlier ones have been removed.
         let oldest: Int
         let captures: [CallCapture]
     }
 
-    /// The calls that have changed since a revision, the earliest change first; all of them for a page of another
+    /// Returns the calls that have changed since a revision, the earliest change first; all calls for a page of another
     /// epoch.
     func changes(since revision: Int, of epoch: String, upTo limit: Int) -> Changes {
         state.withLock { state in
@@ -214,7 +214,7 @@ extension CallShelf {
         }
     }
 
-    /// Waits until something is new to a page, or until a moment.
+    /// Waits until there are changes for a page, or until a deadline.
     func waitForChange(
         since revision: Int,
         of epoch: String,

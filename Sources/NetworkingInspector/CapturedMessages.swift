@@ -8,11 +8,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is kept of a call's messages, and how they are shown.
+/// The rules for storing and showing the messages of a call.
 struct CaptureRules: Sendable {
-    /// With what the request itself knows to be secrets.
+    /// The redaction, including the secrets that the request itself knows.
     let redaction: Redaction
-    /// The longest body that is kept.
+    /// The maximum size of a stored body, in bytes.
     let bodyLimit: Int
 
     static let reasonToDrop = "no longer kept: later bodies needed the room"
@@ -22,30 +22,30 @@ struct CaptureRules: Sendable {
     }
 }
 
-/// About how many bytes of memory a call takes.
+/// The approximate number of bytes of memory that a call takes.
 struct CaptureSize: Sendable, Equatable {
     /// The bytes of the bodies.
     var bodies = 0
-    /// The bytes of all else: URLs, header fields, errors, moments.
+    /// The bytes of everything else: URLs, header fields, errors, times.
     var rest = 0
 
-    /// What a call and an exchange take besides their texts, rounded up.
+    /// The overhead of a call and of an exchange in addition to their texts, rounded up.
     static let call = 2_048
     static let exchange = 1_024
-    /// What a header field and a part of a form take besides their texts.
+    /// The overhead of a header field or a part of a form in addition to its texts.
     fileprivate static let field = 96
 }
 
 /// A request without its options.
 struct CapturedRequest: Sendable {
     private(set) var request: HTTPRequestData
-    /// About how many bytes of memory it takes without its body.
+    /// The approximate number of bytes of memory it takes without its body.
     private(set) var headBytes = 0
-    /// How much memory its body takes.
+    /// The number of bytes of memory its body takes.
     private(set) var bodyBytes = 0
-    /// Why its body is not in it, and how long that is.
+    /// The reason why the body is not stored, and the length of the body.
     private(set) var left: (reason: String, length: Int64?)?
-    /// The parts of a body that has some: names, and what is text.
+    /// The parts of a multipart body: their names, and the contents that are text.
     private(set) var parts: [HAR.Part]?
 
     init(_ request: HTTPRequestData, _ rules: CaptureRules) {
@@ -53,7 +53,7 @@ struct CapturedRequest: Sendable {
         kept.headerFields = request.headerFields
         parts = request.body?.parts?
             .map { part in
-                // What makes the bytes of a file or a stream is not held on to, and neither are they.
+                // Neither the bytes of a file or a stream nor their source is stored.
                 let data =
                     part.fileName == nil ? part.body.data.flatMap { $0.count <= rules.bodyLimit ? $0 : nil } : nil
                 return HAR.Part(
@@ -93,16 +93,16 @@ struct CapturedRequest: Sendable {
     }
 }
 
-/// A response without what its request was.
+/// A response without its request.
 struct CapturedResponse: Sendable {
     let head: HTTPResponse
-    /// About how many bytes of memory it takes without its body.
+    /// The approximate number of bytes of memory it takes without its body.
     let headBytes: Int
     private(set) var body: Body
 
     enum Body: Sendable, Equatable {
         case kept(Data)
-        /// Why it is not, and how long it is.
+        /// The reason why the body is not stored, and its length.
         case left(reason: String, count: Int64)
 
         var keptBytes: Int {
@@ -132,14 +132,14 @@ struct CapturedResponse: Sendable {
     }
 }
 
-/// What something failed of, as it may be read.
+/// The reason for a failure, redacted.
 struct CapturedFailure: Error {
     let kind: String
     let reason: String
-    /// What arrived all the same.
+    /// The response that arrived despite the failure.
     var response: CapturedResponse?
 
-    /// About how many bytes of memory it takes without a body.
+    /// The approximate number of bytes of memory it takes without a body.
     var headBytes: Int {
         reason.utf8.count + (response?.headBytes ?? 0)
     }
@@ -163,7 +163,7 @@ struct CapturedFailure: Error {
 }
 
 extension HTTPRequestData {
-    /// About how many bytes of memory its line and header fields take.
+    /// The approximate number of bytes of memory that its request line and header fields take.
     fileprivate var headByteCount: Int {
         let texts = [authority, closedTarget, route]
         return texts.reduce(headerFields.httpFields.byteCount) { $0 + ($1?.utf8.count ?? 0) }
@@ -171,7 +171,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPResponse {
-    /// About how many bytes of memory it takes.
+    /// The approximate number of bytes of memory it takes.
     var byteCount: Int {
         headerFields.byteCount + status.reasonPhrase.utf8.count
     }

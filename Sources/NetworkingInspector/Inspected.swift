@@ -1,9 +1,9 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Keeps what each call did, for somebody to look at: in a report, a live page, or an HTTP archive.
+    /// Records each call for inspection: in a report, on a live page or in an HTTP archive.
     ///
-    /// It belongs outside of all that is to be seen, and inside `server`, as `logged` and `instrument` do.
+    /// Place it outside all modifiers that should be visible, and inside `server`, like `logged` and `instrument`.
     ///
     /// ```swift
     /// let inspector = NetworkInspector()
@@ -18,15 +18,16 @@ extension NetworkingComponent {
     /// try inspector.writeReport(to: URL(filePath: "network.html"))
     /// ```
     ///
-    /// Of a call it keeps what its caller sent and got, each exchange of a transport with its header fields and bodies,
-    /// and where the time went. Nothing of a request is held back or changed for that, and a call is kept however it
-    /// ends; one whose caller is cancelled is kept as that. What a sink takes (downloads, streams) is told by its size.
+    /// For each call it records the request and the response of the caller, each exchange of a transport with its
+    /// header fields and bodies, and where the time went. Recording neither delays nor changes a request. Every call is
+    /// recorded, whether it succeeds, fails or is cancelled. For bodies that go to a sink (downloads, streams), only
+    /// the size is recorded.
     ///
-    /// It is for development: the inspector's memory has bounds, but what it keeps is in memory as it was, secrets
-    /// included. All that it shows and writes has them hidden.
+    /// Use it during development. The inspector limits its memory, but it stores calls in memory unredacted, secrets
+    /// included. Everything that it shows or writes is redacted.
     ///
-    /// - Parameter inspector: What keeps the calls; several stacks may have one.
-    /// - Returns: A component whose calls are kept. It throws what upstream does.
+    /// - Parameter inspector: The inspector that stores the calls; several stacks may share one.
+    /// - Returns: A component whose calls are recorded. It throws the errors of the upstream component.
     public func inspected(by inspector: NetworkInspector) -> some NetworkingComponent {
         modified(Inspected(inspector: inspector))
     }

@@ -6,8 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Keeps what the calls of one stack or several did, and shows it: as a report, as an HTTP archive, as text, as a live
-/// page.
+/// Records the calls of one or more stacks, and shows them as a report, an HTTP archive, text or a live page.
 ///
 /// ```swift
 /// let inspector = NetworkInspector(title: "Shop")
@@ -18,31 +17,34 @@ public import Foundation
 /// print(inspector.archive.waterfall())
 /// ```
 ///
-/// The oldest calls make room for new ones, and their bodies do before that. ``maximumBytes`` bounds the memory of the
-/// calls, with their URLs, header fields, errors and bodies. Nothing that the inspector shows or writes has what its
-/// redaction hides; its memory has.
+/// When the limits are reached, the oldest bodies are removed first, and then the oldest calls. ``maximumBytes`` limits
+/// the memory of the calls, with their URLs, header fields, errors and bodies. Everything that the inspector shows or
+/// writes is redacted; its memory is not.
 public final class NetworkInspector: Sendable {
-    /// What the report and the page are called.
+    /// The title of the report and of the page.
     public let title: String
-    /// What is hidden.
+    /// The redaction of everything that the inspector shows or writes.
     public let redaction: Redaction
-    /// The longest body that is kept, in bytes.
+    /// The maximum size of a stored body, in bytes.
     public let bodyLimit: Int
-    /// About how many bytes of memory all calls may take together.
+    /// The approximate maximum number of bytes of memory that all calls may take together.
     public let maximumBytes: Int
 
     let shelf: CallShelf
 
-    /// Creates an inspector that has seen nothing.
+    /// Creates an empty inspector.
     ///
     /// - Parameters:
-    ///   - title: What the report and the page are called.
-    ///   - maximumCalls: How many calls to keep; the oldest make room. A call takes some 5 KB besides its bodies.
-    ///   - bodyLimit: The longest body to keep, in bytes; of longer ones the length is told. 1 MiB by default.
-    ///   - maximumBytes: About how many bytes of memory all calls may take together, 64 MiB by default. The oldest
-    ///     bodies make room. All but bodies takes at most half of it, and the oldest calls make room for that. The
-    ///     exchanges of one call take at most an eighth, after which no more of them are kept.
-    ///   - redaction: What to hide.
+    ///   - title: The title of the report and of the page.
+    ///   - maximumCalls: The maximum number of calls to store; the oldest are removed. A call takes about 5 KB in
+    ///     addition to its bodies.
+    ///   - bodyLimit: The maximum size of a stored body, in bytes; only the length of longer ones is recorded. 1 MiB by
+    ///     default.
+    ///   - maximumBytes: The approximate maximum number of bytes of memory for all calls together, 64 MiB by default.
+    ///     The oldest bodies are removed first. Everything except bodies takes at most half of it, and the oldest calls
+    ///     are removed to ensure that. The exchanges of one call take at most an eighth; further exchanges of that call
+    ///     are not recorded.
+    ///   - redaction: The redaction of everything that the inspector shows or writes.
     /// - Precondition: `maximumCalls` is greater than zero, the limits are not negative.
     public init(
         title: String = "Network",
@@ -61,52 +63,53 @@ public final class NetworkInspector: Sendable {
         shelf = CallShelf(maximumCalls: maximumCalls, maximumBytes: maximumBytes)
     }
 
-    /// How many calls it has, those under way included.
+    /// The number of recorded calls, including those in progress.
     public var callCount: Int {
         shelf.captures.count
     }
 
-    /// Whether calls pass without being kept.
+    /// Whether recording is paused.
     public var isPaused: Bool {
         shelf.isPaused
     }
 
-    /// Lets calls pass without being kept, until ``resume()``; those under way are kept to their end.
+    /// Pauses recording until ``resume()``; calls in progress are recorded to their end.
     public func pause() {
         shelf.setPaused(true)
     }
 
-    /// Keeps calls again.
+    /// Resumes recording.
     public func resume() {
         shelf.setPaused(false)
     }
 
-    /// Forgets all calls, those under way included.
+    /// Removes all calls, including those in progress.
     public func clear() {
         shelf.clear()
     }
 
-    /// What it has, as an HTTP archive; calls under way as far as they are.
+    /// The recorded calls as an HTTP archive, including the calls in progress so far.
     public var archive: HTTPArchive {
         HTTPArchive(of: shelf.captures, title: title)
     }
 
-    /// Writes what it has as a page for a browser: one file, which only this user may read and which needs no network.
+    /// Writes the recorded calls as a page for a browser: a single file, readable only by this user, that needs no
+    /// network.
     ///
-    /// - Parameter url: The file; one that is there is replaced.
-    /// - Throws: ``HTTPArchiveError`` when it cannot be written.
+    /// - Parameter url: The file; an existing file is replaced.
+    /// - Throws: ``HTTPArchiveError`` if the file cannot be written.
     public func writeReport(to url: URL) throws(HTTPArchiveError) {
         try archive.writeReport(to: url)
     }
 }
 
 extension NetworkInspector: CustomStringConvertible, CustomReflectable {
-    /// How many calls it has.
+    /// The number of recorded calls.
     public var description: String {
         "NetworkInspector(\(callCount) calls)"
     }
 
-    /// What a dump shows: nothing of the calls, which are as they were.
+    /// A dump without the calls, because they are not redacted.
     public var customMirror: Mirror {
         Mirror(self, children: ["title": title, "callCount": callCount, "isPaused": isPaused])
     }

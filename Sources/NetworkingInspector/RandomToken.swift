@@ -1,6 +1,6 @@
 import Networking
 
-/// Text that nobody can guess: 128 bits from the system.
+/// An unguessable text: 128 random bits from the system.
 enum RandomToken {
     static func make() -> String {
         var generator = SystemRandomNumberGenerator()

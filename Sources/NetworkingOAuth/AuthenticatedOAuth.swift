@@ -2,7 +2,7 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Sends requests with the access token of a client, and has it renewed when it runs out or is refused.
+    /// Sends requests with the access token of a client, and renews the token when it expires or is rejected.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -12,16 +12,17 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// It is `authenticated(with:)` in all else: where it belongs in a stack, which requests get a token, and what a
-    /// 401 leads to. Those that name a method get it when that is the one of the system.
+    /// In all other respects it behaves like `authenticated(with:)`: its place in a stack, the requests that get a
+    /// token, and the handling of a 401. Requests with an authentication method get the token only if it is the
+    /// system's method.
     ///
     /// - Parameters:
-    ///   - client: Keeps the tokens.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get it besides the stack's
-    ///     server.
-    ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws `NetworkingError` of the kind `unauthorized` when nobody is signed in, and
-    ///   when the token cannot be renewed, with the ``OAuthError`` beneath.
+    ///   - client: The client that manages the tokens.
+    ///   - authorities: Hosts that receive the token in addition to the stack's server, each with its port unless that
+    ///     is the default of the scheme.
+    ///   - isExempt: Returns `true` for requests that are sent without a token. It must not have side effects.
+    /// - Returns: A component that throws `NetworkingError` of the kind `unauthorized` if no user is signed in or the
+    ///   token cannot be renewed. Its underlying error is the ``OAuthError``.
     public func authenticated(
         oauth client: OAuthClient,
         at authorities: [String] = [],

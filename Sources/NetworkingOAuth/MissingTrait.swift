@@ -1,6 +1,5 @@
 #if !Crypto
-/// Stands in for the description of a provider in builds without the trait `Crypto`, so that the compiler's error names
-/// it.
+/// Replaces the description of a provider in builds without the trait `Crypto`, so that the compiler's error names it.
 @available(
     *,
     unavailable,
@@ -14,7 +13,7 @@ public struct OAuthSystem {
     }
 }
 
-/// Stands in for the client in builds without the trait `Crypto`, so that the compiler's error names the trait.
+/// Replaces the client in builds without the trait `Crypto`, so that the compiler's error names the trait.
 @available(
     *,
     unavailable,
@@ -28,7 +27,7 @@ public struct OAuthClient {
 #endif
 
 #if !LoopbackRedirect
-/// Stands in for the receiver of redirects in builds without the trait `LoopbackRedirect`, so that the compiler's error
+/// Replaces the receiver of redirects in builds without the trait `LoopbackRedirect`, so that the compiler's error
 /// names the trait.
 @available(
     *,

@@ -7,10 +7,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One try to have a user sign in: the page to show, and what its answer has to look like (RFC 6749 section 4.1).
+/// One attempt to sign a user in: the page to show and the callback to expect (RFC 6749 section 4.1).
 ///
-/// An ``OAuthUserAgent`` gets it. Each has a state and a proof key of its own, so that no answer is taken for that of
-/// another.
+/// An ``OAuthUserAgent`` receives it. Each authorization has its own state and proof key, so that the callback of one
+/// cannot be mistaken for that of another.
 public struct OAuthAuthorization: Sendable {
     private let endpoint: URL
     private let items: [URLQueryItem]
@@ -19,7 +19,7 @@ public struct OAuthAuthorization: Sendable {
     private let expectsIssuer: Bool
     let proofKey: ProofKey
 
-    /// Where the provider sends the user back to.
+    /// The URI to which the provider redirects the user.
     public private(set) var redirectURI: URL
 
     init(for system: OAuthSystem, at server: OAuthServer, _ parameters: [URLQueryItem] = []) throws {
@@ -63,7 +63,7 @@ public struct OAuthAuthorization: Sendable {
             items.append(URLQueryItem(name: "scope", value: system.scopes.joined(separator: " ")))
         }
         let names = Set(items.map(\.name) + ["scope"])
-        // What is said of this try replaces what is said of all.
+        // Items of this attempt override those of the system.
         let said = Set(parameters.map(\.name))
         let further = parameters + system.authorizationParameters.filter { !said.contains($0.name) }
         self.items = items + further.filter { !names.contains($0.name) }
@@ -71,7 +71,7 @@ public struct OAuthAuthorization: Sendable {
 
     private static let redirectItem = "redirect_uri"
 
-    /// The page to show.
+    /// The URL of the page to show.
     public var url: URL {
         let encoding = QueryEncoding.strict
         let query = items.map { item in
@@ -80,14 +80,15 @@ public struct OAuthAuthorization: Sendable {
         }
         let page = endpoint.absoluteString
         let separator = !page.contains("?") ? "?" : page.hasSuffix("?") || page.hasSuffix("&") ? "" : "&"
-        // Of an URL and what is encoded for one, there is always an URL.
+        // A URL followed by URL-encoded text is always a valid URL.
         return URL(string: page + separator + query.joined(separator: "&")) ?? endpoint
     }
 
-    /// The same, with the port that a receiver on loopback has got (RFC 8252 section 7.3).
+    /// Returns the same authorization, redirecting to the port that a loopback receiver listens on (RFC 8252 section
+    /// 7.3).
     ///
     /// - Parameter port: The port.
-    /// - Returns: The authorization, whose page sends the user to that port.
+    /// - Returns: The authorization, whose page redirects the user to that port.
     public func redirecting(toPort port: Int) -> OAuthAuthorization {
         guard var components = URLComponents(url: redirectURI, resolvingAgainstBaseURL: true) else { return self }
         components.port = port
@@ -96,12 +97,12 @@ public struct OAuthAuthorization: Sendable {
         return authorization
     }
 
-    /// Whether an URL is the answer to this one, and not to another or nobody's.
+    /// Returns whether a URL is the callback of this authorization.
     ///
-    /// It goes where the redirect URI says and has this state, whatever it answers.
+    /// The URL must match the redirect URI and carry this authorization's state. It may report a code or an error.
     ///
     /// - Parameter url: The URL.
-    /// - Returns: Whether it is.
+    /// - Returns: `true` if the URL is the callback of this authorization.
     public func isAnswered(by url: URL) -> Bool {
         guard isRedirect(url), let fields = try? CallbackFields(of: url), let state = fields["state"] else {
             return false
@@ -109,14 +110,14 @@ public struct OAuthAuthorization: Sendable {
         return SecretComparison.areEqual(state, self.state)
     }
 
-    /// Whether it is another step of the same try.
+    /// Whether both values belong to the same sign-in attempt.
     func isSame(as other: OAuthAuthorization) -> Bool {
         state == other.state
     }
 
-    // MARK: The answer
+    // MARK: Callbacks
 
-    /// The code of an answer (RFC 6749 section 4.1.2, RFC 9207 section 2.4).
+    /// Returns the code in a callback (RFC 6749 section 4.1.2, RFC 9207 section 2.4).
     func code(of callback: URL) throws -> String {
         guard isRedirect(callback) else {
             throw OAuthError(
@@ -155,7 +156,7 @@ public struct OAuthAuthorization: Sendable {
         )
     }
 
-    /// Whether an URL is the redirect URI, but for the query.
+    /// Whether a URL equals the redirect URI, apart from the query.
     private func isRedirect(_ url: URL) -> Bool {
         func parts(of url: URL) -> [String] {
             let path = url.path(percentEncoded: true)
@@ -166,7 +167,7 @@ public struct OAuthAuthorization: Sendable {
     }
 }
 
-/// What a provider sends back in the query of a redirect.
+/// The parameters that a provider sends in the query of a redirect.
 private struct CallbackFields {
     private var values: [String: String] = [:]
 
@@ -176,7 +177,7 @@ private struct CallbackFields {
         for item in text[question...].dropFirst().split(separator: "&") {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = PercentEncoding.decode(parts[0])
-            // A plus sign stays one: providers forget to encode it, and neither a code nor a state has spaces.
+            // A plus sign is kept: providers forget to encode it, and neither a code nor a state contains spaces.
             let value = parts.count > 1 ? PercentEncoding.decode(parts[1]) : ""
             guard values.updateValue(value, forKey: name) == nil else {
                 throw OAuthError(
@@ -193,7 +194,7 @@ private struct CallbackFields {
 }
 
 extension OAuthError {
-    /// The refusal of a page (RFC 6749 section 4.1.2.1).
+    /// Creates the error for a refusal in a callback (RFC 6749 section 4.1.2.1).
     fileprivate init(refusal code: String, explanation: String?, hiding secrets: [String]) {
         let refusal = ProviderError(code: code, explanation: explanation?.replacing("+", with: " "), hiding: secrets)
         guard refusal.code != "access_denied" else {
@@ -209,7 +210,7 @@ extension OAuthError {
 }
 
 extension OAuthAuthorization: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The provider's host, and nothing that could answer for the user.
+    /// The provider's host, without the state or the proof key.
     public var description: String {
         "OAuthAuthorization(\(endpoint.host() ?? "unknown"))"
     }
@@ -219,7 +220,7 @@ extension OAuthAuthorization: CustomStringConvertible, CustomDebugStringConverti
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["endpoint": endpoint.host() ?? "unknown"])
     }

@@ -1,7 +1,7 @@
 #if Crypto
 public import Networking
 
-/// Keeps the tokens that a provider gives an app for one of its users, or for itself.
+/// Manages the OAuth tokens of one user of an app, or of the app itself.
 ///
 /// ```swift
 /// let client = OAuthClient(
@@ -16,11 +16,11 @@ public import Networking
 /// let (orders, _) = try await network.value(.orders)
 /// ```
 ///
-/// It is one user's at one provider; several stacks may have the same. Requests are sent with the access token, which
-/// is renewed before it runs out and when the server refuses it, once for all who need it. Where nobody is signed in
-/// they fail, or, with a grant, come by tokens by themselves.
+/// A client represents one user at one provider. Several stacks may share it. Requests are sent with the access token.
+/// The client renews the token before it expires and when the server rejects it, once for all waiting requests. If no
+/// user is signed in, requests fail, unless the client has a grant that obtains tokens for them.
 public final class OAuthClient: Sendable {
-    /// The provider, and what it knows the app by.
+    /// The provider, and the app's registration there.
     public let system: OAuthSystem
     let tokens: TokenStore<Session>
     let service: TokenService
@@ -32,16 +32,17 @@ public final class OAuthClient: Sendable {
     /// let client = OAuthClient(system, session: try storage.session(for: ""), in: storage)
     /// ```
     ///
-    /// A storage is one client's: its session has no user's id, so it is kept under an empty one.
+    /// Use one storage for each client. An OAuth session has no user ID, so it is stored under an empty one.
     ///
     /// - Parameters:
-    ///   - system: The provider, and what it knows the app by.
-    ///   - session: The session to begin with, which was kept; nil when nobody is signed in.
-    ///   - storage: Where sessions are kept, one for this client; nil for nowhere.
-    ///   - grant: How requests come by tokens where nobody is signed in; nil when they fail. `signIn` uses it, too.
-    ///   - leeway: How long before it runs out an access token is renewed.
-    ///   - signInTimeout: How long a user may take to sign in.
-    ///   - onStorageFailure: Hears of sessions that could not be kept or forgotten; nil logs it as an error.
+    ///   - system: The provider, and the app's registration there.
+    ///   - session: The stored session to start with; `nil` if no user is signed in.
+    ///   - storage: The storage for the sessions of this client; `nil` to keep them in memory only.
+    ///   - grant: The way requests obtain tokens if no user is signed in; `nil` if those requests fail. It is also the
+    ///     default grant of `signIn`.
+    ///   - leeway: The time before its expiration at which an access token is renewed.
+    ///   - signInTimeout: The maximum time a user may take to sign in.
+    ///   - onStorageFailure: Called when a session cannot be stored or deleted; `nil` logs the failure as an error.
     public init(
         _ system: OAuthSystem,
         session: Session? = nil,
@@ -54,7 +55,7 @@ public final class OAuthClient: Sendable {
         self.system = system
         service = TokenService(system, grant: grant, signInTimeout: signInTimeout)
         let delegate = TokenServiceDelegate(service: service)
-        // A request that has a user sign in waits as long as that may take.
+        // A request that starts a sign-in waits at least until the sign-in times out.
         let timeout = grant?.needsUser == true ? signInTimeout + .seconds(60) : .seconds(60)
         tokens =
             if let storage {
@@ -72,21 +73,21 @@ public final class OAuthClient: Sendable {
         service.fill(tokens)
     }
 
-    /// Who is signed in; nil for nobody.
+    /// The current session; `nil` if no user is signed in.
     public var session: Session? {
         tokens.credentials
     }
 
-    /// What happens to the session from now on, for as many subscribers as there are.
+    /// The changes of the session from now on, for any number of subscribers.
     ///
-    /// Each gets every change, in order. The sequence does not end.
+    /// Each subscriber receives every change, in order. The sequence does not end.
     public var changes: AsyncStream<CredentialChange<Session>> {
         tokens.changes
     }
 
-    /// Signs in with tokens that come from elsewhere: another device, a server of the app's.
+    /// Signs in with tokens from another source, such as another device or the app's own server.
     ///
-    /// Whoever is about to sign in is not any more.
+    /// Cancels a sign-in that is in progress.
     ///
     /// - Parameter session: The tokens.
     public func set(_ session: Session) {
@@ -94,15 +95,15 @@ public final class OAuthClient: Sendable {
         tokens.set(session)
     }
 
-    /// Signs out here alone: forgets the tokens, and leaves them good at the provider.
+    /// Signs out locally: deletes the tokens without revoking them at the provider.
     ///
-    /// For what cannot wait for a network, and for sessions that the provider has ended.
+    /// Use it when the app cannot wait for the network, or when the provider has ended the session already.
     public func remove() {
         service.abandonSignIn()
         tokens.remove()
     }
 
-    /// Whether the provider has ended the session, so that requests fail until the user signs in anew.
+    /// `true` if the provider has ended the session, so that requests fail until the user signs in again.
     public var needsSignIn: Bool {
         session.map { service.isDead($0) } ?? false
     }
@@ -118,7 +119,7 @@ extension OAuthGrant {
 }
 
 extension OAuthClient: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Whether somebody is signed in, and nothing of the tokens.
+    /// Whether a user is signed in, without the tokens.
     public var description: String {
         "OAuthClient(\(system), \(session == nil ? "signed out" : "signed in"))"
     }
@@ -128,7 +129,7 @@ extension OAuthClient: CustomStringConvertible, CustomDebugStringConvertible, Cu
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["system": system, "isSignedIn": session != nil])
     }

@@ -8,15 +8,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a user types on another device to sign in on this one (RFC 8628 section 3.2).
+/// A code that the user types on another device to sign in on this one (RFC 8628 section 3.2).
 public struct OAuthDeviceCode: Sendable {
-    /// What the user types.
+    /// The code that the user types.
     public let userCode: String
-    /// Where the user types it.
+    /// The page on which the user types the code.
     public let verificationURL: URL
-    /// The same with the code in it, for a QR code or a link; nil when the provider has none.
+    /// The URL of the page with the code included, for a QR code or a link; `nil` if the provider has none.
     public let completeURL: URL?
-    /// Until when it can be used.
+    /// The date at which the code expires.
     public let expirationDate: Date
     let deviceCode: String
     let interval: Duration
@@ -24,18 +24,18 @@ public struct OAuthDeviceCode: Sendable {
 }
 
 extension OAuthDeviceCode: CustomStringConvertible, CustomReflectable {
-    /// What the user has to do.
+    /// An instruction for the user.
     public var description: String {
         "Open \(verificationURL) and enter \(userCode)"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["userCode": userCode, "verificationURL": verificationURL])
     }
 }
 
-/// Signs a user in who is at another device (RFC 8628).
+/// Signs a user in with the help of another device (RFC 8628).
 struct DeviceFlow {
     let system: OAuthSystem
     let server: OAuthServer
@@ -79,7 +79,7 @@ struct DeviceFlow {
                     + "Check what the app is registered for."
             )
         }
-        // Section 3.2: both are seconds, and the interval may be left out.
+        // Section 3.2: both are in seconds, and the interval is optional.
         let seconds = { (value: Double?, standard: Double) in
             value.flatMap { $0 > 0 && $0 < 1e7 ? $0 : nil } ?? standard
         }
@@ -97,7 +97,7 @@ struct DeviceFlow {
 
     /// Returns the URL of a page that the user is to open; `nil` if it is not safe to show.
     ///
-    /// A URL with another scheme may open a program, and one on this machine is not the provider's.
+    /// A URL with another scheme may start a program, and a URL on this machine does not belong to the provider.
     private static func page(_ text: String?, namedBy endpoint: URL) -> URL? {
         guard let page = text.flatMap({ URL(string: $0) }), page.isProtected, !page.isOutOfReach(of: endpoint) else {
             return nil
@@ -105,12 +105,12 @@ struct DeviceFlow {
         return page
     }
 
-    /// Asks until the user is done, as often as the provider allows (section 3.5).
+    /// Polls until the user has finished, at the interval that the provider allows (section 3.5).
     private func poll(with code: OAuthDeviceCode) async throws -> Session {
         let clock = NetworkEnvironment.current.clock
         let endpoint = TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
         var interval = code.interval
-        // Not by the date, which somebody may set meanwhile.
+        // Uses the monotonic clock, because the user may change the date meanwhile.
         let end = clock.now + code.lifetime
         while true {
             guard clock.now + interval < end else { throw Self.expired }
@@ -133,7 +133,7 @@ struct DeviceFlow {
                 default: throw error
                 }
             } catch let error as NetworkingError where error.mayPass {
-                // Less often where it is hard to come through.
+                // Polls less often while the connection is unreliable.
                 interval *= 2
             }
         }
@@ -162,7 +162,7 @@ struct DeviceFlow {
             case interval
             case error
             case explanation = "error_description"
-            /// What Google calls it.
+            /// Google's name for the field.
             case otherPage = "verification_url"
         }
 
@@ -181,7 +181,7 @@ struct DeviceFlow {
 }
 
 extension NetworkingError {
-    /// Whether it is about the way, on which it may be better later.
+    /// Whether the error is a transient failure of the network or the server.
     fileprivate var mayPass: Bool {
         switch kind {
         case .offline, .nameResolution, .connection, .connectionLost, .timeout, .deadline, .status: true

@@ -7,50 +7,50 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why somebody could not be signed in, or a token not be got.
+/// The reason why a sign-in failed or a token could not be obtained.
 ///
-/// A token endpoint that cannot be reached is a `NetworkingError`, as any server. Neither the description nor a dump of
-/// this error shows a secret.
+/// If the token endpoint cannot be reached, the error is a `NetworkingError`, as for any server. The description and
+/// the dump of this error contain no secrets.
 public struct OAuthError: Error {
-    /// What kind of failure it is; a bounded set, fit to label a metric.
+    /// The kind of a failure: a bounded set, suitable as a label of a metric.
     @nonexhaustive
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// The system lacks something that the grant needs, or has it wrong: an endpoint, a redirect URI.
+        /// The system lacks a setting that the grant needs, or the setting is wrong: an endpoint, a redirect URI.
         case misconfigured
-        /// The metadata of the provider could not be got, or cannot be true.
+        /// The metadata of the provider could not be loaded, or is not plausible.
         case discovery
-        /// The user said no, or closed the page.
+        /// The user declined, or closed the page.
         case denied
-        /// The provider refused to sign the user in, for the reason that its ``OAuthError/code`` says.
+        /// The provider refused to sign the user in; its ``OAuthError/code`` gives the reason.
         case authorizationRefused
-        /// The callback is not the answer to what was asked: another state, another issuer, no code.
+        /// The callback does not match the authorization request: wrong state, wrong issuer or no code.
         case invalidCallback
-        /// The token endpoint refused, for the reason that its ``OAuthError/code`` says.
+        /// The token endpoint refused the request; its ``OAuthError/code`` gives the reason.
         case tokenRefused
-        /// The token endpoint answered with what is no token.
+        /// The response of the token endpoint is not a token response.
         case invalidResponse
-        /// Nobody can get a token without the user, who has to sign in anew.
+        /// No token is available until the user signs in again.
         case signInRequired
         /// The user took too long.
         case expired
-        /// Somebody signed out, or began anew, meanwhile.
+        /// Another sign-in or a sign-out replaced this one.
         case superseded
-        /// The user is signed out here, and the provider could not be told.
+        /// The user is signed out locally, but the provider did not confirm the revocation.
         case revocation
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let kind: Kind
-    /// The error code of the provider, such as `invalid_grant` (RFC 6749 section 5.2); nil when it gave none.
+    /// The error code of the provider, such as `invalid_grant` (RFC 6749 section 5.2); `nil` if it gave none.
     public let code: String?
-    /// The status of its response, where it is about one.
+    /// The status of the response that the error is about, if there is one.
     public let statusCode: Int?
-    /// What happened and what to do about it, in one or two sentences, without secrets.
+    /// The failure and its remedy, in one or two sentences without secrets.
     public let reason: String
-    /// The error beneath this one; it is never printed with it.
+    /// The underlying error; the description does not include it.
     public let underlying: (any Error)?
     package let isForeseen: Bool
-    /// Method and URL of the request whose response it is about, without secrets.
+    /// The method and URL of the request whose response the error is about, without secrets.
     package let failedRequest: String?
 
     init(
@@ -71,7 +71,7 @@ public struct OAuthError: Error {
         self.reason = reason
     }
 
-    /// Whether the user decided so, which is nothing to report to them.
+    /// `true` if the user declined, in which case the app need not report the error to them.
     public var isDenied: Bool {
         kind == .denied
     }
@@ -85,8 +85,8 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         reason
     }
 
-    /// A success that holds no token has ended no session: it was damaged on the way, or came from something in
-    /// between.
+    /// A status of 200 without a token does not end a session: the response was damaged in transit, or an intermediary
+    /// sent it.
     package var kindOfRefusedRequests: NetworkingError.Kind {
         switch kind {
         case .invalidResponse where statusCode == 200, .discovery where statusCode == 200: .decoding
@@ -99,12 +99,12 @@ extension OAuthError: ReasonedError, LocalizedError, CustomStringConvertible, Cu
         "OAuthError(\(kind)): \(reason)"
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns: without URL.
+    /// A sentence for the user of the app, returned by `localizedDescription`: without a URL.
     public var errorDescription: String? {
         isDenied ? "The sign-in was not allowed." : "The sign-in failed."
     }
 
-    /// What a dump shows: no secret, and nothing of what lies beneath.
+    /// A dump without secrets and without the underlying error.
     public var customMirror: Mirror {
         Mirror(self, children: ["kind": kind, "code": code ?? "nil", "reason": reason])
     }

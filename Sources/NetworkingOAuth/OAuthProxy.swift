@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension NetworkingComponent {
-    /// What signs in and out through this stack.
+    /// Returns a proxy that signs in and out through this stack.
     ///
     /// ```swift
     /// let account = network.oauth(client)
@@ -16,32 +16,33 @@ extension NetworkingComponent {
     /// try await account.signOut()
     /// ```
     ///
-    /// Its requests to the provider pass the whole stack, so that they are logged, timed and measured as others, but
-    /// neither `authenticated` nor `server` touches them.
+    /// Its requests to the provider pass through the whole stack. They are logged, timed and measured like other
+    /// requests, but `authenticated` and `server` do not modify them.
     ///
-    /// - Parameter client: The client of one of the stack's `authenticated(oauth:)`.
+    /// - Parameter client: The client of an `authenticated(oauth:)` in the stack.
     /// - Returns: The proxy.
     public func oauth(_ client: OAuthClient) -> OAuthProxy {
         OAuthProxy(client: client, network: AnyNetworkingComponent(self))
     }
 }
 
-/// Signs in and out at a provider, through one stack.
+/// Signs in to a provider, and out of it, through one stack.
 public struct OAuthProxy: Sendable {
-    /// Keeps the tokens.
+    /// The client that manages the tokens.
     public let client: OAuthClient
     let network: AnyNetworkingComponent
 
-    /// Signs in: has the provider ask the user, and keeps the tokens that it gives out.
+    /// Signs in: obtains tokens from the provider, usually by asking the user, and stores them.
     ///
-    /// Whoever is about to sign in with this client ends with ``OAuthError/Kind/superseded``, so that a page that
-    /// nobody finds any more does not stand in the way. A cancelled caller gets `CancellationError`, and the page goes.
+    /// A sign-in of this client that is already in progress ends with ``OAuthError/Kind/superseded``, so that a
+    /// forgotten page does not block a new one. If the caller is cancelled, it gets `CancellationError` and the page
+    /// closes.
     ///
     /// - Parameters:
-    ///   - grant: How the tokens are come by; nil for the client's own.
-    ///   - parameters: Further query items for the page, this time, such as `prompt` for another account.
-    /// - Returns: The session, which the client has.
-    /// - Throws: ``OAuthError``; `NetworkingError` when the provider cannot be reached; what the user agent throws.
+    ///   - grant: The way to obtain the tokens; `nil` for the grant of the client.
+    ///   - parameters: Additional query items for the page of this sign-in, such as `prompt` to choose another account.
+    /// - Returns: The session, which the client has already stored.
+    /// - Throws: ``OAuthError``; `NetworkingError` if the provider cannot be reached; errors of the user agent.
     @discardableResult
     public func signIn(with grant: OAuthGrant? = nil, parameters: [URLQueryItem] = []) async throws -> Session {
         guard let grant = grant ?? client.service.grant else {
@@ -55,15 +56,15 @@ public struct OAuthProxy: Sendable {
         }
     }
 
-    /// Signs out: forgets the tokens, and then has the provider void them (RFC 7009), where it can.
+    /// Signs out: deletes the tokens and then revokes them at the provider (RFC 7009), if it supports that.
     ///
-    /// Requests that wait for tokens fail, and who is about to sign in is not any more. The user is signed out here at
-    /// once, whatever comes of the rest; a caller that is cancelled leaves the tokens good at the provider.
-    /// ``OAuthClient/remove()`` does without the provider.
+    /// Requests that wait for tokens fail, and a sign-in in progress is cancelled. The user is signed out locally at
+    /// once, even if the revocation fails. If the caller is cancelled, the tokens remain valid at the provider.
+    /// ``OAuthClient/remove()`` signs out without contacting the provider.
     ///
-    /// With a client whose grant asks the user, the next request asks again.
+    /// If the client has a grant that asks the user, the next request asks again.
     ///
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/revocation`` when the provider could not be told, and
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/revocation`` if the tokens could not be revoked, and
     ///   `CancellationError`.
     public func signOut() async throws {
         client.service.abandonSignIn()
@@ -73,13 +74,13 @@ public struct OAuthProxy: Sendable {
         }
     }
 
-    /// A session whose access token is good now, for what is no request of a stack: a socket, a web view, somebody's
+    /// Returns a session with a valid access token, for code outside the stack such as a socket, a web view or another
     /// library.
     ///
-    /// It is renewed where it has to be, as for a request.
+    /// The session is renewed if necessary, as for a request.
     ///
     /// - Returns: The session.
-    /// - Throws: What a request throws that gets no token.
+    /// - Throws: The error of a request that cannot obtain a token.
     public func validSession() async throws -> Session {
         try await withEnvironment(network.environmentOfCredentials) {
             let request = HTTPRequestData(method: .get, path: "/")
@@ -87,19 +88,19 @@ public struct OAuthProxy: Sendable {
         }
     }
 
-    /// Signs in with tokens that come from elsewhere.
+    /// Signs in with tokens from another source.
     ///
     /// - Parameter session: The tokens.
     public func set(_ session: Session) {
         client.set(session)
     }
 
-    /// Who is signed in; nil for nobody.
+    /// The current session; `nil` if no user is signed in.
     public var session: Session? {
         client.session
     }
 
-    /// What happens to the session from now on, for as many subscribers as there are.
+    /// The changes of the session from now on, for any number of subscribers.
     public var changes: AsyncStream<CredentialChange<Session>> {
         client.changes
     }

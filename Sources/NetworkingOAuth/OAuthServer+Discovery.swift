@@ -9,20 +9,20 @@ import Foundation
 #endif
 
 extension OAuthServer {
-    /// Gets the metadata of a provider (RFC 8414), or its OpenID configuration where it has only that.
+    /// Loads the metadata of a provider (RFC 8414), or its OpenID configuration if only that exists.
     ///
     /// ```swift
     /// let server = try await OAuthServer.discovered(from: "https://login.example.com", over: URLSession.shared)
     /// ```
     ///
-    /// A system with an issuer does this by itself.
+    /// A system with an issuer does this automatically.
     ///
     /// The metadata of an issuer on another machine may not name endpoints on this one: anything that listens on the
-    /// port would receive the app's codes and tokens. Endpoints that the app names itself may be on this machine
-    /// (``init(issuer:authorizationEndpoint:tokenEndpoint:revocationEndpoint:deviceAuthorizationEndpoint:namesIssuerInCallbacks:)``).
+    /// port would receive the app's codes and tokens. Endpoints that the app itself passes to the initialiser may be on
+    /// this machine.
     ///
     /// - Parameters:
-    ///   - issuer: What the provider calls itself: an https URL, or a URL on this machine.
+    ///   - issuer: The identifier of the provider: an https URL, or a URL on this machine.
     ///   - network: Sends the requests, without credentials and without following redirects.
     /// - Returns: The provider's endpoints.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery`` if there is no metadata, if it belongs to
@@ -43,7 +43,7 @@ extension OAuthServer {
             var request = HTTPRequestData(method: .get, url: place)
             request.headerFields[.accept] = "application/json"
             let response = try await network.plainAnswer(to: request)
-            // The other place would not say more than that.
+            // The other location would not provide more information.
             guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
             guard response.status == .ok else {
                 failure = noMetadata(response, at: place)
@@ -58,8 +58,8 @@ extension OAuthServer {
         throw failure
     }
 
-    /// RFC 8414 section 3.1 puts the known path before that of the issuer, OpenID Connect Discovery 1.0 section 4
-    /// behind it.
+    /// Returns the metadata locations: RFC 8414 section 3.1 inserts the well-known path before the issuer's path,
+    /// OpenID Connect Discovery 1.0 section 4 appends it.
     private static func wellKnownPlaces(of issuer: URL) -> [URL] {
         guard var components = URLComponents(url: issuer, resolvingAgainstBaseURL: true) else { return [] }
         let path =
@@ -83,7 +83,7 @@ extension OAuthServer {
     }
 }
 
-/// The metadata of a provider, as far as it is used (RFC 8414 section 2).
+/// The fields of a provider's metadata that this library uses (RFC 8414 section 2).
 private struct Metadata: Decodable {
     let issuer: String
     let authorizationEndpoint: String?
@@ -111,7 +111,7 @@ private struct Metadata: Decodable {
     /// - Returns: The provider's endpoints.
     /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/discovery``.
     func server(of asked: String, at url: URL) throws -> OAuthServer {
-        // Section 3.3: one that calls itself otherwise may be somebody else's.
+        // Section 3.3: metadata with a different issuer may belong to another provider.
         guard issuer == asked || issuer == "\(asked)/" || "\(issuer)/" == asked else {
             throw OAuthError(
                 .discovery,

@@ -5,7 +5,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The endpoints of a provider, and what it says of itself (RFC 8414).
+/// The endpoints and capabilities of a provider (RFC 8414).
 ///
 /// ```swift
 /// let server = OAuthServer(
@@ -14,33 +14,33 @@ public import Foundation
 /// )
 /// ```
 ///
-/// A provider that publishes its metadata needs none of this:
-/// ``OAuthSystem/provider(issuer:clientID:authentication:redirectURI:scopes:)``. Every endpoint is https, or on this
-/// machine: others are not asked.
+/// A provider that publishes its metadata needs none of this: use
+/// ``OAuthSystem/provider(issuer:clientID:authentication:redirectURI:scopes:)``. Every endpoint must be https or on
+/// this machine; other endpoints receive no requests.
 public struct OAuthServer: Sendable, Hashable {
-    /// What the provider calls itself, which its callbacks may have to repeat (RFC 9207).
+    /// The identifier of the provider, which its callbacks may have to repeat (RFC 9207).
     public var issuer: String?
-    /// Where users sign in.
+    /// The page where users sign in.
     public var authorizationEndpoint: URL?
-    /// Where tokens come from.
+    /// The endpoint that issues tokens.
     public var tokenEndpoint: URL
-    /// Where tokens are made void (RFC 7009).
+    /// The endpoint that revokes tokens (RFC 7009).
     public var revocationEndpoint: URL?
-    /// Where signing in with another device begins (RFC 8628).
+    /// The endpoint that starts a sign-in with another device (RFC 8628).
     public var deviceAuthorizationEndpoint: URL?
-    /// Whether every callback names the issuer, so that one without cannot be the provider's.
+    /// Whether every callback names the issuer, so that one without it is rejected.
     public var namesIssuerInCallbacks: Bool
-    /// Its metadata say that it has no PKCE with SHA-256.
+    /// Whether the metadata excludes PKCE with SHA-256.
     var lacksProofKeys = false
 
     /// Creates the description of a provider.
     ///
     /// - Parameters:
-    ///   - issuer: What the provider calls itself.
-    ///   - authorizationEndpoint: Where users sign in.
-    ///   - tokenEndpoint: Where tokens come from.
-    ///   - revocationEndpoint: Where tokens are made void.
-    ///   - deviceAuthorizationEndpoint: Where signing in with another device begins.
+    ///   - issuer: The identifier of the provider.
+    ///   - authorizationEndpoint: The page where users sign in.
+    ///   - tokenEndpoint: The endpoint that issues tokens.
+    ///   - revocationEndpoint: The endpoint that revokes tokens.
+    ///   - deviceAuthorizationEndpoint: The endpoint that starts a sign-in with another device.
     ///   - namesIssuerInCallbacks: Whether every callback names the issuer.
     public init(
         issuer: String? = nil,

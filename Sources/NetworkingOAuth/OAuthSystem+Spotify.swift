@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension OAuthSystem {
-    /// Spotify, for an app whose users sign in.
+    /// Returns the system for Spotify, for an app whose users sign in.
     ///
     /// ```swift
     /// let spotify = OAuthClient(
@@ -20,10 +20,10 @@ extension OAuthSystem {
     /// ```
     ///
     /// - Parameters:
-    ///   - clientID: The client ID of the app's dashboard.
-    ///   - redirectURI: One of the redirect URIs of the dashboard.
-    ///   - scopes: What the app may do, such as `user-read-email`.
-    /// - Returns: The system; its requests are of the method `AuthenticationMethod.spotify`.
+    ///   - clientID: The client ID from the app's dashboard.
+    ///   - redirectURI: One of the redirect URIs in the dashboard.
+    ///   - scopes: The scopes to request, such as `user-read-email`.
+    /// - Returns: The system; its authentication method is `AuthenticationMethod.spotify`.
     public static func spotify(clientID: String, redirectURI: URL, scopes: [String] = []) -> OAuthSystem {
         var system = OAuthSystem(
             server: OAuthServer(

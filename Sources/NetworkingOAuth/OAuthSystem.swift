@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A provider of tokens, and what it knows an app by.
+/// A provider of tokens, and the app's registration there.
 ///
 /// ```swift
 /// let system = OAuthSystem.provider(
@@ -18,10 +18,10 @@ public import Foundation
 /// )
 /// ```
 ///
-/// ``spotify(clientID:redirectURI:scopes:)`` is ready; others with metadata take their issuer, and those without their
-/// endpoints (``init(server:clientID:authentication:redirectURI:scopes:)``).
+/// ``spotify(clientID:redirectURI:scopes:)`` is predefined. Providers with metadata need only their issuer, and the
+/// others need their endpoints (``init(server:clientID:authentication:redirectURI:scopes:)``).
 public struct OAuthSystem: Sendable {
-    /// Where the endpoints come from.
+    /// The source of the endpoints.
     enum Source: Sendable, Hashable {
         case known(OAuthServer)
         /// The metadata of an issuer.
@@ -29,33 +29,33 @@ public struct OAuthSystem: Sendable {
     }
 
     let source: Source
-    /// What the provider knows the app by.
+    /// The client ID of the app at the provider.
     public var clientID: String
-    /// How the app proves that it is the app, at the token endpoint.
+    /// The client authentication of the app at the token endpoint.
     public var authentication: OAuthClientAuthentication
-    /// Where the provider sends users back to, as it is registered there; nil for grants without a page.
+    /// The redirect URI as registered with the provider; `nil` for grants without a page.
     ///
-    /// On loopback (`http://127.0.0.1/callback`) without a port it stands for any port (RFC 8252 section 7.3). An app
-    /// with several providers has one for each, so that none can pass off an answer as another's (RFC 9700 section
-    /// 4.4).
+    /// A loopback URI (`http://127.0.0.1/callback`) without a port matches any port (RFC 8252 section 7.3). An app with
+    /// several providers uses a separate URI for each, so that no provider can pass off its callback as another's (RFC
+    /// 9700 section 4.4).
     public var redirectURI: URL?
-    /// What the tokens are to be good for.
+    /// The scopes to request.
     public var scopes: [String]
-    /// How requests name these credentials, where a stack has several.
+    /// The method by which requests select these credentials in a stack with several.
     public var authenticationMethod = AuthenticationMethod.oauth
-    /// Further query items for the page where users sign in, such as `prompt` or `login_hint`.
+    /// Additional query items for the sign-in page, such as `prompt` or `login_hint`.
     public var authorizationParameters: [URLQueryItem] = []
-    /// Further fields for each request to the token endpoint, such as `resource` (RFC 8707) or `audience`.
+    /// Additional fields for each request to the token endpoint, such as `resource` (RFC 8707) or `audience`.
     public var tokenParameters: [URLQueryItem] = []
 
     /// Creates a system from the endpoints of a provider.
     ///
     /// - Parameters:
     ///   - server: The endpoints.
-    ///   - clientID: What the provider knows the app by.
-    ///   - authentication: How the app proves that it is the app; nothing, for an app that is on its users' devices.
-    ///   - redirectURI: Where the provider sends users back to.
-    ///   - scopes: What the tokens are to be good for.
+    ///   - clientID: The client ID of the app at the provider.
+    ///   - authentication: The client authentication of the app; `.none` for an app that runs on its users' devices.
+    ///   - redirectURI: The URI to which the provider redirects users.
+    ///   - scopes: The scopes to request.
     public init(
         server: OAuthServer,
         clientID: String,
@@ -80,15 +80,16 @@ public struct OAuthSystem: Sendable {
         self.scopes = scopes
     }
 
-    /// A provider that publishes its metadata (RFC 8414, OpenID Connect Discovery 1.0), which is got when it is first
-    /// needed.
+    /// Returns a system for a provider that publishes its metadata (RFC 8414, OpenID Connect Discovery 1.0).
+    ///
+    /// The metadata is loaded when it is first needed.
     ///
     /// - Parameters:
-    ///   - issuer: What the provider calls itself: an https URL. A slash at its end does not matter.
-    ///   - clientID: What the provider knows the app by.
-    ///   - authentication: How the app proves that it is the app.
-    ///   - redirectURI: Where the provider sends users back to.
-    ///   - scopes: What the tokens are to be good for.
+    ///   - issuer: The identifier of the provider: an https URL. A trailing slash makes no difference.
+    ///   - clientID: The client ID of the app at the provider.
+    ///   - authentication: The client authentication of the app.
+    ///   - redirectURI: The URI to which the provider redirects users.
+    ///   - scopes: The scopes to request.
     /// - Returns: The system.
     public static func provider(
         issuer: String,
@@ -102,7 +103,7 @@ public struct OAuthSystem: Sendable {
 }
 
 extension OAuthSystem: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The provider and the app's id, and no secret.
+    /// The provider and the client ID, without secrets.
     public var description: String {
         let provider =
             switch source {
@@ -117,7 +118,7 @@ extension OAuthSystem: CustomStringConvertible, CustomDebugStringConvertible, Cu
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["clientID": clientID, "scopes": scopes])
     }
@@ -128,14 +129,14 @@ extension AuthenticationMethod {
     public static let oauth = AuthenticationMethod(rawValue: "oauth")
 }
 
-/// How an app proves at a token endpoint that it is the app (RFC 6749 section 2.3).
+/// The way an app authenticates itself at a token endpoint (RFC 6749 section 2.3).
 public enum OAuthClientAuthentication: Sendable, Hashable {
-    /// It does not, since its users could read any secret that it has: apps for phones and desktops, and command-line
+    /// No authentication, because users could extract a secret: for apps on phones and desktops, and command-line
     /// tools.
     case none
-    /// With a secret in the Authorization field (`client_secret_basic`).
+    /// A secret in the Authorization field (`client_secret_basic`).
     case basic(secret: String)
-    /// With a secret in the body (`client_secret_post`).
+    /// A secret in the body (`client_secret_post`).
     case body(secret: String)
 
     var secret: String? {
@@ -147,7 +148,7 @@ public enum OAuthClientAuthentication: Sendable, Hashable {
 }
 
 extension OAuthClientAuthentication: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The way, and nothing of the secret.
+    /// The method, without the secret.
     public var description: String {
         switch self {
         case .none: "none"
@@ -161,7 +162,7 @@ extension OAuthClientAuthentication: CustomStringConvertible, CustomDebugStringC
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }

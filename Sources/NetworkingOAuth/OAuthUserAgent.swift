@@ -8,11 +8,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Shows users the page of a provider, and brings back the URL that it sends them to.
+/// Shows users the page of a provider, and returns the URL that it redirects them to.
 ///
-/// `WebAuthenticationSession` is there for apps on Apple's platforms, `LoopbackUserAgent` (trait `LoopbackRedirect`)
-/// for command-line tools and ``ExternalUserAgent`` for apps that get the URL in a way of their own. A test has one
-/// that answers itself:
+/// Apps on Apple's platforms use `WebAuthenticationSession`, command-line tools use `LoopbackUserAgent` (trait
+/// `LoopbackRedirect`), and apps that receive the URL in their own way use ``ExternalUserAgent``. A test can use a user
+/// agent that signs in without a user:
 ///
 /// ```swift
 /// struct Agreeing: OAuthUserAgent {
@@ -23,25 +23,25 @@ public import Foundation
 /// }
 /// ```
 public protocol OAuthUserAgent: Sendable {
-    /// Has a user sign in.
+    /// Lets a user sign in.
     ///
-    /// - Parameter authorization: The page to show, and where it leads.
-    /// - Returns: The URL that the provider sent the user to. What it says is checked by who asked.
-    /// - Throws: `CancellationError` at the caller's cancellation, which takes the page away; ``OAuthError/denied``
-    ///   when the user has closed it; or why it could not be shown.
+    /// - Parameter authorization: The page to show, and its redirect URI.
+    /// - Returns: The URL that the provider redirected the user to. The caller validates it.
+    /// - Throws: `CancellationError` if the caller is cancelled, which also closes the page; ``OAuthError/denied`` if
+    ///   the user has closed it; or the reason why the page could not be shown.
     func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback
 }
 
-/// What came back from a page.
+/// The callback of a page.
 public struct OAuthCallback: Sendable {
     let url: URL
     let authorization: OAuthAuthorization
 
-    /// Creates the answer.
+    /// Creates a callback.
     ///
     /// - Parameters:
-    ///   - url: Where the provider sent the user.
-    ///   - authorization: The authorization whose page was shown, with the port that it was given.
+    ///   - url: The URL that the provider redirected the user to.
+    ///   - authorization: The authorization whose page was shown, with the port assigned to it.
     public init(_ url: URL, to authorization: OAuthAuthorization) {
         self.url = url
         self.authorization = authorization
@@ -49,25 +49,25 @@ public struct OAuthCallback: Sendable {
 }
 
 extension OAuthCallback: CustomStringConvertible, CustomReflectable {
-    /// The type, and nothing of the code in it.
+    /// The type, without the code in the URL.
     public var description: String {
         "OAuthCallback(<redacted>)"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }
 }
 
 extension OAuthError {
-    /// The user did not want to, for an ``OAuthUserAgent`` to say.
+    /// The error that an ``OAuthUserAgent`` throws when the user declines.
     public static var denied: OAuthError {
         OAuthError(.denied, "The user closed the page without signing in.")
     }
 }
 
-/// Has the system's browser show the page, and waits for the app to be given the URL.
+/// Opens the page in the system's browser, and waits until the app receives the URL.
 ///
 /// ```swift
 /// let browser = ExternalUserAgent { url in await UIApplication.shared.open(url) }
@@ -76,7 +76,7 @@ extension OAuthError {
 ///     .onOpenURL { browser.handle($0) }
 /// ```
 ///
-/// One page at a time: who asks for another ends the wait for the first with ``OAuthError/Kind/superseded``.
+/// Only one page can wait at a time: a second sign-in ends the first with ``OAuthError/Kind/superseded``.
 public final class ExternalUserAgent: OAuthUserAgent {
     private struct Wait {
         let authorization: OAuthAuthorization
@@ -88,7 +88,7 @@ public final class ExternalUserAgent: OAuthUserAgent {
 
     /// Creates a user agent.
     ///
-    /// - Parameter open: Opens a page in the browser.
+    /// - Parameter open: A closure that opens a page in the browser.
     public init(open: @escaping @Sendable (URL) async throws -> Void) {
         self.open = open
     }
@@ -110,10 +110,11 @@ public final class ExternalUserAgent: OAuthUserAgent {
         return OAuthCallback(try await end.value(), to: authorization)
     }
 
-    /// Takes the URL that the app was opened with.
+    /// Handles a URL that the app was opened with.
     ///
     /// - Parameter url: The URL.
-    /// - Returns: Whether it was the answer that somebody waits for; others are not touched, nor the same once more.
+    /// - Returns: `true` if a sign-in was waiting for this URL; `false` for any other URL, and for the same URL the
+    ///   second time.
     @discardableResult
     public func handle(_ url: URL) -> Bool {
         let end = wait.withLock { wait -> Suspension<URL>? in

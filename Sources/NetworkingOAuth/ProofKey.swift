@@ -8,21 +8,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Proves that who redeems an authorization code is who asked for it: PKCE with SHA-256 (RFC 7636).
+/// A proof that the same app requests and redeems an authorization code: PKCE with SHA-256 (RFC 7636).
 ///
-/// Signing in makes one by itself. This is for who speaks to a provider in a way of their own.
+/// Signing in creates a proof key automatically. Use this type for a custom exchange with a provider.
 ///
 /// ```swift
 /// let key = ProofKey()
 /// url.append(queryItems: [URLQueryItem(name: "code_challenge", value: key.challenge)])
 /// ```
 public struct ProofKey: Sendable, Hashable {
-    /// The secret, which goes to the token endpoint: 43 to 128 unreserved characters.
+    /// The secret sent to the token endpoint: 43 to 128 unreserved characters.
     public let verifier: String
 
-    /// Makes one from the environment's source of secrets.
+    /// Creates a proof key from the environment's source of secrets.
     ///
-    /// - Parameter length: How many characters the verifier has, 6 bits of chance each.
+    /// - Parameter length: The number of characters of the verifier, with 6 random bits each.
     /// - Precondition: The length is from 43 to 128 (RFC 7636 section 4.1).
     public init(length: Int = 43) {
         precondition((43...128).contains(length), "a verifier has 43 to 128 characters (is \(length))")
@@ -30,9 +30,9 @@ public struct ProofKey: Sendable, Hashable {
         verifier = String(Base64URL.encode(bytes).prefix(length))
     }
 
-    /// Uses a verifier that is there.
+    /// Creates a proof key from an existing verifier; `nil` if the verifier is invalid.
     ///
-    /// - Parameter verifier: The verifier; nil comes back for one that is none by RFC 7636 section 4.1.
+    /// - Parameter verifier: The verifier, which must be valid by RFC 7636 section 4.1.
     public init?(verifier: String) {
         let isUnreserved = { (byte: UInt8) in
             switch byte {
@@ -46,17 +46,17 @@ public struct ProofKey: Sendable, Hashable {
         self.verifier = verifier
     }
 
-    /// What goes to the authorization endpoint: the SHA-256 of the verifier, in base64url.
+    /// The value sent to the authorization endpoint: the SHA-256 of the verifier, in base64url.
     public var challenge: String {
         Base64URL.encode(SHA256.hash(data: Data(verifier.utf8)))
     }
 
-    /// The name of the way from one to the other.
+    /// The name of the method that derives the challenge from the verifier.
     public static let method = "S256"
 }
 
 extension ProofKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and nothing of the verifier.
+    /// The type, without the verifier.
     public var description: String {
         "ProofKey(<redacted>)"
     }
@@ -66,7 +66,7 @@ extension ProofKey: CustomStringConvertible, CustomDebugStringConvertible, Custo
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }

@@ -1,12 +1,12 @@
 #if Crypto
 import Networking
 
-/// The error that a provider names, as far as it can be shown to anybody.
+/// The error reported by a provider, in a form that is safe to show.
 struct ProviderError {
     let code: String?
     private let explanation: String?
 
-    /// Reads it, without what would be a secret if the provider repeated it.
+    /// Creates the error, with secrets redacted in case the provider repeats them.
     init(code: String?, explanation: String?, hiding secrets: [String]) {
         var values = SecretValues()
         for secret in secrets {
@@ -19,7 +19,7 @@ struct ProviderError {
         self.explanation = explanation.flatMap { $0.isEmpty ? nil : printable($0, 200) }
     }
 
-    /// What it says, for the middle of a sentence.
+    /// The code and the explanation, for the middle of a sentence.
     var text: String {
         switch (code, explanation) {
         case (nil, nil): ""

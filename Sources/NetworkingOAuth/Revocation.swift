@@ -8,11 +8,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes the tokens of a session void (RFC 7009).
+/// Revokes the tokens of a session (RFC 7009).
 struct Revocation {
     let endpoint: TokenEndpoint
 
-    /// Revokes the refresh token first, since new access tokens come from it, and then the access token, which a
+    /// Revokes the refresh token first, because it yields new access tokens, and then the access token, which a
     /// provider may have revoked with it.
     func revoke(_ session: Session) async throws {
         var failure: OAuthError?
@@ -45,7 +45,7 @@ struct Revocation {
         }
         guard response.status.kind != .successful else { return }
         let error = (try? JSONDecoder().decode(Answer.self, from: response.data))?.error
-        // Section 2.2.1: some revoke refresh tokens alone.
+        // Section 2.2.1: some providers revoke only refresh tokens.
         guard error != "unsupported_token_type" else { return }
         let refusal = ProviderError(code: error, explanation: nil, hiding: [token])
         throw Self.failed(

@@ -8,24 +8,24 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What gives out tokens, and makes them void.
+/// An endpoint that issues or revokes tokens.
 struct TokenEndpoint {
     let system: OAuthSystem
     let url: URL
     let network: AnyNetworkingComponent
 
-    /// How long one request may take.
+    /// The maximum duration of one request.
     static let timeout = Duration.seconds(30)
-    /// The longest answer that is read.
+    /// The maximum size of a response, in bytes.
     static let maximumAnswer: Int64 = 1 << 20
 
-    /// Asks for tokens.
+    /// Requests tokens.
     ///
     /// - Parameters:
     ///   - grant: The type of the grant.
-    ///   - fields: Its fields.
+    ///   - fields: The fields of the grant.
     /// - Returns: The tokens.
-    /// - Throws: ``OAuthError``, and `NetworkingError` when it cannot be reached.
+    /// - Throws: ``OAuthError``, and `NetworkingError` if the endpoint cannot be reached.
     func tokens(for grant: String, _ fields: [URLQueryItem]) async throws -> TokenResponse {
         let items = [URLQueryItem(name: "grant_type", value: grant)] + fields + system.furtherFields(besides: fields)
         let now = NetworkEnvironment.current.clock.date
@@ -33,11 +33,11 @@ struct TokenEndpoint {
         return try TokenResponse(response, at: now, hiding: secrets(among: items))
     }
 
-    /// Posts a form, with what proves that the app is the app.
+    /// Posts a form together with the client authentication of the app.
     ///
     /// - Parameter fields: The fields of the form.
     /// - Returns: The response, whatever its status.
-    /// - Throws: `NetworkingError` when there is none.
+    /// - Throws: `NetworkingError` if there is no response.
     func answer(to fields: [URLQueryItem]) async throws -> HTTPResponseData {
         var fields = fields
         var credential: String?
@@ -48,15 +48,15 @@ struct TokenEndpoint {
             fields.append(URLQueryItem(name: "client_id", value: system.clientID))
             fields.append(URLQueryItem(name: "client_secret", value: secret))
         case .basic(let secret):
-            // Encoded as in a form first (RFC 6749 section 2.3.1), so that a colon in the id does not end it. A space
-            // is %20, which every decoder knows; some take a plus sign for one.
+            // Form-encoded first (RFC 6749 section 2.3.1), so that a colon in the ID does not end it. A space becomes
+            // %20, which every decoder accepts; some take a plus sign literally.
             let encoding = QueryEncoding.strict
             let pair = "\(encoding.encode(system.clientID)):\(encoding.encode(secret))"
             credential = "Basic \(Data(pair.utf8).base64EncodedString())"
         }
         var request = HTTPRequestData(method: .post, url: url, body: .form(fields))
         request.headerFields[.accept] = "application/json"
-        // The provider may quote them; what is shorter is likely to be part of other words.
+        // The provider may quote the secrets. A shorter value is likely to be part of other words.
         for secret in secrets(among: fields) where secret.utf8.count >= 6 {
             request.markSecret(secret)
         }
@@ -66,7 +66,7 @@ struct TokenEndpoint {
         return try await network.plainAnswer(to: request)
     }
 
-    /// What the endpoint must not be quoted with.
+    /// Returns the values that errors must not quote from a response of the endpoint.
     private func secrets(among fields: [URLQueryItem]) -> [String] {
         let names: Set = [
             "code", "code_verifier", "refresh_token", "device_code", "token", "client_assertion", "assertion",
@@ -77,8 +77,8 @@ struct TokenEndpoint {
 }
 
 extension NetworkingComponent {
-    /// Sends a request of the protocol itself: it goes where it says, with what it has, and not where it is redirected
-    /// to.
+    /// Sends a request of the protocol itself, without modifying its URL or its credentials and without following
+    /// redirects.
     func plainAnswer(to request: HTTPRequestData) async throws -> HTTPResponseData {
         var request = request
         guard let url = request.url, url.isProtected else {
@@ -90,18 +90,18 @@ extension NetworkingComponent {
         request.authenticationMethod = .anonymous
         request.serverMutations = .disabled
         request.redirects = .never
-        // Those who hold its slots may wait for just this answer.
+        // The requests that hold the limiter's permits may be waiting for this response.
         request.isThrottled = false
         if request.method == .post {
-            // A code or a refresh token that comes twice counts as stolen (RFC 9700 section 4.14.2), and what was lost
-            // may have come.
+            // A code or a refresh token that arrives twice counts as stolen (RFC 9700 section 4.14.2), and a request
+            // that seems lost may have arrived.
             request.retryPolicy = .never
         }
         request.maximumResponseBytes = TokenEndpoint.maximumAnswer
         do {
             return try await data(request, timeout: TokenEndpoint.timeout)
         } catch let error as NetworkingError {
-            // A stack that checks statuses has the answer in its error.
+            // A stack that validates statuses reports the response in its error.
             guard error.kind == .status || error.kind == .unauthorized, let response = error.response else {
                 throw error
             }
@@ -111,7 +111,7 @@ extension NetworkingComponent {
 }
 
 extension OAuthSystem {
-    /// What the provider wants besides in a form, without what is the protocol's own.
+    /// Returns the additional form fields that the provider requires, without those that the protocol itself defines.
     func furtherFields(besides fields: [URLQueryItem]) -> [URLQueryItem] {
         let own = Set(
             fields.map(\.name) + ["grant_type", "client_id", "client_secret", "code_verifier", "redirect_uri"]
@@ -121,13 +121,13 @@ extension OAuthSystem {
 }
 
 extension URL {
-    /// Whether requests to it cannot be read on the way: it is https, or on this machine.
+    /// Whether requests to the URL cannot be read in transit: it is https, or on this machine.
     var isProtected: Bool {
         guard ["https", "http"].contains(scheme?.lowercased()), host()?.isEmpty == false else { return false }
         return !HTTPRequestData(method: .get, url: self).isPlaintext
     }
 
-    /// Whether it is on this machine although the server that names it is on another one.
+    /// Whether the URL is on this machine although the server that names it is on another one.
     func isOutOfReach(of server: URL) -> Bool {
         isLoopback && !server.isLoopback
     }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The answer of a token endpoint (RFC 6749 sections 5.1 and 5.2).
+/// The response of a token endpoint (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse {
     let accessToken: String
     let refreshToken: String?
@@ -16,22 +16,22 @@ struct TokenResponse {
     let scope: String?
     let idToken: String?
 
-    /// Reads it.
+    /// Parses the response.
     ///
     /// - Parameters:
-    ///   - response: The answer.
-    ///   - date: When it was asked for, from which the lifetime counts.
-    ///   - secrets: What it must not be quoted with.
-    /// - Throws: ``OAuthError`` when it is a refusal, or none of the protocol.
+    ///   - response: The response of the token endpoint.
+    ///   - date: The date of the request, from which the lifetime counts.
+    ///   - secrets: Values that errors must not quote from the response.
+    /// - Throws: ``OAuthError`` if the response is a refusal, or does not follow the protocol.
     init(_ response: HTTPResponseData, at date: Date, hiding secrets: [String]) throws {
         let fields = try? JSONDecoder().decode(Fields.self, from: response.data)
-        // Some refuse with a status of 200, and some name an outage in JSON.
+        // Some providers refuse with a status of 200, and some describe an outage in JSON.
         if let error = fields?.error, fields?.accessToken == nil,
             !response.status.isOutage || Self.refusals.contains(error)
         {
             throw Self.refusal(ProviderError(code: error, explanation: fields?.explanation, hiding: secrets), response)
         }
-        // Trouble that may pass ends no session, and is an error as that of any server.
+        // A transient failure does not end a session. It is reported like the failure of any server.
         guard !response.status.isOutage else { throw NetworkingError.refusedStatus(of: response) }
         guard response.status == .ok, let fields else { throw Self.noToken(response) }
         guard let token = fields.accessToken, token.isSendable else {
@@ -59,7 +59,7 @@ struct TokenResponse {
 
     /// The codes of refusals (RFC 6749 section 5.2, RFC 8628 section 3.5).
     ///
-    /// Any other with a status of 429 or 5xx describes an outage.
+    /// Any other code with a status of 429 or 5xx describes an outage.
     private static let refusals: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
@@ -84,7 +84,7 @@ struct TokenResponse {
         )
     }
 
-    /// The error for what has nothing of the protocol.
+    /// Returns the error for a response that does not follow the protocol.
     private static func noToken(_ response: HTTPResponseData) -> OAuthError {
         let status = response.status.code
         let type = response.headerFields[.contentType].map { $0.prefix { $0 != ";" }.lowercased() } ?? "no type"
@@ -105,10 +105,9 @@ struct TokenResponse {
         )
     }
 
-    /// The session that begins with these tokens.
+    /// Returns a new session with these tokens.
     ///
-    /// - Parameter scopes: What was asked for, which is what is given where the answer does not say (RFC 6749 section
-    ///   5.1).
+    /// - Parameter scopes: The requested scopes, which apply if the response names none (RFC 6749 section 5.1).
     /// - Returns: The session.
     func session(asking scopes: [String]) -> Session {
         Session(
@@ -120,7 +119,7 @@ struct TokenResponse {
         )
     }
 
-    /// A session that goes on with these tokens; what they do not say stays as it was (RFC 6749 section 6).
+    /// Returns a session renewed with these tokens; missing fields keep their previous value (RFC 6749 section 6).
     func renewing(_ session: Session) -> Session {
         var renewed = session.renewed(
             accessToken: accessToken,
@@ -132,7 +131,7 @@ struct TokenResponse {
         return renewed
     }
 
-    /// What is read, as leniently as it can be without guessing.
+    /// The fields of the response, parsed as leniently as possible without guessing.
     private struct Fields: Decodable {
         let accessToken: String?
         let type: String?
@@ -163,14 +162,14 @@ struct TokenResponse {
             idToken = fields.text(for: .idToken)
             error = fields.text(for: .error)
             explanation = fields.text(for: .explanation)
-            // Some write the number as text. What is no time says nothing of the token.
+            // Some providers send the number as text. An invalid lifetime is ignored.
             lifetime = fields.seconds(for: .lifetime).flatMap { $0 >= 0 ? $0 : nil }
         }
     }
 }
 
 extension String {
-    /// Whether it can stand in a header field (RFC 6749 appendix A.12).
+    /// Whether the text is valid in a header field (RFC 6749 appendix A.12).
     fileprivate var isSendable: Bool {
         !isEmpty && utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }

@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Gets, renews and revokes the tokens of one ``OAuthClient``.
+/// Obtains, renews and revokes the tokens of one ``OAuthClient``.
 final class TokenService: Sendable {
     let system: OAuthSystem
-    /// How requests that find nobody signed in come by tokens; nil when they do not.
+    /// The way requests obtain tokens if no user is signed in; `nil` if they fail.
     let grant: OAuthGrant?
     private let signInTimeout: Duration
     private let state = Mutex(State())
@@ -20,14 +20,14 @@ final class TokenService: Sendable {
 
     private struct State {
         weak var store: TokenStore<Session>?
-        /// The metadata, once it has been got.
+        /// The metadata, once it has been loaded.
         var server: OAuthServer?
         var signIn: SignIn?
-        /// What the session came by, where it began here.
+        /// The origin of the current session, if it was created by this service.
         var origin: Origin?
-        /// What the provider has refused for good, so that it is not asked at each request.
+        /// The refresh token that the provider has rejected for good, so that it is not sent with every request.
         var deadToken: String?
-        /// The user has said no to a page that a request had shown.
+        /// Whether the user has declined on a page that a request had opened.
         var isDenied = false
     }
 
@@ -41,14 +41,14 @@ final class TokenService: Sendable {
         self.signInTimeout = signInTimeout
     }
 
-    /// Says where sessions go that begin here.
+    /// Sets the store for the sessions that this service creates.
     func fill(_ store: TokenStore<Session>) {
         state.withLock { $0.store = store }
     }
 
     // MARK: Signing in
 
-    /// Signs in anew, in place of whoever is about to.
+    /// Starts a new sign-in and replaces one that is in progress.
     func signIn(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem],
@@ -66,9 +66,9 @@ final class TokenService: Sendable {
         return try await signIn.valueForCreator()
     }
 
-    /// Signs in, or waits with those who do already.
+    /// Joins the sign-in in progress, or starts one.
     func joinSignIn(by grant: OAuthGrant, over network: AnyNetworkingComponent) async throws -> Session {
-        // Whoever signs out cancels those who ask for tokens, and they must not begin anew after that.
+        // A sign-out cancels the callers that wait for tokens, and they must not start a new sign-in afterwards.
         try Task.checkCancellation()
         let (signIn, waiter, isDenied) = state.withLock { state -> (SignIn, SignIn.Waiter?, Bool) in
             if let signIn = state.signIn, let waiter = signIn.join() { return (signIn, waiter, false) }
@@ -77,7 +77,7 @@ final class TokenService: Sendable {
             state.signIn = signIn
             return (signIn, nil, false)
         }
-        // A page that has been closed must not come back with each request.
+        // A page that the user has closed must not reappear with every request.
         guard !isDenied else { throw OAuthError.deniedBefore }
         if let waiter { return try await signIn.value(for: waiter) }
         start(signIn, by: grant, [], over: network)
@@ -89,7 +89,7 @@ final class TokenService: Sendable {
         }
     }
 
-    /// Ends what is under way, so that nobody is signed in by it later, and forgets what was of the former user.
+    /// Cancels a sign-in in progress, so that it cannot sign in later, and clears the state of the previous user.
     func abandonSignIn() {
         let signIn = state.withLock { state in
             defer { state.signIn = nil }
@@ -101,7 +101,7 @@ final class TokenService: Sendable {
         signIn?.end(with: .failure(OAuthError.superseded))
     }
 
-    /// Ends a sign-in that takes too long, unless it is over.
+    /// Ends a sign-in that takes too long, unless it has already completed.
     private func expire(_ signIn: SignIn) {
         state.withLock { state in
             if state.signIn === signIn { state.signIn = nil }
@@ -121,12 +121,12 @@ final class TokenService: Sendable {
     ) {
         signIn.start { [self] in
             let clock = NetworkEnvironment.current.clock
-            // A page can stay open for ever.
+            // A page can stay open forever.
             let alarm = clock.alarm(at: clock.now + signInTimeout) { [self] in expire(signIn) }
             defer { alarm.cancel() }
-            // Gone when nobody has the client any more, and then nobody needs a session.
+            // The store is gone once the last reference to the client is released; then no session is needed.
             guard let store = state.withLock({ $0.store }) else { throw CancellationError() }
-            // What a user agent sends over the same stack must not wait for this.
+            // Requests that a user agent sends over the same stack must not wait for this sign-in.
             let new = try await store.withoutCredentials {
                 try await session(by: grant, parameters, over: network)
             }
@@ -136,7 +136,7 @@ final class TokenService: Sendable {
         }
     }
 
-    /// Puts a session into the store, unless somebody has signed out or begun anew.
+    /// Stores a session, unless a sign-out or another sign-in has replaced this one.
     private func land(
         _ session: Session,
         in store: TokenStore<Session>,
@@ -145,8 +145,8 @@ final class TokenService: Sendable {
     ) throws {
         var isWanted = false
         store.set(session) {
-            // Looked at when the store is about to change, so that a sign-out comes before it or after it, and wins
-            // either way.
+            // Checked while the store changes, so that a sign-out happens either before or after and wins in both
+            // cases.
             isWanted = state.withLock { state in
                 guard state.signIn === signIn, !signIn.isAbandoned else { return false }
                 state.signIn = nil
@@ -161,7 +161,7 @@ final class TokenService: Sendable {
 
     // MARK: Grants
 
-    /// Gets a session by a grant.
+    /// Obtains a session with a grant.
     func session(
         by grant: OAuthGrant,
         _ parameters: [URLQueryItem] = [],
@@ -200,7 +200,7 @@ final class TokenService: Sendable {
     /// Renews a session with its refresh token (RFC 6749 section 6).
     func renewed(_ session: Session, over network: AnyNetworkingComponent) async throws -> Session {
         guard let token = session.refreshToken else {
-            // The app's own token is renewed by asking anew, and must not take the place of a user's.
+            // The app's own token is renewed by requesting a new one. It must not replace the token of a user.
             let isApps =
                 switch state.withLock({ $0.origin }) {
                 case .app: true
@@ -221,7 +221,7 @@ final class TokenService: Sendable {
         }
     }
 
-    /// Whether the provider has ended a session for good.
+    /// Whether the provider has permanently ended a session.
     func isDead(_ session: Session) -> Bool {
         guard let token = session.refreshToken else { return false }
         return state.withLock { $0.deadToken == token }
@@ -231,7 +231,7 @@ final class TokenService: Sendable {
         .signInRequired(because: "and the provider refuses to renew it (invalid_grant)", code: "invalid_grant", error)
     }
 
-    /// Tells the provider that the tokens of a session are not used any more, where it wants to know.
+    /// Revokes the tokens of a session, if the provider has an endpoint for that.
     func revoke(_ session: Session, over network: AnyNetworkingComponent) async throws {
         let url: URL?
         do {
@@ -252,9 +252,9 @@ final class TokenService: Sendable {
         TokenEndpoint(system: system, url: server.tokenEndpoint, network: network)
     }
 
-    /// The provider's endpoints, whose metadata is got once.
+    /// Returns the provider's endpoints; metadata is loaded once.
     ///
-    /// Two who need it at the same moment may both ask for it.
+    /// Two concurrent callers may both load it.
     private func server(over network: AnyNetworkingComponent) async throws -> OAuthServer {
         switch system.source {
         case .known(let server):
@@ -308,14 +308,14 @@ extension OAuthError {
     }
 }
 
-/// Gets tokens when a request needs them.
+/// Obtains tokens when a request needs them.
 struct TokenServiceDelegate: AuthenticationDelegate {
     let service: TokenService
 
     func authorize(over network: any NetworkingComponent) async throws -> Session {
         guard let grant = service.grant else { throw OAuthError.nobodySignedIn }
         let network = AnyNetworkingComponent(network)
-        // The app's own tokens are nobody's sign-in.
+        // The app's own tokens do not sign in a user.
         if case .clientCredentials = grant { return try await service.session(by: grant, over: network) }
         return try await service.joinSignIn(by: grant, over: network)
     }

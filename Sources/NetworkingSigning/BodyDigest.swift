@@ -9,19 +9,19 @@ import Foundation
 #endif
 
 extension HTTPRequestData {
-    /// The digest of the body, for signers.
+    /// Returns the digest of the body, for signers.
     ///
     /// ```swift
     /// let digest = try await request.bodyDigest(using: SHA256.self)
     /// ```
     ///
-    /// It is that of the bytes which will be sent, and that of no bytes where there is no body. Files and streams are
-    /// read in chunks, away from the caller's actor, and once more when they are sent: a body that can be read only
-    /// once has none. A cancelled caller gets `CancellationError`.
+    /// It is the digest of the bytes that will be sent; without a body, the digest of no bytes. Files and streams are
+    /// read in chunks, off the caller's actor, and read again when they are sent. A body that can be read only once
+    /// therefore has no digest. A cancelled caller gets `CancellationError`.
     ///
     /// - Parameter function: The hash function.
     /// - Returns: The digest.
-    /// - Throws: `NetworkingError.Kind.bodyNotReplayable`, and what makes the body unfit to be sent:
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable`, and the errors of a body that cannot be sent:
     ///   `NetworkingError.Kind.unencodableBody` and `NetworkingError.Kind.storage`.
     @concurrent
     public func bodyDigest<Function: HashFunction & SendableMetatype>(
@@ -32,10 +32,10 @@ extension HTTPRequestData {
         return function.finalize()
     }
 
-    /// Reads the body, as a signer does before it is sent.
+    /// Reads the body for a signer, before it is sent.
     ///
-    /// - Parameter take: Takes a chunk. Chunks are short, so that a cancellation is heard soon.
-    /// - Throws: As ``bodyDigest(using:)`` does.
+    /// - Parameter take: Receives each chunk. Chunks are short, so that a cancellation takes effect soon.
+    /// - Throws: The errors of ``bodyDigest(using:)``.
     @concurrent
     func readBody(_ take: (Data) -> Void) async throws {
         guard let body else { return }
@@ -62,7 +62,7 @@ extension HTTPRequestData {
 }
 
 extension Data {
-    /// The digest of a body that is in memory.
+    /// Returns the digest of a body in memory.
     ///
     /// - Parameter function: The hash function.
     /// - Returns: The digest.
@@ -76,7 +76,7 @@ extension Data {
         return function.finalize()
     }
 
-    /// Hands out the bytes in chunks so short that a cancellation is heard soon.
+    /// Passes on the bytes in chunks that are short enough for a cancellation to take effect soon.
     fileprivate func forEachPortion(_ take: (Data) -> Void) throws {
         var rest = self[...]
         while !rest.isEmpty {

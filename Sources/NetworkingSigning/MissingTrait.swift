@@ -1,8 +1,8 @@
 #if !Crypto
 public import Networking
 
-// Stand-ins for the signers in builds without the trait `Crypto`, so that the compiler's errors name the trait.
-// `signed(with:)` and signers of an app's own need no trait.
+// Replacements for the signers in builds without the trait `Crypto`, so that the compiler's errors name the trait.
+// `signed(with:)` and custom signers need no trait.
 
 /// Digest authentication needs the trait `Crypto`.
 @available(

@@ -1,8 +1,9 @@
 public import Networking
 
-/// Signs requests, each as it is about to be sent: with a key, for whoever has the key to check.
+/// Signs each request with a key as it is about to be sent, so that the server can authenticate it.
 ///
-/// ``DigestSigner``, ``AWSSigner``, ``MessageSigner`` and ``HMACSigner`` are some; here is one of an app's own:
+/// Signers include ``DigestSigner``, ``AWSSigner``, ``MessageSigner`` and ``HMACSigner``. An app can also define its
+/// own:
 ///
 /// ```swift
 /// struct TicketSigner: RequestSigner {
@@ -21,61 +22,66 @@ public import Networking
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// Take dates and nonces from `NetworkEnvironment.current`, so that tests can set them. A signer that remembers
-/// something between requests keeps it in one object behind a lock: it is asked for several requests at a time.
+/// Take dates and nonces from `NetworkEnvironment.current`, so that tests can set them. A signer may be called
+/// concurrently. If it has state, it keeps the state in one object protected by a lock.
 ///
-/// Nothing of a signer shows in a description, a dump or a mirror, unless a type of your own says otherwise.
+/// By default, descriptions, dumps and mirrors of a signer are redacted.
 public protocol RequestSigner: RequestOptionReader, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// Names the key or its owner, and is no secret: what was fetched with one key is not shared with another.
+    /// The name of the key or of its owner, which is not secret; responses fetched with one key are not shared with
+    /// another.
     var keyID: String { get }
 
-    /// The scheme of the Authorization field that the signature goes into (RFC 9110 section 11.4); nil, the default,
-    /// for fields of its own.
+    /// The scheme of the Authorization field that contains the signature (RFC 9110 section 11.4); `nil`, the default,
+    /// if the signer uses other fields.
     ///
-    /// There is one such field. A request that has it, or gets it further out, is not signed.
+    /// A request has only one such field. A request that already has it, or receives it from a modifier further out, is
+    /// not signed.
     var scheme: String? { get }
 
-    /// The method by which a request names this signer, where it takes the Authorization field; by default that of the
-    /// scheme.
+    /// The method by which a request selects this signer, if it uses the Authorization field; by default derived from
+    /// the scheme.
     var method: AuthenticationMethod { get }
 
-    /// Signs a request, whose URL, header fields and body are those that will be sent.
+    /// Signs a request with the URL, header fields and body that will be sent.
     ///
-    /// It is called for each attempt and each hop, on the request without what an earlier call did to it. Cancelling it
-    /// has to end it at once.
+    /// It is called for each attempt and each hop, always on the request without earlier signatures. It must return
+    /// promptly when it is cancelled.
     ///
-    /// - Parameter request: The request. Use `HTTPRequestData.setCredential(_:for:)` for what no log may show.
-    /// - Throws: `NetworkingError` when it cannot be signed; then it is not sent.
+    /// - Parameter request: The request. Use `HTTPRequestData.setCredential(_:for:)` for values that no log may
+    ///   contain.
+    /// - Throws: `NetworkingError` if the request cannot be signed; it is then not sent.
     func sign(_ request: inout HTTPRequestData) async throws
 
-    /// Looks at the response to a request that it has signed. By default it does nothing.
+    /// Processes the response to a signed request.
     ///
-    /// - Parameter response: The response; its `sentRequest` is the request as it was signed.
-    /// - Returns: Whether to sign the request anew and send it again, which happens twice at most, and not with a body
-    ///   that can be sent only once.
-    /// - Throws: Why the response must not be used.
+    /// The default implementation does nothing.
+    ///
+    /// - Parameter response: The response; its `sentRequest` is the signed request.
+    /// - Returns: `true` to sign the request again and resend it. This happens at most twice, and not with a body that
+    ///   can be sent only once.
+    /// - Throws: The reason why the response must not be used.
     func signsAgain(after response: HTTPResponseData) async throws -> Bool
 }
 
 extension RequestSigner {
-    /// None: the signature goes into fields of its own.
+    /// No scheme: the signature is in other fields.
     public var scheme: String? {
         nil
     }
 
-    /// That of the scheme.
+    /// The method of the scheme.
     public var method: AuthenticationMethod {
         AuthenticationMethod(rawValue: scheme?.lowercased() ?? "signature")
     }
 
-    /// Leaves the response as it is.
+    /// Does nothing, and returns `false`.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         false
     }
 
-    /// The type, and nothing of what is in it.
+    /// The type, without its contents.
     public var description: String {
         "\(Self.self)(<redacted>)"
     }
@@ -85,7 +91,7 @@ extension RequestSigner {
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }

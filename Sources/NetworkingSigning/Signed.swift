@@ -1,7 +1,7 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Signs each attempt and each hop anew, as it is about to be sent.
+    /// Signs each attempt and each hop as it is about to be sent.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -11,22 +11,22 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Innermost but for `timeout`, so that nothing changes a request that has been signed; inside of `retry`,
-    /// `throttled` and `authenticated`. It follows redirects in place of the transport, unless `redirected` does
-    /// further out; one further in still says which.
+    /// Place it innermost except for `timeout`, so that nothing changes a signed request: inside `retry`, `throttled`
+    /// and `authenticated`. It follows redirects instead of the transport, unless a `redirected` further out does. A
+    /// `redirected` further in still decides which redirects to follow.
     ///
-    /// Requests to the server that the stack names next to this modifier and to `authorities` are signed, others pass
-    /// without. So do those that are exempt and those whose `authenticationMethod` is `.anonymous`. What comes back
-    /// belongs to the key: `cached` and `deduplicated` do not share it with another's. A cancelled caller gets
+    /// Only requests to the server that the stack names next to this modifier, and to `authorities`, are signed. All
+    /// others pass unsigned, as do exempt requests and those whose `authenticationMethod` is `.anonymous`. Responses
+    /// belong to the key: `cached` and `deduplicated` do not share them with other keys. A cancelled caller gets
     /// `CancellationError`.
     ///
     /// - Parameters:
-    ///   - signer: Signs them.
-    ///   - authorities: Hosts, with their ports if those are not the scheme's own, that get signatures besides the
-    ///     stack's server.
-    ///   - isExempt: Tells requests that go without. It must not have effects.
-    /// - Returns: A component that throws what the signer throws, and `NetworkingError.Kind.invalidRequest` in a stack
-    ///   that names no server.
+    ///   - signer: The signer.
+    ///   - authorities: Hosts whose requests are signed in addition to the stack's server, each with its port unless
+    ///     that is the default of the scheme.
+    ///   - isExempt: Returns `true` for requests that are sent unsigned. It must not have side effects.
+    /// - Returns: A component that throws the errors of the signer, and `NetworkingError.Kind.invalidRequest` in a
+    ///   stack that names no server.
     public func signed(
         with signer: some RequestSigner,
         at authorities: [String] = [],
@@ -41,11 +41,11 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
     let scope: CredentialScope
     let isExempt: (@Sendable (HTTPRequestData) -> Bool)?
 
-    /// How often a signer may have its way with one request.
+    /// The maximum number of signatures for one request.
     private static var maximumSignatures: Int { 3 }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // A transport would take the signature along to where it was not made for.
+        // A transport that follows redirects would send the signature to other servers.
         let principal = { (hop: HTTPRequestData) in self.principal(for: hop, upstream: upstream) }
         return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
             guard wants(hop) else { return try await upstream.send(hop) }
@@ -66,7 +66,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         return wants(request) && scope.admits(request) ? others.joined(by: own) : others
     }
 
-    /// Whose what comes back is.
+    /// The principal that responses belong to.
     private var own: Principal {
         Principal(id: signer.keyID)
     }
@@ -92,7 +92,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
                 signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)
             {
                 try Task.checkCancellation()
-                // What the sink has need not be sent again.
+                // Data that the sink already has need not be sent again.
                 request.sink?.prepare(&request)
                 signatures += 1
                 continue
@@ -102,7 +102,7 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
     }
 
     private func signsAgain(_ attempt: HTTPRequestData, after response: HTTPResponseData) async throws -> Bool {
-        // The answer of another server, to which a redirect led, says nothing of this signature.
+        // The response of another server, reached through a redirect, is unrelated to this signature.
         guard scope.admits(response.sentRequest) else { return false }
         if waits(attempt), response.status == .unauthorized, !attempt.isAsked(for: signer.scheme, by: response) {
             return false
@@ -110,14 +110,14 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         return try await cancellable { try await signer.signsAgain(after: response) }
     }
 
-    /// Whether a request went without a signature, for the server to ask for it.
+    /// Whether a request was sent unsigned, to wait for the server's challenge.
     private func waits(_ attempt: HTTPRequestData) -> Bool {
         signer.scheme != nil && !attempt.headerFields.contains(.authorization)
     }
 
     private func signed(_ request: HTTPRequestData) async throws -> HTTPRequestData {
         var request = request
-        // The transport would say it of a body that came later, and change what is signed.
+        // The transport would describe the body later, and thereby change the signed fields.
         request.describeBody()
         let unsigned = request
         try await cancellable { try await signer.sign(&request) }
@@ -126,14 +126,15 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
             if request.headerFields.contains(.authorization) {
                 request.isAuthorized = true
             } else {
-                // It waits for a challenge, and others may have what the server asks for.
+                // It waits for a challenge, and other modifiers may have credentials that the server accepts.
                 request.offer(scheme)
             }
         }
         return request
     }
 
-    /// Has the signer do something; what it makes of the caller's cancellation does not get out.
+    /// Runs an operation of the signer; if the caller is cancelled, throws `CancellationError` whatever the signer
+    /// throws.
     private func cancellable<Value>(_ work: nonisolated(nonsending) () async throws -> Value) async throws -> Value {
         do {
             let value = try await work()

@@ -4,24 +4,24 @@ import Networking
 import Synchronization
 import Tracing
 
-/// The span of one exchange, and what its metrics need.
+/// The span of one exchange, and the data for its metrics.
 struct AttemptTelemetry: Sendable {
     let span: any Span
     let subject: TelemetrySubject
-    /// When it began, in the time of its call.
+    /// The start, relative to that of the call.
     let start: Duration
     var isStarted = false
     var head: HTTPResponse?
     var connection: ConnectionMetrics?
 
-    /// Whether the body was unfolded: the convention means what was transferred, which nobody knows then.
+    /// Whether the body was decoded: the convention records the transferred size, which is then unknown.
     var isEncoded: Bool {
         head?.headerFields.contains(.contentEncoding) ?? false
     }
 }
 
 extension CallTelemetry {
-    /// An exchange of this call begins.
+    /// Records the start of an exchange.
     func start(_ number: UInt32) {
         let attempt = state.withLock { state -> AttemptTelemetry? in
             state.attempts[number]?.isStarted = true
@@ -32,13 +32,13 @@ extension CallTelemetry {
         }
     }
 
-    /// An exchange ended with a response.
+    /// Records the end of an exchange with a response.
     func end(_ number: UInt32, sent: Int64, received: Int64) {
         guard let attempt = state.withLock({ $0.attempts.removeValue(forKey: number) }) else { return }
         finish(attempt, nil, at: clock.elapsed, sizes: (sent, received))
     }
 
-    /// An exchange failed, or was cancelled by something that is told of next.
+    /// Records that an exchange failed, or was cancelled for a reason that the next event reports.
     func fail(_ number: UInt32, _ error: any Error) {
         let elapsed = clock.elapsed
         let attempt = state.withLock { state -> AttemptTelemetry? in
@@ -52,7 +52,7 @@ extension CallTelemetry {
         }
     }
 
-    /// Ends the span of an exchange that was cancelled, now that it is known why.
+    /// Ends the span of a cancelled exchange, once the reason is known.
     func settle(_ errorType: @autoclosure () -> String) {
         let cancelled = state.withLock { state in
             defer { state.cancelled = nil }
@@ -76,7 +76,7 @@ extension CallTelemetry {
             span.updateAttributes { describe(attempt, status, type, sizes, in: &$0) }
         }
         if type != nil {
-            // Without a description: it could only repeat the attributes, or tell more than it should.
+            // No description: it would only repeat the attributes, or reveal too much.
             span.setStatus(SpanStatus(code: .error))
         }
         span.end(at: clock.moment(after: elapsed))
@@ -126,7 +126,7 @@ extension CallTelemetry {
 }
 
 extension Dimensions {
-    /// With how it ended.
+    /// Returns the dimensions with those of the outcome added.
     func adding(status: Int?, errorType: String?) -> Dimensions {
         var dimensions = self
         if let status { dimensions.append(("http.response.status_code", "\(status)")) }

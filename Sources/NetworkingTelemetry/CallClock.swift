@@ -8,11 +8,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The time of a call's spans: the date at which it began, and from there on what the clock counts.
+/// The timeline of a call's spans: the date of its start, plus the time that the monotonic clock measures.
 ///
-/// The date alone may jump, so that a child would begin before its parent.
+/// Dates alone may jump, so that a child would start before its parent.
 struct CallClock: Sendable {
-    /// A moment on the timeline of spans.
+    /// An instant on the timeline of spans.
     struct Moment: TracerInstant {
         let nanosecondsSinceEpoch: UInt64
 
@@ -31,12 +31,12 @@ struct CallClock: Sendable {
         startDate = UInt64(max(0, clock.date.timeIntervalSince1970) * 1e9)
     }
 
-    /// How long the call has taken so far.
+    /// The time since the start of the call.
     var elapsed: Duration {
         clock.now - start
     }
 
-    /// The moment at which the call has taken so long.
+    /// Returns the instant at an offset from the start of the call.
     func moment(after elapsed: Duration) -> Moment {
         let (seconds, attoseconds) = elapsed.components
         return Moment(

@@ -6,7 +6,7 @@ import Tracing
 
 /// The spans and metrics of one call.
 final class CallTelemetry: NetworkEventObserver {
-    /// The call's own span.
+    /// The span of the call.
     let span: any Span
     let options: TelemetryOptions
     let meters: TelemetryMeters
@@ -14,7 +14,7 @@ final class CallTelemetry: NetworkEventObserver {
     let subject: TelemetrySubject
     private let tracer: any Tracer
     private let propagator: any Instrumentation.Instrument
-    /// What goes out where no propagator writes anything; nil where something else has taken that on.
+    /// The context to send if no propagator writes one; `nil` if another modifier traces the request.
     private let trace: ExchangeTrace?
     let state = Mutex(State())
 
@@ -46,15 +46,15 @@ final class CallTelemetry: NetworkEventObserver {
         }
     }
 
-    /// Makes a request one whose events it hears, and whose exchanges get their fields from it.
+    /// Prepares a request: this object observes its events and provides the trace fields of its exchanges.
     func take(_ request: inout HTTPRequestData) {
         var fields = HTTPFields()
         propagator.inject(span.context, into: &fields, using: FieldCarrier())
         let context = fields.isEmpty ? trace?.context : TraceContext(headerFields: fields)
         if let context {
-            // What goes out replaces it, and a cache need not look at it.
+            // The sent fields replace the caller's, so a cache need not consider them.
             request.traceContext = nil
-            // What is done in the background is recorded by nobody, so nobody else should for its sake.
+            // Background work is not recorded, so its requests must not be sampled either.
             request.markAsTraced(context.parent.traceID, sampling: 0)
         } else if !fields.isEmpty {
             request.markAsTraced(nil, sampling: 0)
@@ -76,7 +76,7 @@ final class CallTelemetry: NetworkEventObserver {
             span.attributes = attributes(of: request, subject, resends: resends)
         }
         let attempt = AttemptTelemetry(span: span, subject: subject, start: start)
-        // The call may have ended since; then nobody would end the span.
+        // The call may have ended meanwhile; then nothing would end the span.
         guard state.withLock({ $0.add(attempt, request.exchangeNumber) }) else {
             finish(attempt, "cancelled", at: start)
             return [:]
@@ -107,7 +107,7 @@ final class CallTelemetry: NetworkEventObserver {
         if let event = event as? ExchangeEvent {
             observe(event, ofExchange: request.exchangeNumber)
         } else {
-            // Whether a limit of the stack's was why an exchange was cancelled is told right after it.
+            // If a limit of the stack cancelled an exchange, the event follows right after it.
             settle(event is TimeoutEvent || event is DeadlineEvent ? "timeout" : "cancelled")
             record(event)
         }
@@ -115,7 +115,7 @@ final class CallTelemetry: NetworkEventObserver {
 
     private func observe(_ event: ExchangeEvent, ofExchange number: UInt32) {
         switch event {
-        // A transport may tell something late of the exchange that was cancelled.
+        // A transport may report these events late, for the cancelled exchange.
         case .headReceived, .connected, .connectionMeasured: break
         default: settle("cancelled")
         }
@@ -130,7 +130,7 @@ final class CallTelemetry: NetworkEventObserver {
         }
     }
 
-    /// Ends the call, and what of it has not ended.
+    /// Ends the call, and its remaining exchanges and waits.
     func end(with result: Result<HTTPResponseData, any Error>) {
         settle("cancelled")
         var status: Int?
@@ -145,7 +145,7 @@ final class CallTelemetry: NetworkEventObserver {
         }
         let (attempts, waits, count) = state.withLock { $0.end() }
         for attempt in attempts {
-            // Its request was found not to be valid, or the exchange goes on for others who share it.
+            // The request was invalid, or the exchange continues for other callers that share it.
             finish(attempt, type ?? "cancelled", at: clock.elapsed)
         }
         for wait in waits {
@@ -169,27 +169,27 @@ final class CallTelemetry: NetworkEventObserver {
     }
 
     struct State {
-        /// The exchanges under way for which this call was asked, by their numbers.
+        /// The exchanges in flight that this call started, by number.
         var attempts: [UInt32: AttemptTelemetry] = [:]
-        /// One that was cancelled, until it is known by whom, and when.
+        /// A cancelled exchange and when it ended, until the reason is known.
         var cancelled: (attempt: AttemptTelemetry, elapsed: Duration)?
         var waits: [Wait] = []
         private var count = 0
         private var isOver = false
 
-        /// Whether it waits for an exchange that another began: what happens in that is the other's.
+        /// Whether the call waits for an exchange that another call started, whose events belong to that call.
         var isFollowing: Bool {
             waits.contains(.sharing)
         }
 
-        /// How many exchanges there were before the next; nil when the call is over.
+        /// Returns the number of exchanges so far; `nil` if the call is over.
         mutating func beginAttempt() -> Int? {
             guard !isOver else { return nil }
             defer { count += 1 }
             return count
         }
 
-        /// Keeps an exchange until it ends; false when the call is over.
+        /// Stores an exchange until it ends; `false` if the call is over.
         mutating func add(_ attempt: AttemptTelemetry, _ number: UInt32) -> Bool {
             guard !isOver else { return false }
             attempts[number] = attempt
@@ -205,7 +205,7 @@ final class CallTelemetry: NetworkEventObserver {
 }
 
 extension CallTelemetry {
-    /// Writes down what else happened, in the call's span and the stack's metrics.
+    /// Records other events, in the call's span and the stack's metrics.
     private func record(_ event: any NetworkEvent) {
         switch event {
         case WaitEvent.waiting(let wait, _):
@@ -230,14 +230,14 @@ extension CallTelemetry {
 }
 
 extension CallTelemetry.State {
-    /// Notes a wait; false when it is another's.
+    /// Records the start of a wait; `false` if it belongs to another call.
     fileprivate mutating func begin(_ wait: Wait) -> Bool {
         guard !isFollowing else { return false }
         waits.append(wait)
         return true
     }
 
-    /// Notes the end of a wait; false when it is another's.
+    /// Records the end of a wait; `false` if it belongs to another call.
     fileprivate mutating func end(_ wait: Wait) -> Bool {
         guard !isFollowing || wait == .sharing, let index = waits.lastIndex(of: wait) else { return false }
         waits.remove(at: index)

@@ -2,8 +2,7 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Stands in for the modifier in builds without the trait `Telemetry`, so that the compiler's error names the
-    /// trait.
+    /// Replaces the modifier in builds without the trait `Telemetry`, so that the compiler's error names the trait.
     @available(
         *,
         unavailable,

@@ -3,7 +3,7 @@ import Networking
 import Tracing
 
 extension NetworkEvent {
-    /// What counts it, and by what it is told apart.
+    /// The metric, count and dimensions of the event; `nil` if it is not counted.
     var counted: (TelemetryMetric, Double, Dimensions)? {
         switch self as any NetworkEvent {
         case RetryEvent.retrying(let attempt): (.retries, 1, [("error.type", attempt.errorType)])
@@ -18,7 +18,7 @@ extension NetworkEvent {
         }
     }
 
-    /// What the call's span says of it: words from bounded sets and numbers, never what a server or a caller wrote.
+    /// The event in the call's span: numbers and words from bounded sets, never text of a server or a caller.
     var shown: (name: String, attributes: SpanAttributes)? {
         switch self as any NetworkEvent {
         case WaitEvent.waited(let wait, let duration):
@@ -43,7 +43,7 @@ extension NetworkEvent {
         }
     }
 
-    /// What the cache did for a call; nil for what is no answer to it.
+    /// The cache's outcome for a call; `nil` for other events.
     private var cacheOutcome: String? {
         switch self as any NetworkEvent {
         case CacheEvent.hit(let hit): "\(hit.rawValue)"
@@ -56,7 +56,7 @@ extension NetworkEvent {
 }
 
 extension Attempt {
-    /// What was wrong with it.
+    /// The reason why the attempt failed.
     fileprivate var errorType: String {
         error?.telemetryType ?? response.map { "\($0.status.code)" } ?? "_OTHER"
     }

@@ -8,9 +8,9 @@ extension NetworkingComponent {
     /// Records spans and metrics, for any backend of swift-distributed-tracing and swift-metrics.
     ///
     /// Each call has a span of kind internal, and in it a span of kind client for each exchange: attempts, redirects,
-    /// and what is sent again with renewed credentials. Names and attributes are those of OpenTelemetry's conventions
-    /// for HTTP clients. The exchange's span goes along as header fields, written by the bootstrapped propagator;
-    /// without one, `traceparent` is what `traced` would send. It belongs outermost in a stack, once.
+    /// and requests sent again with renewed credentials. Names and attributes follow OpenTelemetry's conventions for
+    /// HTTP clients. The bootstrapped propagator writes the exchange's span into header fields. Without a propagator,
+    /// requests get the `traceparent` that `traced` would send. Use it once in a stack, as the outermost modifier.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -20,19 +20,19 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// The call's span is a child of that of the request's own `traceparent`, else of the current task's, else of
-    /// ``NetworkEnvironment/traceContext``. It is the current one for everything upstream, but for what several calls
-    /// share and what is done in the background. The exchange that several calls share is a span of one of them, and
-    /// counted once.
+    /// The call's span is a child of the span in the request's own `traceparent`, else of the current task's span, else
+    /// of ``NetworkEnvironment/traceContext``. It is the current span for everything upstream, except for work shared
+    /// by several calls and background work. An exchange that several calls share is a span of one of them, and counted
+    /// once.
     ///
-    /// No secret gets into a name, an attribute or a label: URLs are redacted, header fields recorded only where the
-    /// options name them and they are not sensitive, and of an error only its kind.
+    /// Names, attributes and labels contain no secrets. URLs are redacted. Header fields are recorded only if the
+    /// options name them and they are not sensitive. For an error, only its kind is recorded.
     ///
     /// - Parameters:
-    ///   - tracer: What makes the spans; nil for the one that is bootstrapped when a request is sent.
-    ///   - metrics: What makes the metrics; nil for the factory that is bootstrapped when the first is recorded.
-    ///   - options: What else to record.
-    /// - Returns: A component that records its calls. It throws what upstream does.
+    ///   - tracer: The tracer; `nil` for the one that is bootstrapped when a request is sent.
+    ///   - metrics: The metrics factory; `nil` for the one that is bootstrapped when the first metric is recorded.
+    ///   - options: Additional data to record.
+    /// - Returns: A component that records its calls. It throws the errors of the upstream component.
     public func telemetry(
         tracer: (any Tracer)? = nil,
         metrics: (any MetricsFactory)? = nil,
@@ -49,7 +49,7 @@ struct Telemetry: NetworkingModifier, CustomStringConvertible {
     let options: TelemetryOptions
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // One further out records it.
+        // A `telemetry` further out records the call.
         guard !request.hasStackObserver(CallTelemetry.self) else { return try await upstream.send(request) }
         let call = CallTelemetry(of: request, tracer: tracer, meters: meters, options: options)
         var observed = request
@@ -73,7 +73,7 @@ struct Telemetry: NetworkingModifier, CustomStringConvertible {
 }
 
 extension CallTelemetry {
-    /// Runs what a call does, in its span, without leaving the caller's executor.
+    /// Runs the operation of a call in its span, without leaving the caller's executor.
     fileprivate func run<Value>(
         isolation: isolated (any Actor)? = #isolation,
         _ operation: nonisolated(nonsending) () async throws -> Value

@@ -2,13 +2,13 @@
 import Metrics
 import Synchronization
 
-/// A name and a value for each thing by which a metric is told apart.
+/// The names and values that distinguish the series of a metric.
 typealias Dimensions = [(String, String)]
 
 /// The handlers of a stack's metrics.
 ///
-/// A backend takes long to make one, so that each is made once; and each costs memory for ever, so that there is a
-/// limit.
+/// Creating a handler is slow, so each is created once. A handler occupies memory permanently, so their number is
+/// limited.
 final class TelemetryMeters: Sendable {
     private let factory: (any MetricsFactory)?
     private let maximumSeries: Int
@@ -19,7 +19,7 @@ final class TelemetryMeters: Sendable {
         self.maximumSeries = maximumSeries
     }
 
-    /// Counts something, or notes how much it was.
+    /// Records a count or a measured value.
     func record(_ value: Double, _ metric: TelemetryMetric, _ dimensions: Dimensions = []) {
         switch handler(of: metric, dimensions) {
         case .counter(let counter): counter.increment(by: Int64(value))
@@ -46,7 +46,7 @@ final class TelemetryMeters: Sendable {
     }
 
     private func make(_ metric: TelemetryMetric, _ dimensions: Dimensions) -> Handler {
-        // The stack may be older than the backend.
+        // The stack may have been created before the backend was bootstrapped.
         let factory = factory ?? MetricsSystem.factory
         return switch metric.kind {
         case .counter: .counter(factory.makeCounter(label: metric.rawValue, dimensions: dimensions))

@@ -1,45 +1,45 @@
 #if Telemetry
 /// The metrics that `telemetry` records, by their labels.
 ///
-/// Times are in seconds. Those of `http.client` are OpenTelemetry's; those of `networking.client` are this library's
-/// own.
+/// Times are in seconds. Metrics in `http.client` are defined by OpenTelemetry, those in `networking.client` by this
+/// library.
 @nonexhaustive
 public enum TelemetryMetric: String, Sendable, Hashable, CaseIterable {
-    /// How long an exchange took.
+    /// The duration of an exchange.
     case requestDuration = "http.client.request.duration"
-    /// How many exchanges are under way; recorded only where the options ask for it.
+    /// The number of exchanges in flight; recorded only if the options request it.
     case activeRequests = "http.client.active_requests"
-    /// How many bytes of body an exchange sent; recorded only where the options ask for it.
+    /// The number of body bytes that an exchange sent; recorded only if the options request it.
     case requestBodySize = "http.client.request.body.size"
-    /// How many bytes of body an exchange received; recorded only where the options ask for it.
+    /// The number of body bytes that an exchange received; recorded only if the options request it.
     case responseBodySize = "http.client.response.body.size"
-    /// How long a call took, with all its exchanges and waits.
+    /// The duration of a call, with all its exchanges and waits.
     case callDuration = "networking.client.call.duration"
-    /// How many exchanges a call made.
+    /// The number of exchanges of a call.
     case callAttempts = "networking.client.call.attempts"
-    /// Attempts that were made again, by what was wrong with the one before.
+    /// The number of retries, by the failure of the previous attempt.
     case retries = "networking.client.retries"
-    /// Attempts that were not made again though what was wrong may pass, by why not.
+    /// The number of transient failures that were not retried, by reason.
     case refusedRetries = "networking.client.retries.refused"
-    /// Redirects that were followed.
+    /// The number of redirects that were followed.
     case redirects = "networking.client.redirects"
-    /// How long a call waited, by why; backoffs, slots, permits, credentials and shared exchanges among them.
+    /// The time that a call waited, by reason, such as backoff, permits, credentials and shared exchanges.
     case waitDuration = "networking.client.wait.duration"
-    /// How many calls are waiting, by why: the length of the queue.
+    /// The number of waiting calls, by reason: the length of the queue.
     case waiting = "networking.client.waiting"
-    /// What the cache did, by what.
+    /// The number of cache lookups, by outcome.
     case cacheOutcomes = "networking.client.cache.outcomes"
-    /// Responses that left the cache to make room.
+    /// The number of responses that the cache evicted.
     case cacheEvictions = "networking.client.cache.evictions"
-    /// Calls that shared an exchange that another had begun.
+    /// The number of calls that shared an exchange started by another call.
     case sharedCalls = "networking.client.shared_calls"
-    /// Calls that had credentials renewed.
+    /// The number of calls that caused credentials to be renewed.
     case credentialRefreshes = "networking.client.credentials.refreshes"
-    /// Limits of time that ran out, by whether it was an attempt's or the call's.
+    /// The number of expired time limits, by scope: an attempt or the call.
     case timeouts = "networking.client.timeouts"
 
-    /// The bounds that OpenTelemetry advises for histograms of ``requestDuration``, in seconds; for backends that can
-    /// be told.
+    /// The histogram bounds that OpenTelemetry recommends for ``requestDuration``, in seconds; for backends with
+    /// configurable bounds.
     public static let durationBuckets: [Double] = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]

@@ -2,7 +2,7 @@
 public import HTTPTypes
 public import Networking
 
-/// What `telemetry` records besides what it always does.
+/// Additional data that `telemetry` records.
 ///
 /// ```swift
 /// var options = TelemetryOptions()
@@ -14,36 +14,37 @@ public struct TelemetryOptions: Sendable {
     /// The header fields of requests that become attributes of their spans, as `http.request.header.<name>`; none by
     /// default.
     ///
-    /// Those that ``redaction`` hides never do.
+    /// Fields that ``redaction`` hides are never recorded.
     public var requestHeaderFields: [HTTPField.Name] = []
 
     /// The header fields of responses that become attributes of their spans, as `http.response.header.<name>`; none by
     /// default.
     ///
-    /// Those that ``redaction`` hides never do.
+    /// Fields that ``redaction`` hides are never recorded.
     public var responseHeaderFields: [HTTPField.Name] = []
 
-    /// Whether the User-Agent becomes an attribute; no by default.
+    /// Whether the User-Agent becomes an attribute; `false` by default.
     public var recordsUserAgent = false
 
-    /// Whether the lengths of bodies become attributes and metrics; no by default.
+    /// Whether the lengths of bodies become attributes and metrics; `false` by default.
     public var recordsBodySizes = false
 
-    /// Whether the number of exchanges under way is a metric; no by default.
+    /// Whether the number of exchanges in flight is a metric; `false` by default.
     public var recordsActiveRequests = false
 
-    /// The methods that have their name in spans and metrics; all others are `_OTHER`, so that their number is bounded.
+    /// The methods that spans and metrics name; all others are recorded as `_OTHER`, so that their number is bounded.
     ///
-    /// By default those of RFC 9110, and PATCH.
+    /// The default is the methods of RFC 9110, and PATCH.
     public var knownMethods: Set<HTTPRequest.Method> = [
         .connect, .delete, .get, .head, .options, .patch, .post, .put, .trace,
     ]
 
-    /// What must not be read in a URL or a header field.
+    /// The redaction of URLs and header fields.
     public var redaction = Redaction.standard
 
-    /// The most combinations of dimensions that one metric has; what comes after them is recorded together, with the
-    /// one dimension `otel.metric.overflow`.
+    /// The maximum number of combinations of dimensions for each metric.
+    ///
+    /// Values of further combinations are recorded together, with the single dimension `otel.metric.overflow`.
     public var maximumSeries = 2_000
 
     /// Creates the default options.

@@ -3,17 +3,17 @@ import HTTPTypes
 import Networking
 import Tracing
 
-/// What spans and metrics say of a request, whatever becomes of it.
+/// The attributes of a request in spans and metrics, independent of its outcome.
 struct TelemetrySubject: Sendable {
     /// The method, or `_OTHER`.
     let method: String
-    /// The method, where it is one that is not known.
+    /// The method if it is not a known one.
     private let originalMethod: String?
     private let address: String
     private let port: Int
     private let template: String?
     private let acceptedStatuses: StatusSet
-    /// What is hidden, with what the request's maker marked.
+    /// The redaction, including the values that the request marks as secret.
     let redaction: Redaction
 
     init(_ request: HTTPRequestData, _ options: TelemetryOptions) {
@@ -27,13 +27,13 @@ struct TelemetrySubject: Sendable {
         acceptedStatuses = request.acceptedStatuses
     }
 
-    /// The name of its span; a path has ids in it and would make each a kind of its own.
+    /// The name of the span, without the path: paths contain IDs, so each would become a separate operation.
     var spanName: String {
         let method = originalMethod == nil ? method : "HTTP"
         return template.map { "\(method) \($0)" } ?? method
     }
 
-    /// What tells its metrics apart.
+    /// The dimensions of its metrics.
     var dimensions: Dimensions {
         var dimensions = [
             ("http.request.method", method), ("server.address", address), ("server.port", "\(port)"),
@@ -42,7 +42,7 @@ struct TelemetrySubject: Sendable {
         return dimensions
     }
 
-    /// What its span says from the beginning.
+    /// Returns the attributes of its span at the start.
     func attributes(of request: HTTPRequestData, _ options: TelemetryOptions) -> SpanAttributes {
         var attributes = SpanAttributes([
             "http.request.method": .string(method),
@@ -55,9 +55,9 @@ struct TelemetrySubject: Sendable {
         return attributes
     }
 
-    /// The `error.type` of a response with a status code, if it is an error.
+    /// Returns the `error.type` of a status code, if it is an error.
     ///
-    /// One that the request accepts is none: its maker knows more than the code tells.
+    /// A status that the request accepts is not an error, because the app expects it.
     func errorType(of status: Int) -> String? {
         status >= 400 && !acceptedStatuses.contains(HTTPResponse.Status(code: status)) ? "\(status)" : nil
     }
@@ -73,14 +73,14 @@ extension Error {
             case .status, .unauthorized: error.response.map { "\($0.status.code)" } ?? error.kind.rawValue
             default: error.kind.rawValue
             }
-        // What it says of itself may be anything.
+        // The description of any other error may contain anything.
         default: "\(type(of: self))"
         }
     }
 }
 
 extension HTTPFields {
-    /// The values of the fields that may be shown, as attributes with a prefix.
+    /// Adds the values of the fields that may be shown as attributes with a prefix.
     func capture(
         _ names: [HTTPField.Name],
         as prefix: String,

@@ -2,7 +2,7 @@
 public import SwiftUI
 
 extension EnvironmentValues {
-    /// The app's client, for the views that make their API clients themselves.
+    /// The app's client, for views that create their API clients themselves.
     ///
     /// ```swift
     /// WindowGroup { ContentView() }
@@ -13,7 +13,7 @@ extension EnvironmentValues {
     /// }
     /// ```
     ///
-    /// Where nobody set it, it is ``NetworkClient/unimplemented``, in previews too.
+    /// The default is ``NetworkClient/unimplemented``, in previews too.
     public var networkClient: NetworkClient {
         get { self[NetworkClientKey.self] }
         set { self[NetworkClientKey.self] = newValue }

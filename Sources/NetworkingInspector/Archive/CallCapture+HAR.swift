@@ -9,11 +9,11 @@ import Foundation
 #endif
 
 extension CallCapture {
-    /// The call as an archive has it: an entry for each exchange, or one for a call that had none.
+    /// The entries of the call in an archive: one for each exchange, or one for a call without an exchange.
     var entries: [HAR.Entry] {
         let (state, elapsed) = snapshot
         var entries: [HAR.Entry] = []
-        // What comes before an exchange, its backoff or its slot, is what it was blocked by.
+        // Time before an exchange, such as a backoff or a wait for a permit, counts as blocked.
         var last = Duration.zero
         for (index, exchange) in state.exchanges.enumerated() {
             let end = exchange.end ?? elapsed
@@ -46,7 +46,7 @@ extension CallCapture {
             timings: timings
         )
         if entry.response.status == 0, let head = exchange.head {
-            // Its body did not come to an end.
+            // The body did not arrive completely.
             entry.response = HAR.Response(
                 head,
                 content: HAR.Content(
@@ -144,7 +144,7 @@ extension CallCapture {
 }
 
 extension CallCapture.Exchange {
-    /// What its time went to, as far as its transport told.
+    /// Returns the timings of the exchange, as far as the transport reports them.
     fileprivate func timings(after last: Duration, until end: Duration) -> HAR.Timings {
         var timings = HAR.Timings()
         timings.blocked = (start - last).inMilliseconds
@@ -258,7 +258,7 @@ extension CallMetrics.Span.Kind {
 }
 
 extension Duration {
-    /// In milliseconds, to the microsecond: what is finer is noise, and makes files longer.
+    /// The duration in milliseconds, rounded to the microsecond: finer digits are noise and make files longer.
     var inMilliseconds: Double {
         (self / .microseconds(1)).rounded() / 1_000
     }

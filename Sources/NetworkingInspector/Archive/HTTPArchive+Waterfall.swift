@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension HTTPArchive {
-    /// The calls as text: a line for each, with a bar from its beginning to its end, and what came of it.
+    /// Returns the calls as text: a line for each, with a bar from its start to its end, and its outcome.
     ///
     /// ```
     /// 3 calls in 92.4 ms
@@ -17,9 +17,9 @@ extension HTTPArchive {
     ///   GET /users?page=2          ██████████████████████████    55.9 ms  200, 2 attempts
     /// ```
     ///
-    /// Queries are redacted, and long ones are cut.
+    /// Queries are redacted, and long ones are shortened.
     ///
-    /// - Parameter width: How many columns the bars have.
+    /// - Parameter width: The width of the bars, in columns.
     /// - Returns: The lines.
     /// - Precondition: `width` is greater than zero.
     public func waterfall(width: Int = 48) -> String {
@@ -28,10 +28,10 @@ extension HTTPArchive {
             .compactMap { entry in
                 HAR.date(of: entry.call?.summary?.startedDateTime ?? entry.startedDateTime).map { (entry, $0) }
             }
-            // Of the entries of a call, one tells of all.
+            // One entry of each call has its summary.
             .filter { $0.0.call == nil || $0.0.call?.summary != nil }
         guard let start = calls.map(\.1).min() else { return "no calls" }
-        // Where all went to one, it need not be said.
+        // A host that all calls share is omitted.
         let hasHosts = Set(calls.map(\.0.target.host)).count > 1
         let rows = calls.map { entry, date in
             TextWaterfall.Row(
@@ -47,7 +47,7 @@ extension HTTPArchive {
 }
 
 extension HAR.Entry {
-    /// The host, and the path with its query, redacted as the whole archive is.
+    /// The host, and the path with its query, redacted like the whole archive.
     fileprivate var target: (host: Substring, path: Substring) {
         let url = call?.summary?.url ?? request.url
         let rest = url.utf8.firstRange(of: "://".utf8).map { url[$0.upperBound...] } ?? url[...]
@@ -76,7 +76,7 @@ extension HAR.Entry {
             parts.append(summary.error.flatMap { $0.kind == "failed" ? nil : "failed (\($0.kind))" } ?? "failed")
         case .cancelled: parts.append("cancelled")
         }
-        // A redirect's hop is an exchange too, and no attempt.
+        // A redirect's hop is an exchange too, but not an attempt.
         let attempts = summary.attempts - summary.redirects
         if attempts > 1 { parts.append("\(attempts) attempts") }
         if summary.redirects > 0 { parts.append("\(summary.redirects) redirect\(summary.redirects == 1 ? "" : "s")") }
@@ -87,7 +87,7 @@ extension HAR.Entry {
 }
 
 extension Duration {
-    /// To the microsecond: a Double that is a little less than it should be would lose a tenth when it is cut.
+    /// Rounds to the microsecond: a Double slightly below the exact value would lose a tenth when it is truncated.
     fileprivate init(milliseconds: Double) {
         self = .microseconds((milliseconds * 1_000).rounded())
     }

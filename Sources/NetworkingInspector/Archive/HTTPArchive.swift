@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An HTTP archive (HAR 1.2): what the calls of a session did, to be kept, sent to somebody, or looked at.
+/// An HTTP archive (HAR 1.2): the calls of a session, to store, share or display.
 ///
 /// ```swift
 /// try inspector.archive.write(to: URL(filePath: "network.har"))
@@ -17,17 +17,17 @@ public import Foundation
 /// print(archive.waterfall())
 /// ```
 ///
-/// It has an entry for each exchange, as other tools expect, and one for each call that had none; what only this
-/// library knows (the call that an exchange is part of, its waits, its modifiers' parts, what the cache did) stands in
-/// fields whose names begin with an underscore. Secrets are hidden in all of it, also in an archive that somebody else
-/// has written.
+/// It has an entry for each exchange, as other tools expect, and one for each call without an exchange. Information
+/// specific to this library (the call of an exchange, its waits, the time of its modifiers, the cache outcome) is in
+/// fields whose names begin with an underscore. Secrets are redacted everywhere, also in archives written by other
+/// tools.
 public struct HTTPArchive: Sendable, Hashable {
     let har: HAR
 
     init(of captures: [CallCapture], title: String) {
         let entries = captures.flatMap(\.entries).enumerated()
             .map { ($0.offset, $0.element) }
-            // As HAR would have it: by their beginning.
+            // Sorted by start time, as HAR requires.
             .sorted { ($0.1.startedDateTime, $0.0) < ($1.1.startedDateTime, $1.0) }
             .map(\.1)
         self.init(entries: entries, title: title, date: captures.first?.date ?? Date())
@@ -49,17 +49,17 @@ public struct HTTPArchive: Sendable, Hashable {
         )
     }
 
-    /// Reads an archive, this library's or another tool's.
+    /// Reads an archive of this library or of another tool.
     ///
-    /// What is missing in it, or of another type than HAR says, is left out; and so are other tools' own fields, since
-    /// nobody knows what is in them.
+    /// Fields that are missing or have a type other than HAR's are left out. Custom fields of other tools are dropped
+    /// too, because their contents are unknown.
     ///
     /// - Parameters:
     ///   - data: The archive, as JSON.
-    ///   - redaction: What to hide in it.
-    /// - Throws: ``HTTPArchiveError`` for what is no archive.
+    ///   - redaction: The redaction to apply to it.
+    /// - Throws: ``HTTPArchiveError`` if the data is not an HTTP archive.
     public init(_ data: Data, redaction: Redaction = .standard) throws(HTTPArchiveError) {
-        // Some tools begin their files with a mark of the byte order.
+        // Some tools write a byte order mark at the start of their files.
         let json = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
         do {
             har = try JSONDecoder().decode(HAR.self, from: Data(json)).redacted(by: redaction)
@@ -74,8 +74,8 @@ public struct HTTPArchive: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - redaction: What to hide in it.
-    /// - Throws: ``HTTPArchiveError`` for a file that cannot be read, and for what is no archive.
+    ///   - redaction: The redaction to apply to it.
+    /// - Throws: ``HTTPArchiveError`` if the file cannot be read or is not an HTTP archive.
     public init(contentsOf url: URL, redaction: Redaction = .standard) throws(HTTPArchiveError) {
         guard url.isFileURL else { throw .notAFile(url) }
         let path = PrintableText.singleLine(url.path)
@@ -101,19 +101,19 @@ public struct HTTPArchive: Sendable, Hashable {
         }
     }
 
-    /// How many exchanges it has, and calls that had none.
+    /// The number of entries: exchanges, and calls without an exchange.
     public var entryCount: Int {
         har.log.entries.count
     }
 
-    /// How many entries of a file could not be read, since they had no request.
+    /// The number of entries of a file that could not be read because they had no request.
     public var skippedEntryCount: Int {
         har.log.skippedEntries
     }
 
-    /// The archive as JSON.
+    /// Encodes the archive as JSON.
     ///
-    /// - Returns: UTF-8.
+    /// - Returns: The JSON, in UTF-8.
     /// - Throws: ``HTTPArchiveError``.
     public func encoded() throws(HTTPArchiveError) -> Data {
         let encoder = JSONEncoder()
@@ -127,21 +127,21 @@ public struct HTTPArchive: Sendable, Hashable {
 
     /// Writes the archive into a file that only this user may read.
     ///
-    /// - Parameter url: The file; one that is there is replaced, in one step.
-    /// - Throws: ``HTTPArchiveError`` when it cannot be written.
+    /// - Parameter url: The file; an existing file is replaced atomically.
+    /// - Throws: ``HTTPArchiveError`` if the file cannot be written.
     public func write(to url: URL) throws(HTTPArchiveError) {
         try Self.write(try encoded(), to: url)
     }
 
     /// Writes a page for a browser, into a file that only this user may read.
     ///
-    /// The page is one file and needs no network. It has all calls with their attempts, waits and bodies, and lets its
-    /// reader filter and search them.
+    /// The page is a single file and needs no network. It shows all calls with their attempts, waits and bodies, and
+    /// offers filters and search.
     ///
     /// - Parameters:
-    ///   - url: The file; one that is there is replaced, in one step.
-    ///   - title: What the page is called; nil for the title of the archive.
-    /// - Throws: ``HTTPArchiveError`` when it cannot be written.
+    ///   - url: The file; an existing file is replaced atomically.
+    ///   - title: The title of the page; `nil` for the title of the archive.
+    /// - Throws: ``HTTPArchiveError`` if the file cannot be written.
     public func writeReport(to url: URL, title: String? = nil) throws(HTTPArchiveError) {
         try Self.write(try report(title: title), to: url)
     }
@@ -151,7 +151,7 @@ public struct HTTPArchive: Sendable, Hashable {
         do {
             try PrivateFile.replace(url.path, with: data, isDurable: false)
         } catch {
-            // Of the file that was meant, and not of the one that would have taken its name.
+            // Names the intended file, not the temporary file that was to replace it.
             throw HTTPArchiveError(
                 reason: error.isAbsence
                     ? "There is no folder \(PrintableText.singleLine(url.deletingLastPathComponent().path)). Make it first."
@@ -161,9 +161,9 @@ public struct HTTPArchive: Sendable, Hashable {
     }
 }
 
-/// Why an HTTP archive could not be read or written.
+/// The reason why an HTTP archive could not be read or written.
 public struct HTTPArchiveError: Error, LocalizedError, CustomStringConvertible {
-    /// What is wrong and the way out.
+    /// The failure and its remedy.
     public let reason: String
 
     /// The ``reason``.
@@ -171,7 +171,7 @@ public struct HTTPArchiveError: Error, LocalizedError, CustomStringConvertible {
         reason
     }
 
-    /// One sentence for the user of the app, which `localizedDescription` returns: without file name.
+    /// A sentence for the user of the app, returned by `localizedDescription`: without a file name.
     public var errorDescription: String? {
         "The HTTP archive could not be read or written."
     }
@@ -187,12 +187,12 @@ extension HTTPArchiveError {
 }
 
 extension HTTPArchive: CustomStringConvertible, CustomReflectable {
-    /// How many entries it has.
+    /// The number of entries.
     public var description: String {
         "HTTPArchive(\(entryCount) entries)"
     }
 
-    /// What a dump shows.
+    /// A dump with the number of entries only.
     public var customMirror: Mirror {
         Mirror(self, children: ["entryCount": entryCount])
     }

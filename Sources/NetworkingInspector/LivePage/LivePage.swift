@@ -5,25 +5,25 @@ import Networking
 import NetworkingHAR
 import Synchronization
 
-/// What a browser gets that shows the calls as they happen.
+/// The server of the page that shows calls as they happen.
 final class LivePage: HTTPHandler {
-    // HTTPTypes has these names too.
+    // HTTPTypes has types with these names too.
     typealias HTTPRequest = FlyingFox.HTTPRequest
     typealias HTTPResponse = FlyingFox.HTTPResponse
 
-    /// How long a browser's question may wait for something new.
+    /// The maximum time that a request of the browser waits for changes.
     private static let maximumWait = Duration.seconds(20)
-    /// How long it waits for more, once there is something.
+    /// The minimum time it waits for more, once there is a change.
     private static let shortestWait = Duration.milliseconds(100)
-    /// When the server gives up on an answer, in seconds; well after the waiting has ended.
+    /// The time limit of the server for a response, in seconds; well above the maximum wait.
     static let maximumAnswer = 60.0
-    /// How many calls an answer has at most, so that a page that is opened late fills up bit by bit.
+    /// The maximum number of calls in a response, so that a page that is opened late fills up gradually.
     private static let maximumCalls = 200
 
     private let inspector: NetworkInspector
     private let clock: NetworkClock
     private let token = RandomToken.make()
-    /// Where it is served; nil until that is known.
+    /// The authorities it is served at; empty until they are known.
     private let authorities = Mutex<[String]>([])
 
     init(of inspector: NetworkInspector, on clock: NetworkClock) {
@@ -31,9 +31,9 @@ final class LivePage: HTTPHandler {
         self.clock = clock
     }
 
-    /// Answers from now on to who names it so.
+    /// Starts accepting requests that name these authorities.
     func open(at port: UInt16) throws -> URL {
-        // Browsers leave the port of the scheme out.
+        // Browsers omit the default port of the scheme.
         let suffix = port == 80 ? "" : ":\(port)"
         authorities.withLock { $0 = ["127.0.0.1\(suffix)", "localhost\(suffix)"] }
         guard let url = URL(string: "http://127.0.0.1:\(port)/\(token)/") else { throw CancellationError() }
@@ -43,10 +43,10 @@ final class LivePage: HTTPHandler {
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
         var response = try await answer(to: request)
         let fields: [(HTTPHeader, String)] = [
-            // What a browser kept, somebody else could find.
+            // Another user could find the page in a browser's cache.
             (HTTPHeader("Cache-Control"), "no-store"),
             (HTTPHeader("X-Content-Type-Options"), "nosniff"),
-            // The token is in the URL.
+            // The URL contains the token.
             (HTTPHeader("Referrer-Policy"), "no-referrer"),
             (HTTPHeader("Cross-Origin-Resource-Policy"), "same-origin"),
             (HTTPHeader("Cross-Origin-Opener-Policy"), "same-origin"),
@@ -67,7 +67,7 @@ final class LivePage: HTTPHandler {
         }
         switch (request.method, path.dropFirst(2).joined(separator: "/")) {
         case (.GET, "") where path.count == 2:
-            // A redirect there is one for ever to clients that drop the slash.
+            // A client that drops the slash would follow a redirect forever.
             return Self.text(.notFound, "The page's URL ends with a slash.")
         case (.GET, ""): return try page()
         case (.GET, "calls"): return try await changes(request)
@@ -82,12 +82,12 @@ final class LivePage: HTTPHandler {
         return HTTPResponse(statusCode: .noContent)
     }
 
-    // MARK: Who may ask
+    // MARK: Access control
 
-    /// The answer to a request that the page itself did not make.
+    /// Returns a refusal for a request that the page itself did not make; `nil` if it may proceed.
     ///
-    /// A name that somebody else has made lead here (DNS rebinding) shows in `Host`, a page of another origin in
-    /// `Origin` or `Sec-Fetch-Site`.
+    /// `Host` reveals a foreign name that resolves to this machine (DNS rebinding). `Origin` or `Sec-Fetch-Site`
+    /// reveals a page of another origin.
     private func refusal(of request: HTTPRequest) -> HTTPResponse? {
         guard let host = request.headers[.host], authorities.withLock({ $0.contains(host) }) else {
             return Self.text(.forbidden, "This page answers by the name 127.0.0.1 or localhost alone.")
@@ -101,7 +101,7 @@ final class LivePage: HTTPHandler {
         return nil
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func page() throws -> HTTPResponse {
         let archive = HTTPArchive(entries: [], title: inspector.title, date: clock.date)
@@ -120,7 +120,7 @@ final class LivePage: HTTPHandler {
         )
     }
 
-    /// What is new to the page, as soon as something is.
+    /// Returns the changes for the page as soon as there are any.
     private func changes(_ request: HTTPRequest) async throws -> HTTPResponse {
         let items = Dictionary(request.query.map { ($0.name, $0.value) }) { _, last in last }
         let (epoch, revision) = (items["epoch"] ?? "", items["after"].flatMap(Int.init) ?? 0)
@@ -129,7 +129,7 @@ final class LivePage: HTTPHandler {
         try await shelf.waitForChange(since: revision, of: epoch, until: deadline, on: clock)
         var changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         if revision > 0, !changes.hasMore, clock.now < deadline {
-            // A busy app changes something all the time, and each answer has whole calls.
+            // A busy app changes all the time, and each response contains whole calls.
             try await clock.sleep(for: Self.shortestWait)
             changes = shelf.changes(since: revision, of: epoch, upTo: Self.maximumCalls)
         }
@@ -149,7 +149,7 @@ final class LivePage: HTTPHandler {
     }
 }
 
-/// What has changed, as the page reads it.
+/// The changes, in the form that the page reads.
 private struct News: Encodable {
     let epoch: String
     let revision: Int

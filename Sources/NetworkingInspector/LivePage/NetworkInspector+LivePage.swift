@@ -5,7 +5,7 @@ public import Foundation
 import Networking
 
 extension NetworkInspector {
-    /// Serves a page that shows the calls as they happen, until its caller is cancelled.
+    /// Serves a page that shows the calls as they happen, until the caller is cancelled.
     ///
     /// ```swift
     /// let serving = Task {
@@ -17,16 +17,16 @@ extension NetworkInspector {
     /// }
     /// ```
     ///
-    /// What serves it while something else runs is ``withLivePage(port:_:)``.
+    /// To serve it while an operation runs, use ``withLivePage(port:_:)``.
     ///
-    /// It is for development. Only programs of this machine reach it (127.0.0.1), and of those only who knows the URL,
-    /// which has 128 random bits; requests that other pages cause, or that come by another name, are refused. It needs
-    /// the trait `Inspector`.
+    /// Use it during development. Only programs on this machine can reach the page (127.0.0.1), and only if they know
+    /// its URL, which contains 128 random bits. Requests of other pages, or under another host name, are refused. It
+    /// needs the trait `Inspector`.
     ///
     /// - Parameters:
-    ///   - port: The port; 0, the default, for one that is free.
+    ///   - port: The port; 0, the default, for any free port.
     ///   - onReady: Called with the page's URL, once it can be opened.
-    /// - Throws: ``LivePageError`` when the port cannot be had, and `CancellationError`.
+    /// - Throws: ``LivePageError`` if the port is not available, and `CancellationError`.
     public func serveLivePage(port: UInt16 = 0, onReady: @Sendable (URL) -> Void) async throws {
         try await withLivePage(port: port) { url in
             onReady(url)
@@ -34,7 +34,7 @@ extension NetworkInspector {
         }
     }
 
-    /// Serves a page that shows the calls as they happen, as long as an operation runs; see
+    /// Serves a page that shows the calls as they happen, while an operation runs; see
     /// ``serveLivePage(port:onReady:)``.
     ///
     /// ```swift
@@ -45,10 +45,10 @@ extension NetworkInspector {
     /// ```
     ///
     /// - Parameters:
-    ///   - port: The port; 0, the default, for one that is free.
-    ///   - operation: What to do meanwhile, with the page's URL.
-    /// - Returns: What the operation returns.
-    /// - Throws: ``LivePageError`` when the port cannot be had, and what the operation throws.
+    ///   - port: The port; 0, the default, for any free port.
+    ///   - operation: The operation to run, with the page's URL.
+    /// - Returns: The result of the operation.
+    /// - Throws: ``LivePageError`` if the port is not available, and the error of the operation.
     public func withLivePage<Result: Sendable>(
         port: UInt16 = 0,
         _ operation: (URL) async throws -> Result
@@ -76,9 +76,9 @@ extension NetworkInspector {
     }
 }
 
-/// Why a live page could not be served.
+/// The reason why a live page could not be served.
 public struct LivePageError: Error, LocalizedError, CustomStringConvertible {
-    /// What is wrong and the way out.
+    /// The failure and its remedy.
     public let reason: String
 
     init(_ error: SocketError, port: UInt16) {

@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The page that shows an archive: the same for a report and for a live page.
+/// The page that shows an archive, as a report or live.
 struct InspectorPage {
     enum Mode: String {
         case report, live
@@ -18,7 +18,7 @@ struct InspectorPage {
     let mode: Mode
     let har: HAR
 
-    /// The page, whole.
+    /// The complete page.
     func html() throws -> Data {
         let nonce = RandomToken.make()
         let values: [String: [UInt8]] = [
@@ -33,8 +33,10 @@ struct InspectorPage {
         return Self.fill(PackageResources.inspector_html, with: values)
     }
 
-    /// What the browser lets the page do: run this script, show this style and images that are part of it, and ask the
-    /// server that it came from; so a body that got out of its place could still do nothing.
+    /// Returns the content security policy of the page.
+    ///
+    /// The page may run this script, show this style and embedded images, and contact its own server. A body that
+    /// breaks out of its element is therefore harmless.
     private func policy(_ nonce: String) -> String {
         var rules = [
             "default-src 'none'", "style-src 'nonce-\(nonce)'", "script-src 'nonce-\(nonce)'", "img-src data:",
@@ -44,14 +46,14 @@ struct InspectorPage {
         return rules.joined(separator: "; ")
     }
 
-    /// What a page gets: entries with their commands.
+    /// Encodes the data of a page: entries with their commands.
     static func json(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         return try encoder.encode(value)
     }
 
-    /// Puts values where a template has their names, `{{name}}`; what is put in is not looked at again.
+    /// Replaces the placeholders of a template, `{{name}}`, with values; the values themselves are not expanded.
     static func fill(_ template: [UInt8], with values: [String: [UInt8]]) -> Data {
         var page = Data()
         var rest = template[...]
@@ -67,10 +69,10 @@ struct InspectorPage {
         return page
     }
 
-    /// Text for an element's content or an attribute.
+    /// Escapes text for the content of an element or an attribute.
     ///
-    /// By bytes: a bracket with a combining mark after it is another character, and to a browser a bracket all the
-    /// same.
+    /// It works on bytes: a bracket followed by a combining mark is a different character in Swift, but still a bracket
+    /// to a browser.
     static func escaped(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
@@ -86,7 +88,7 @@ struct InspectorPage {
         return bytes
     }
 
-    /// JSON that can stand in a script element, which nothing in it ends.
+    /// Escapes JSON for a script element, so that nothing in it ends the element.
     static func embeddable(_ json: Data) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(json.count + json.count / 64)
@@ -99,9 +101,9 @@ struct InspectorPage {
 }
 
 extension HTTPArchive {
-    /// The archive as a page for a browser: HTML that needs no other file.
+    /// Returns the archive as a page for a browser: a single HTML file.
     ///
-    /// - Parameter title: What the page is called; nil for the title of the archive.
+    /// - Parameter title: The title of the page; `nil` for the title of the archive.
     /// - Returns: The page, in UTF-8.
     /// - Throws: ``HTTPArchiveError``.
     public func report(title: String? = nil) throws(HTTPArchiveError) -> Data {
@@ -133,7 +135,7 @@ extension HAR.Entry {
 }
 
 extension HAR.Request {
-    /// The request as a command for a shell, made of what is shown and not of what somebody wrote into a file.
+    /// The request as a shell command, built from its redacted fields and never copied from a file.
     var command: String? {
         guard let url = URL(string: url), let method = HTTPRequest.Method(method) else { return nil }
         var request = HTTPRequestData(method: method, url: url)
@@ -144,7 +146,7 @@ extension HAR.Request {
         if let data = postData?.data {
             request.body = .data(data, contentType: postData?.mimeType ?? "")
         }
-        // What is hidden is already.
+        // Its fields are already redacted.
         let command = request.curl(redaction: nil)
         guard let postData, request.body == nil, postData.comment != nil || postData.params != nil else {
             return command
@@ -152,7 +154,7 @@ extension HAR.Request {
         return "# The body is not here: add it with --data-binary @file, or its parts with --form.\n\(command)"
     }
 
-    /// Whether curl writes a field itself.
+    /// Whether curl sets a field itself.
     private static func isTransports(_ name: HTTPField.Name) -> Bool {
         name == .contentLength || name.canonicalName == "host"
     }

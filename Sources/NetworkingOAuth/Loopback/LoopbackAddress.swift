@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where a redirect URI leads on this machine.
+/// The local address that a redirect URI names.
 struct LoopbackAddress {
     private let host: String
-    /// The path, as it is sent.
+    /// The path, as sent.
     let path: String
-    /// The port; nil for any.
+    /// The port; `nil` for any port.
     private(set) var port: UInt16?
 
     init(of redirectURI: URL) throws {
@@ -46,13 +46,14 @@ struct LoopbackAddress {
         return address
     }
 
-    /// Whether a `Host` field names it; browsers leave the port of the scheme out.
+    /// Whether a `Host` field names this address; browsers omit the default port of the scheme.
     func isNamed(by field: String) -> Bool {
         let name = field.lowercased()
         return name == "\(host):\(port ?? 80)" || (port == 80 && name == host)
     }
 
-    /// The URL of a request target, with the characters encoded that browsers send as they are; nil when it is none.
+    /// Returns the URL of a request target, encoding characters that browsers send unencoded; `nil` if the target is
+    /// invalid.
     func url(of target: String) -> URL? {
         var text = "http://\(host)"
         if let port { text += ":\(port)" }

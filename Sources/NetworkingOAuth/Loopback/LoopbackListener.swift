@@ -19,19 +19,19 @@ import Android
 
 /// Listens on a port of 127.0.0.1.
 ///
-/// It uses the sockets of FlyingFox but not its `HTTPServer`, which reads lines of any length for as long as they take.
+/// It uses the sockets of FlyingFox but not its `HTTPServer`, which reads lines of any length without a time limit.
 struct LoopbackListener: Sendable {
     let port: UInt16
     private let socket: AsyncSocket
     private let pool: LoopbackEventLoop.Pool
 
-    /// How many connections are served at a time; others wait.
+    /// The maximum number of concurrent connections; others wait.
     private static let maximumConnections = 64
 
-    /// Begins to listen.
+    /// Starts listening.
     ///
-    /// - Parameter port: The port; nil for any that is free.
-    /// - Throws: ``OAuthError`` when it cannot be had.
+    /// - Parameter port: The port; `nil` for any free port.
+    /// - Throws: ``OAuthError`` if the port is not available.
     init(port: UInt16?) async throws {
         do {
             pool = try await LoopbackEventLoop.pool
@@ -44,7 +44,7 @@ struct LoopbackListener: Sendable {
         }
     }
 
-    /// Answers requests until its caller is cancelled; then nobody is connected any more, and the port is free.
+    /// Serves requests until the caller is cancelled; on return, all connections are closed and the port is free.
     func serve(_ reception: LoopbackReception) async {
         let clock = NetworkEnvironment.current.clock
         await withTaskGroup(of: Void.self) { connections in
@@ -59,7 +59,7 @@ struct LoopbackListener: Sendable {
                     connections.addTask { await connection.serve(reception, on: clock) }
                     count += 1
                 } catch {
-                    // A connection may break before it is accepted, and file descriptors may run out for a while.
+                    // A connection may break before it is accepted, and file descriptors may be exhausted temporarily.
                     try? await clock.sleep(for: .milliseconds(50))
                 }
             }
@@ -69,16 +69,16 @@ struct LoopbackListener: Sendable {
     }
 }
 
-/// Answers the one request of a connection.
+/// Serves the one request of a connection.
 private struct LoopbackConnection {
     private let socket: AsyncSocket
     private let pool: LoopbackEventLoop.Pool
 
-    /// How long it may take; browsers open connections before they need them.
+    /// The maximum duration of a connection; browsers open connections before they need them.
     private static let maximumTime = Duration.seconds(10)
-    /// How long the head may be; some codes are long.
+    /// The maximum size of the head, in bytes; some codes are long.
     private static let maximumHead = 32 << 10
-    /// How much is read of what follows the head.
+    /// The maximum number of bytes read after the head.
     private static let longestRest = 1 << 20
 
     init(_ socket: AsyncSocket, in pool: LoopbackEventLoop.Pool) {
@@ -108,8 +108,8 @@ private struct LoopbackConnection {
         } catch {
             decision = reception.decision(on: error)
         }
-        // Who waits may end the process, so the browser gets its page first. Nothing of this request is unread, so that
-        // closing the connection does not take the page back.
+        // The waiting caller may end the process, so the browser gets its page first. The request is read to its end,
+        // so that closing the connection does not discard the page.
         defer { reception.conclude(decision) }
         try await socket.write(decision.response.data)
         shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
@@ -117,7 +117,7 @@ private struct LoopbackConnection {
         try await drain()
     }
 
-    /// Reads the head; nil when there is none.
+    /// Reads the head; `nil` if there is none.
     private func head() async throws(LoopbackRequest.Fault) -> ArraySlice<UInt8>? {
         let end = Array("\r\n\r\n".utf8)
         var bytes: [UInt8] = []
@@ -130,8 +130,8 @@ private struct LoopbackConnection {
         return nil
     }
 
-    /// Reads what the browser sends until it hangs up: with bytes unread, closing would be a reset, which takes the
-    /// response back.
+    /// Reads until the browser closes the connection: closing it with unread bytes would cause a reset, which discards
+    /// the response.
     private func drain() async throws {
         var count = 0
         while count < Self.longestRest {
@@ -141,8 +141,8 @@ private struct LoopbackConnection {
 }
 
 extension Socket {
-    /// Listens, as soon as who had the port before has let go of it: a sign-in that this one takes the place of, or a
-    /// tool that has just ended.
+    /// Listens, once the previous owner has released the port: a sign-in that this one replaces, or a tool that has
+    /// just ended.
     fileprivate static func listening(on port: UInt16) async throws -> Socket {
         let clock = NetworkEnvironment.current.clock
         for _ in 1...20 {
@@ -159,7 +159,7 @@ extension Socket {
         try self.init(domain: Int32(AF_INET), type: .stream)
         do {
             keepFromChildren()
-            // Else a port is not to be had for a while after it was used.
+            // Otherwise the port is unavailable for some time after use.
             try setValue(true, for: .localAddressReuse)
             #if canImport(Darwin)
             // Accepted sockets inherit it; elsewhere FlyingSocks passes MSG_NOSIGNAL with each write.
@@ -174,7 +174,7 @@ extension Socket {
         try listen()
     }
 
-    /// Has processes not inherit it: a browser that was started here would keep the port.
+    /// Prevents child processes from inheriting the socket: a browser that was started here would keep the port.
     fileprivate func keepFromChildren() {
         _ = fcntl(file.rawValue, F_SETFD, FD_CLOEXEC)
     }
@@ -199,9 +199,9 @@ extension OAuthError {
 }
 
 extension AsyncSocket {
-    /// Ends the socket for everybody and closes it; nobody may be waiting for it any more.
+    /// Shuts the socket down and closes it; no task may still be waiting for it.
     fileprivate func end(in pool: LoopbackEventLoop.Pool) async {
-        // The pool resumes whoever waits for a socket *before* it takes the socket off its list. Closing the socket in
+        // The pool resumes the waiter of a socket *before* it removes the socket from its list. Closing the socket in
         // between would leave its number on the list, and the next socket with that number would never be woken.
         await pool.finishCurrentJob()
         shutdown(socket.file.rawValue, Int32(SHUT_RDWR))
@@ -216,7 +216,7 @@ extension Actor {
     }
 }
 
-/// Watches the sockets of all who wait.
+/// Watches the sockets of all waiting tasks.
 private enum LoopbackEventLoop {
     #if canImport(Darwin)
     typealias Pool = SocketPool<kQueue>
@@ -238,7 +238,7 @@ private enum LoopbackEventLoop {
         let pool = Pool.ePoll()
         #endif
         try await pool.prepare()
-        // It ends only when it is cancelled, and nobody does.
+        // It ends only when it is cancelled, which never happens.
         Task.detached { try await pool.run() }
         return pool
     }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Answers browsers, and keeps the one request that is the answer to an authorization.
+/// Responds to browsers, and accepts the one request that is the callback of an authorization.
 final class LoopbackReception: Sendable {
     private let authorization: OAuthAuthorization
     private let address: LoopbackAddress
@@ -22,26 +22,26 @@ final class LoopbackReception: Sendable {
         self.texts = texts
     }
 
-    /// Waits for the answer.
+    /// Waits for the callback.
     func answer() async throws -> URL {
         try await end.value()
     }
 
-    /// Ends the wait, if it has not ended.
+    /// Ends the wait with an error, unless it has already ended.
     func giveUp(with error: any Error) {
         end.resume(with: .failure(error))
     }
 
-    /// What becomes of a request: the response, and the answer that it brought, which is handed over once the browser
-    /// has that.
+    /// The response to a request, and the callback URL if the request carried it; the URL is delivered after the
+    /// browser has received the response.
     struct Decision {
         let response: LoopbackResponse
         fileprivate var url: URL?
     }
 
-    /// Decides on a request.
+    /// Decides how to respond to a request.
     func decide(on request: LoopbackRequest) -> Decision {
-        // A name of somebody else's may lead here (DNS rebinding), and its pages would be let read what comes.
+        // A foreign name may resolve to this machine (DNS rebinding), and its pages could then read the response.
         guard let host = request.host, address.isNamed(by: host) else { return refusal("403 Forbidden") }
         guard request.path == address.path else { return refusal("404 Not Found") }
         guard request.method == "GET" else { return refusal("405 Method Not Allowed", ["Allow: GET"]) }
@@ -57,7 +57,7 @@ final class LoopbackReception: Sendable {
         return Decision(response: page("200 OK", isRefusal ? texts.refused : texts.received), url: url)
     }
 
-    /// The response to what is no request.
+    /// Returns the response to an invalid request.
     func decision(on fault: LoopbackRequest.Fault) -> Decision {
         switch fault {
         case .malformed: refusal("400 Bad Request")
@@ -65,7 +65,7 @@ final class LoopbackReception: Sendable {
         }
     }
 
-    /// Ends the wait, if it was what everybody waits for.
+    /// Ends the wait, if the request was the callback.
     func conclude(_ decision: Decision) {
         if let url = decision.url { end.resume(with: .success(url)) }
     }

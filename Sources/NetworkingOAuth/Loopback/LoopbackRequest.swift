@@ -5,12 +5,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The head of a request, as far as it matters here (RFC 9112).
+/// The parts of a request head that matter here (RFC 9112).
 struct LoopbackRequest {
     let method: String
     /// The path and the query.
     let target: String
-    /// The `Host` field; nil unless there is exactly one.
+    /// The `Host` field; `nil` unless there is exactly one.
     let host: String?
 
     enum Fault: Error {
@@ -18,7 +18,7 @@ struct LoopbackRequest {
         case tooLong
     }
 
-    /// Reads the head without its empty line.
+    /// Parses the head, without its empty line.
     init(_ head: some Collection<UInt8>) throws(Fault) {
         var lines =
             String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)[...]
@@ -41,15 +41,15 @@ struct LoopbackRequest {
         target.prefix { $0 != "?" }
     }
 
-    /// The names in the query.
+    /// The names of the query items.
     var queryNames: [Substring] {
         target.dropFirst(path.count + 1).split(separator: "&").map { $0.prefix { $0 != "=" } }
     }
 }
 
-/// A page that says one sentence.
+/// A page with one sentence.
 struct LoopbackResponse {
-    /// What is sent.
+    /// The bytes to send.
     let data: Data
 
     init(status: String, fields: [String], language: String, title: String, text: String) {
@@ -72,7 +72,7 @@ struct LoopbackResponse {
                 "Content-Type: text/html; charset=utf-8",
                 "Content-Length: \(body.count)",
                 "Connection: close",
-                // The URL of the page has the code.
+                // The URL of the page contains the code.
                 "Cache-Control: no-store",
                 "Referrer-Policy: no-referrer",
                 "X-Content-Type-Options: nosniff",

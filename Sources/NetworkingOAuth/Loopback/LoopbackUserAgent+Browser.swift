@@ -9,13 +9,13 @@ import Musl
 #endif
 
 extension LoopbackUserAgent {
-    /// Shows pages in the user's browser.
+    /// A user agent that opens pages in the user's browser.
     ///
     /// ```swift
     /// try await network.oauth(client).signIn(with: .authorizationCode(LoopbackUserAgent.systemBrowser))
     /// ```
     ///
-    /// Where there is none, as over SSH, signing in fails. A tool that prints the URL as well goes on: see
+    /// Without a browser, for example over SSH, signing in fails. A tool that also prints the URL can continue: see
     /// ``LoopbackUserAgent``.
     public static var systemBrowser: LoopbackUserAgent {
         LoopbackUserAgent { try await openInBrowser($0) }
@@ -23,14 +23,14 @@ extension LoopbackUserAgent {
 
     /// Opens a page in the user's browser, with `open` on macOS and `xdg-open` on Linux.
     ///
-    /// It returns when the page has been handed over, which with some browsers is when they are closed. Cancelled, it
-    /// returns at once, and the page stays.
+    /// Returns when the browser has taken over the page; with some browsers that is when they are closed. If it is
+    /// cancelled, it returns at once and the page stays open.
     ///
     /// - Parameter url: The page: http or https.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when it cannot be opened, and
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` if the page cannot be opened, and
     ///   `CancellationError`.
     public static func openInBrowser(_ url: URL) async throws {
-        // Others would start programs, and the URL may be a stranger's.
+        // Other schemes could start programs, and the URL may not be trustworthy.
         guard ["http", "https"].contains(url.scheme?.lowercased()) else {
             throw OAuthError(
                 .misconfigured,
@@ -45,7 +45,7 @@ extension LoopbackUserAgent {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["xdg-open", url.absoluteString]
         #endif
-        // What browsers print is not the tool's.
+        // The browser's output must not mix with that of the tool.
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -75,10 +75,10 @@ extension LoopbackUserAgent {
 }
 
 extension Process {
-    /// Starts it with no signal blocked.
+    /// Starts the process with no signal blocked.
     ///
-    /// On Linux it would begin with those blocked that the starting thread blocks, which are most of them, and a
-    /// browser could not be ended.
+    /// On Linux a process inherits the signals that the starting thread blocks, which are most of them, and the browser
+    /// could then not be terminated.
     fileprivate func runWithSignals() throws {
         #if os(Linux)
         var none = sigset_t()

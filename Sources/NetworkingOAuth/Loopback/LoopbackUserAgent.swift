@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Has the user's browser show the page, and receives the answer on this machine: for command-line tools (RFC 8252
+/// Opens the page in the user's browser, and receives the callback on this machine: for command-line tools (RFC 8252
 /// section 7.3).
 ///
 /// ```swift
@@ -25,14 +25,14 @@ public import Foundation
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// While it waits, it listens on 127.0.0.1: on the port of the redirect URI, or on one that is free when that names
-/// none, which providers have to allow for. It answers the browser with a page that says that it can be closed, and
-/// listens no more. Whatever else comes is refused and ends nothing: other hosts (a name that somebody has made lead
-/// here), paths, methods, and answers to another sign-in. Requests are bounded in size and time. Several may wait at
-/// the same time, on ports of their own.
+/// While it waits, it listens on 127.0.0.1, on the port of the redirect URI. If the URI has no port, it uses any free
+/// port, which the provider must allow. After the callback it shows the user a page that can be closed, and stops
+/// listening. It refuses every other request and keeps waiting: other hosts (DNS rebinding), paths and methods, and
+/// callbacks of another sign-in. Requests are limited in size and time. Several user agents may wait at the same time,
+/// each on a separate port.
 ///
-/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: who asks for `localhost` may get
-/// to another program that listens on `::1` (section 8.3). It needs the trait `LoopbackRedirect`.
+/// The redirect URI is http with the host 127.0.0.1 or localhost. Prefer the former: `localhost` may lead to another
+/// program that listens on `::1` (section 8.3). It needs the trait `LoopbackRedirect`.
 public struct LoopbackUserAgent: OAuthUserAgent {
     private let texts: Texts
     private let open: @Sendable (URL) async throws -> Void
@@ -40,28 +40,27 @@ public struct LoopbackUserAgent: OAuthUserAgent {
     /// Creates a user agent.
     ///
     /// - Parameters:
-    ///   - texts: What the browser says in the end.
-    ///   - open: Opens a page in the browser, or prints its URL. The answer may come while it runs, which cancels it
-    ///     and does not wait for it; when it throws, nobody waits any longer.
+    ///   - texts: The texts of the final page.
+    ///   - open: Opens a page in the browser, or prints its URL. If the callback arrives while the closure runs, the
+    ///     closure is cancelled and not awaited. If it throws, the wait ends.
     public init(texts: Texts = Texts(), open: @escaping @Sendable (URL) async throws -> Void) {
         self.texts = texts
         self.open = open
     }
 
-    /// Listens, opens the page, and waits for the answer.
+    /// Listens, opens the page, and waits for the callback.
     ///
-    /// - Parameter authorization: The page to show, and where it leads.
-    /// - Returns: The URL that the browser came with, and the authorization with the port that it was given.
-    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` when the redirect URI does not lead here,
-    ///   or its port cannot be had; `CancellationError`; what `open` throws.
+    /// - Parameter authorization: The page to show, and its redirect URI.
+    /// - Returns: The URL that the browser requested, and the authorization with the assigned port.
+    /// - Throws: ``OAuthError`` of the kind ``OAuthError/Kind/misconfigured`` if the redirect URI is not local or its
+    ///   port is not available; `CancellationError`; errors of `open`.
     public func authorize(_ authorization: OAuthAuthorization) async throws -> OAuthCallback {
         let asked = try LoopbackAddress(of: authorization.redirectURI)
         let listener = try await LoopbackListener(port: asked.port)
         let authorization =
             asked.port == nil ? authorization.redirecting(toPort: Int(listener.port)) : authorization
         let reception = LoopbackReception(of: authorization, at: asked.with(port: listener.port), texts: texts)
-        // Not a child task: it may be stuck in a browser that does not hear of the cancellation, and nobody needs it
-        // any more.
+        // Not a child task: a browser may ignore the cancellation and block it, and its result is no longer needed.
         let opening = OwnedTask.immediate { [open] in
             do {
                 try await open(authorization.url)
@@ -85,7 +84,7 @@ public struct LoopbackUserAgent: OAuthUserAgent {
             }
             return OAuthCallback(url, to: authorization)
         } catch {
-            // What the cancelled opening throws is not what happened.
+            // An error of the cancelled `open` closure is not the cause.
             try Task.checkCancellation()
             throw error
         }
@@ -93,25 +92,25 @@ public struct LoopbackUserAgent: OAuthUserAgent {
 }
 
 extension LoopbackUserAgent {
-    /// What the browser says in the end, in plain text.
+    /// The texts of the final page, in plain text.
     ///
-    /// None of it says that somebody is signed in, since the app has yet to redeem what it got.
+    /// They do not claim that the user is signed in, because the app has yet to redeem the code.
     public struct Texts: Sendable, Hashable {
-        /// The language of the others, as HTML names it.
+        /// The language of the texts, as an HTML language code.
         public var language = "en"
         /// The title of the page.
         public var title = "Sign-in"
-        /// The provider's answer has come.
+        /// Shown when the provider has sent a code.
         public var received = "The app has the answer and goes on. You can close this page."
-        /// The provider's answer is a no.
+        /// Shown when the provider has refused.
         public var refused = "Nobody was signed in; the app says why. You can close this page."
-        /// What came answers another sign-in, or nobody's.
+        /// Shown for a request that does not belong to this sign-in.
         public var unexpected =
             "This does not belong to the sign-in that the app waits for. Go on where the app has sent you."
-        /// The answer had come before.
+        /// Shown when the callback had already arrived.
         public var over = "This sign-in is over. You can close this page."
 
-        /// Creates the standard texts, which are English.
+        /// Creates the default texts, in English.
         public init() {}
     }
 }

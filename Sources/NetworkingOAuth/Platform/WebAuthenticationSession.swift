@@ -4,7 +4,7 @@ public import AuthenticationServices
 import Foundation
 import Networking
 
-/// Shows the page in the system's own sheet, which knows the user's cookies and keeps what the user types from the app
+/// Shows the page in the system's sheet, which shares the browser's cookies and hides the user's input from the app
 /// (`ASWebAuthenticationSession`).
 ///
 /// ```swift
@@ -12,8 +12,9 @@ import Networking
 /// try await network.oauth(client).signIn(with: .authorizationCode(browser))
 /// ```
 ///
-/// The redirect URI has a scheme of the app's (`com.example.shop:/callback`), or is an https URL of a domain that is
-/// associated with the app. Closing the sheet is ``OAuthError/denied``; a cancelled caller takes it away.
+/// The redirect URI uses a custom scheme of the app (`com.example.shop:/callback`), or is an https URL of a domain
+/// associated with the app. If the user closes the sheet, the error is ``OAuthError/denied``. If the caller is
+/// cancelled, the sheet closes.
 public struct WebAuthenticationSession: OAuthUserAgent {
     private let isEphemeral: Bool
     private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
@@ -22,7 +23,7 @@ public struct WebAuthenticationSession: OAuthUserAgent {
     ///
     /// - Parameters:
     ///   - isEphemeral: Whether the page starts without the browser's cookies and leaves none behind.
-    ///   - anchor: The window to show the sheet over, asked for on the main actor each time.
+    ///   - anchor: Returns the window to show the sheet over; called on the main actor for each sign-in.
     public init(isEphemeral: Bool = false, anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
         self.isEphemeral = isEphemeral
         self.anchor = anchor
@@ -53,7 +54,7 @@ private final class Sheet: NSObject, ASWebAuthenticationPresentationContextProvi
     }
 
     func show(_ authorization: OAuthAuthorization, isEphemeral: Bool, ending end: Suspension<URL>) throws {
-        // Sendable, since the system calls it on a queue of its own.
+        // Sendable, because the system calls it on its own queue.
         let session = ASWebAuthenticationSession(url: authorization.url, callback: try authorization.callback) {
             @Sendable url, error in
             if let url {
@@ -74,14 +75,14 @@ private final class Sheet: NSObject, ASWebAuthenticationPresentationContextProvi
         session?.cancel()
     }
 
-    // Whether or not the protocol says on which actor it is called.
+    // Nonisolated, because not every SDK declares an actor for this method.
     nonisolated func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor {
         anchor
     }
 }
 
 extension OAuthAuthorization {
-    /// What the system takes for the answer.
+    /// The callback that the system waits for.
     fileprivate var callback: ASWebAuthenticationSession.Callback {
         get throws {
             switch (redirectURI.scheme?.lowercased(), redirectURI.host()) {

@@ -2,13 +2,13 @@
 import HTTPTypes
 import Networking
 
-/// A request as both sides of AWS Signature Version 4 write it down.
+/// The canonical form of a request in AWS Signature Version 4.
 struct AWSCanonicalRequest {
     let text: String
-    /// The names of the fields in it.
+    /// The names of the signed fields.
     let signedFields: String
 
-    /// Writes down a request, and makes one field of those that occur more than once: transports that join them put a
+    /// Creates the canonical form of a request, and joins repeated fields into one: transports that join them put a
     /// space after the comma, which the signature does not have.
     init(
         _ request: inout HTTPRequestData,
@@ -39,7 +39,7 @@ struct AWSCanonicalRequest {
         )
     }
 
-    /// Puts together what is canonical already.
+    /// Creates a canonical request from canonical parts.
     init(method: String, path: String, query: String, fields: [String: String], payload: String) {
         let fields = fields.sorted { $0.key < $1.key }
         signedFields = fields.map(\.key).joined(separator: ";")
@@ -47,7 +47,7 @@ struct AWSCanonicalRequest {
         text = [method, path, query, lines, signedFields, payload].joined(separator: "\n")
     }
 
-    /// The values of a field, without the white space that does not count.
+    /// Joins the values of a field, without insignificant white space.
     static func joined(_ values: [String]) -> String {
         values.map { value in
             value.split { $0 == " " || $0 == "\t" || $0.isNewline }.joined(separator: " ")
@@ -56,7 +56,7 @@ struct AWSCanonicalRequest {
     }
 
     static func path(_ path: String, isNormalized: Bool, isEncodedTwice: Bool) -> String {
-        // S3 reads an encoded slash as a slash.
+        // S3 treats an encoded slash as a slash.
         let encoded = PercentEncoding.awsPath.encode(
             isEncodedTwice ? Array(path.utf8) : PercentEncoding.bytes(decoding: path)
         )
@@ -95,7 +95,7 @@ extension PercentEncoding {
 }
 
 extension HTTPRequestData {
-    /// What transports send as Host: the authority, without the port that the scheme implies.
+    /// The Host field that transports send: the authority, without the default port of the scheme.
     fileprivate var hostField: String {
         let authority = authority ?? ""
         let port = scheme == "http" ? ":80" : ":443"
@@ -104,7 +104,7 @@ extension HTTPRequestData {
 }
 
 extension HTTPField.Name {
-    /// Whether transports or proxies add it, take it off or change it, so that it cannot be signed.
+    /// Whether transports or proxies add, remove or change the field, so that it cannot be signed.
     fileprivate var isUnstable: Bool {
         Self.unstable.contains(canonicalName) || canonicalName.hasPrefix("proxy-")
     }

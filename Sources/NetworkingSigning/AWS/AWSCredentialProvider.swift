@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Brings temporary AWS credentials when the first request needs them, and again before they run out.
+/// Provides temporary AWS credentials: fetches them for the first request, and again before they expire.
 ///
 /// ```swift
 /// let role = AWSCredentialProvider {
@@ -22,18 +22,18 @@ import Foundation
 /// let signer = AWSSigner(role, region: "eu-central-1", service: "dynamodb")
 /// ```
 ///
-/// However many requests need them, the closure is called once, and belongs to none of them: it goes on when one is
-/// cancelled. When it fails, those that wait fail with `NetworkingError.Kind.unauthorized`, or as the network did, with
-/// its error beneath; the next request tries again. Credentials that have not run out are used on when newer ones
-/// cannot be had, and renewed when AWS says that they have run out.
+/// Concurrent requests share one call of the closure, which continues if one of them is cancelled. If it fails, the
+/// waiting requests fail with `NetworkingError.Kind.unauthorized`, or with the kind of the network's failure; the
+/// closure's error is the underlying error. The next request tries again. If newer credentials cannot be fetched, the
+/// current ones are used until they expire. They are also renewed if AWS reports that they have expired.
 ///
-/// Fetches in vain are limited as in `RefreshLimit`. AWS refuses credentials with 400 and 403 too, so these statuses do
-/// not show that it has accepted them.
+/// Failed fetches are limited as in `RefreshLimit`. AWS rejects credentials with 400 and 403 too, so these statuses do
+/// not count as acceptance.
 ///
-/// What the closure sends over the stack that waits for it goes unsigned. Several signers may have the same provider.
+/// Requests that the closure sends over the waiting stack are not signed. Several signers may share a provider.
 public struct AWSCredentialProvider: Sendable {
     private let source: Source
-    /// Names whose they are, for caches.
+    /// The name of the owner of the credentials, for caches.
     let keyID: String
 
     private enum Source: Sendable {
@@ -44,10 +44,11 @@ public struct AWSCredentialProvider: Sendable {
     /// Creates a provider.
     ///
     /// - Parameters:
-    ///   - keyID: Names whose credentials they are, for caches that outlive the process; a random name by default.
-    ///   - leeway: How long before they run out credentials are renewed.
-    ///   - timeout: The longest that the closure may take.
-    ///   - fetch: Gets credentials.
+    ///   - keyID: The name of the owner of the credentials, for caches that outlive the process; a random name by
+    ///     default.
+    ///   - leeway: The time before their expiration at which credentials are renewed.
+    ///   - timeout: The maximum duration of the closure.
+    ///   - fetch: Fetches credentials.
     public init(
         keyID: String? = nil,
         leeway: Duration = .seconds(60),
@@ -63,19 +64,19 @@ public struct AWSCredentialProvider: Sendable {
         self.keyID = keyID ?? store.principal.id
     }
 
-    /// Credentials that stay as they are.
+    /// Creates a provider with fixed credentials.
     init(_ credentials: AWSCredentials) {
         source = .fixed(credentials)
         keyID = credentials.accessKeyID
     }
 
-    /// Whether the caller is its own closure.
+    /// Whether the caller is the provider's own closure.
     var isFetching: Bool {
         guard case .store(let store) = source else { return false }
         return store.isRenewing
     }
 
-    /// Whether a request was signed with the credentials that are there.
+    /// Whether a request was signed with the current credentials.
     func hasSigned(_ request: HTTPRequestData) -> Bool {
         let credentials =
             switch source {
@@ -85,7 +86,7 @@ public struct AWSCredentialProvider: Sendable {
         return credentials.map { request.isSigned(with: $0) } ?? false
     }
 
-    /// Credentials that are good now.
+    /// Returns valid credentials.
     func credentials(for request: HTTPRequestData) async throws -> AWSCredentials {
         switch source {
         case .fixed(let credentials): credentials
@@ -93,14 +94,14 @@ public struct AWSCredentialProvider: Sendable {
         }
     }
 
-    /// Notes that AWS has accepted the credentials of a request, so that their refresh does not count towards the
+    /// Records that AWS has accepted the credentials of a request, so that their refresh does not count towards the
     /// limit.
     func accept(_ response: HTTPResponseData) {
         guard case .store(let store) = source else { return }
         store.acceptCurrent { response.sentRequest.isSigned(with: $0.value) }
     }
 
-    /// Renews credentials that AWS has refused; whether there are others now.
+    /// Renews credentials that AWS has rejected; returns whether there are new ones.
     func renew(after response: HTTPResponseData) async throws -> Bool {
         guard case .store(let store) = source, !isFetching else { return false }
         let request = response.sentRequest
@@ -109,13 +110,13 @@ public struct AWSCredentialProvider: Sendable {
         return try await store.grant(after: grant, response, for: request, over: Self.nowhere) != nil
     }
 
-    /// The closure has a network of its own.
+    /// The closure uses a separate network.
     private static var nowhere: UnimplementedTransport {
         UnimplementedTransport("the network of AWS credentials")
     }
 }
 
-/// The closure, as what a store asks.
+/// The closure, as the delegate of a token store.
 private struct CredentialFetch: AuthenticationDelegate {
     let fetch: @Sendable () async throws -> AWSCredentials
 
@@ -124,7 +125,7 @@ private struct CredentialFetch: AuthenticationDelegate {
     }
 }
 
-/// Credentials, as what a store keeps: they are no field, so they put nothing onto a request by themselves.
+/// Credentials in a token store; they set no field, so applying them does not change a request.
 private struct HeldCredentials: AuthenticatingCredentials {
     let value: AWSCredentials
 
@@ -140,7 +141,7 @@ private struct HeldCredentials: AuthenticatingCredentials {
 }
 
 extension HTTPRequestData {
-    /// Whether these were the credentials that it was signed with.
+    /// Whether the request was signed with these credentials.
     fileprivate func isSigned(with credentials: AWSCredentials) -> Bool {
         let key = "\(credentials.accessKeyID)/"
         return headerFields[.authorization]?.contains("Credential=\(key)") == true

@@ -11,24 +11,24 @@ public import Foundation
 /// let credentials = AWSCredentials(accessKeyID: "AKIDEXAMPLE", secretAccessKey: secret)
 /// ```
 ///
-/// Nothing of them shows in a description, a dump or a mirror.
+/// Descriptions, dumps and mirrors are redacted.
 public struct AWSCredentials: Sendable, Hashable {
-    /// Names the key; it is sent with each request.
+    /// The ID of the key; it is sent with each request.
     public let accessKeyID: String
     /// The secret, which is never sent.
     public let secretAccessKey: String
-    /// The token of temporary credentials; nil for those of a user.
+    /// The token of temporary credentials; `nil` for a user's permanent credentials.
     public let sessionToken: String?
-    /// When they run out; nil when they do not, or when it is not known.
+    /// The expiration date; `nil` if they do not expire, or if it is unknown.
     public let expirationDate: Date?
 
     /// Creates credentials.
     ///
     /// - Parameters:
-    ///   - accessKeyID: Names the key.
+    ///   - accessKeyID: The ID of the key.
     ///   - secretAccessKey: The secret.
     ///   - sessionToken: The token of temporary credentials.
-    ///   - expirationDate: When they run out.
+    ///   - expirationDate: The expiration date.
     public init(
         accessKeyID: String,
         secretAccessKey: String,
@@ -43,7 +43,7 @@ public struct AWSCredentials: Sendable, Hashable {
 }
 
 extension AWSCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type, and nothing of what is in it.
+    /// The type, without its contents.
     public var description: String {
         "AWSCredentials(<redacted>)"
     }
@@ -53,7 +53,7 @@ extension AWSCredentials: CustomStringConvertible, CustomDebugStringConvertible,
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: [:])
     }

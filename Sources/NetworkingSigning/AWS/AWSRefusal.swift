@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Why a service has refused a request, in its own word for it.
+/// The reason for which a service has refused a request.
 struct AWSRefusal {
-    /// Nil where a response to HEAD has no body to say it in.
+    /// The error code of the service; `nil` for a response to HEAD, which has no body.
     private let code: String?
 
     /// Returns whether a status shows that the service has accepted the signature.
@@ -18,7 +18,7 @@ struct AWSRefusal {
         ![400, 403].contains(status.code) && status.showsAcceptance
     }
 
-    /// Reads it from a field, from JSON or from XML; nil when the response is no refusal.
+    /// Parses the code in a field, in JSON or in XML; `nil` if the response is not a refusal.
     init?(_ response: HTTPResponseData) {
         guard [400, 401, 403].contains(response.status.code) else { return nil }
         let body = response.data.prefix(1 << 16)
@@ -28,12 +28,12 @@ struct AWSRefusal {
         guard code != nil || response.sentRequest.method == .head else { return nil }
     }
 
-    /// Whether the clocks may be the reason.
+    /// Whether the difference of the clocks may be the reason.
     var mayBeSkew: Bool {
         code.map { Self.codesOfSkew.contains($0) } ?? true
     }
 
-    /// Whether the credentials have run out.
+    /// Whether the credentials have expired.
     var isOfCredentials: Bool {
         code == "ExpiredToken" || code == "ExpiredTokenException"
     }
@@ -43,7 +43,7 @@ struct AWSRefusal {
         "SignatureDoesNotMatch",
     ]
 
-    /// The code of `namespace#Code:https://…`.
+    /// Returns the code in `namespace#Code:https://…`.
     private static func plain(_ code: (some StringProtocol)?) -> String? {
         guard let code else { return nil }
         let name = code.prefix { $0 != ":" }

@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// For when and where a signature is good.
+/// The date, region and service for which a signature is valid.
 struct AWSScope: CustomStringConvertible {
-    /// To the second, as `X-Amz-Date` has it: `20150830T123600Z`.
+    /// The time to the second, in the format of `X-Amz-Date`: `20150830T123600Z`.
     let date: String
     let region: String
     let service: String
@@ -21,12 +21,12 @@ struct AWSScope: CustomStringConvertible {
         self.service = service
     }
 
-    /// As it stands in a signature.
+    /// The scope as written in a signature.
     var description: String {
         "\(day)/\(region)/\(service)/\(Self.end)"
     }
 
-    /// The signature of a request, as hexadecimal digits.
+    /// Returns the signature of a request, in hexadecimal digits.
     func signature(of request: AWSCanonicalRequest, with credentials: AWSCredentials) -> String {
         let digest = SHA256.hash(data: Data(request.text.utf8)).hexadecimal
         let text = "\(AWSSigner.algorithm)\n\(date)\n\(self)\n\(digest)"

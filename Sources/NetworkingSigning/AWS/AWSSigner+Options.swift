@@ -2,30 +2,31 @@
 public import HTTPTypes
 
 extension AWSSigner {
-    /// What an ``AWSSigner`` does other than by default; nil leaves it to what the service is.
+    /// The options of an ``AWSSigner``; `nil` selects the default of the service.
     public struct Options: Sendable, Hashable {
-        /// Where the signature goes; the Authorization field by default.
+        /// The placement of the signature; the Authorization field by default.
         public var placement: Placement
-        /// What of the body is signed: its digest by default, and nothing in the query form for S3.
+        /// The part of the body to sign: its digest by default, and nothing in the query form for S3.
         public var payload: Payload?
-        /// Whether `X-Amz-Content-Sha256` is sent besides where it has to be; for S3 by default.
+        /// Whether `X-Amz-Content-Sha256` is sent even if it is optional; by default only for S3.
         public var sendsPayloadDigest: Bool?
-        /// Whether the path is signed without `.`, `..` and empty segments; by default for all but S3.
+        /// Whether `.`, `..` and empty segments are removed from the signed path; by default for all services except
+        /// S3.
         public var normalizesPath: Bool?
-        /// Whether the path is percent-encoded once more for the signature; by default for all but S3.
+        /// Whether the signed path is percent-encoded once more; by default for all services except S3.
         public var encodesPathTwice: Bool?
-        /// Fields that are not signed, besides those that never are.
+        /// Additional fields that are not signed.
         public var unsignedFields: Set<HTTPField.Name>
 
         /// Creates options.
         ///
         /// - Parameters:
-        ///   - placement: Where the signature goes.
-        ///   - payload: What of the body is signed.
+        ///   - placement: The placement of the signature.
+        ///   - payload: The part of the body to sign.
         ///   - sendsPayloadDigest: Whether `X-Amz-Content-Sha256` is sent.
-        ///   - normalizesPath: Whether the path is signed without `.`, `..` and empty segments.
-        ///   - encodesPathTwice: Whether the path is percent-encoded once more for the signature.
-        ///   - unsignedFields: Fields that are not signed.
+        ///   - normalizesPath: Whether `.`, `..` and empty segments are removed from the signed path.
+        ///   - encodesPathTwice: Whether the signed path is percent-encoded once more.
+        ///   - unsignedFields: Additional fields that are not signed.
         public init(
             placement: Placement = .header,
             payload: Payload? = nil,
@@ -43,22 +44,23 @@ extension AWSSigner {
         }
     }
 
-    /// Where a signature goes.
+    /// The placement of a signature.
     public enum Placement: Sendable, Hashable {
-        /// Into the Authorization field.
+        /// In the Authorization field.
         case header
-        /// Into the query, good for a second to seven days.
+        /// In the query, valid for one second to seven days.
         case query(lifetime: Duration)
     }
 
-    /// What of a body is signed.
+    /// The part of a body that is signed.
     public enum Payload: Sendable, Hashable {
-        /// Its digest, for which it is read once more; a body that can be read only once cannot be sent.
+        /// Its digest, for which it is read an additional time; a body that can be read only once cannot be sent.
         case digest
-        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`; over http, its digest, but for
-        /// links for S3.
+        /// Nothing over https, for services that allow it: `UNSIGNED-PAYLOAD`.
+        ///
+        /// Over http, the digest is signed, except in links for S3.
         case unsigned
-        /// As ``unsigned`` for a body that can be read only once, else as ``digest``.
+        /// As ``unsigned`` for a body that can be read only once, otherwise as ``digest``.
         case unsignedIfReadOnce
     }
 }

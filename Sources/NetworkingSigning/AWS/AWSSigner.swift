@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Signs requests to AWS, and to services that speak its protocol, with AWS Signature Version 4.
+/// Signs requests to AWS and compatible services with AWS Signature Version 4.
 ///
 /// ```swift
 /// let network = URLSession.shared
@@ -19,16 +19,17 @@ import Foundation
 ///     .server(authority: "bucket.s3.eu-central-1.amazonaws.com")
 /// ```
 ///
-/// The signature covers method, path, query, body, and the header fields but for those that transports and proxies
-/// change. A field that occurs more than once is sent as one. A request that has an Authorization field or an
-/// `X-Amz-Signature` in its query stays as it is, unless it is the signer's own, which a redirect has brought back; its
-/// own `X-Amz-Date` is replaced, its own `X-Amz-Content-Sha256` counts as the digest of the body.
+/// The signature covers the method, path, query, body and header fields, except those that transports and proxies
+/// change. Repeated fields are sent as one. A request with an Authorization field or an `X-Amz-Signature` in its query
+/// is not signed, unless a redirect has brought back the signer's own signature. Its `X-Amz-Date` is replaced, and its
+/// `X-Amz-Content-Sha256` is used as the digest of the body.
 ///
-/// When the service refuses a signature and its clock is off by four minutes or more, the signer goes by that clock for
-/// this host from then on, and the request is signed and sent again. Credentials of a provider are renewed when the
-/// service says that they have run out. Both happen to requests whose body can be sent twice.
+/// If the service rejects a signature and its clock differs by four minutes or more, the signer uses that clock for
+/// this host from then on. The request is signed and sent again. Credentials of a provider are renewed if the service
+/// reports that they have expired. Both require a body that can be sent twice.
 ///
-/// Files and streams are read for their digest, and again to be sent; see ``Payload`` for those that can be read once.
+/// Files and streams are read for their digest, and again to be sent; see ``Payload`` for bodies that can be read only
+/// once.
 public struct AWSSigner: RequestSigner {
     static let algorithm = "AWS4-HMAC-SHA256"
 
@@ -36,27 +37,27 @@ public struct AWSSigner: RequestSigner {
     let region: String
     let service: String
     let options: Options
-    /// By how much the clocks of hosts are ahead.
+    /// The differences between the clocks of hosts and the local clock.
     let offsets = ClockOffsets()
 
-    /// Creates a signer with credentials that stay as they are.
+    /// Creates a signer with fixed credentials.
     ///
     /// - Parameters:
     ///   - credentials: The credentials.
-    ///   - region: The region: `eu-central-1`. It is `us-east-1` for services without one.
-    ///   - service: The name that the service has in signatures: `s3`, `execute-api`, `dynamodb`.
-    ///   - options: What to do other than by default.
+    ///   - region: The region: `eu-central-1`. Use `us-east-1` for services without one.
+    ///   - service: The name of the service in signatures: `s3`, `execute-api`, `dynamodb`.
+    ///   - options: The options.
     public init(_ credentials: AWSCredentials, region: String, service: String, options: Options = Options()) {
         self.init(AWSCredentialProvider(credentials), region: region, service: service, options: options)
     }
 
-    /// Creates a signer with credentials that a provider brings and renews.
+    /// Creates a signer with a provider that fetches and renews the credentials.
     ///
     /// - Parameters:
-    ///   - provider: Brings the credentials.
+    ///   - provider: The provider of the credentials.
     ///   - region: The region.
-    ///   - service: The name that the service has in signatures.
-    ///   - options: What to do other than by default.
+    ///   - service: The name of the service in signatures.
+    ///   - options: The options.
     public init(_ provider: AWSCredentialProvider, region: String, service: String, options: Options = Options()) {
         self.provider = provider
         self.region = region
@@ -64,12 +65,12 @@ public struct AWSSigner: RequestSigner {
         self.options = options
     }
 
-    /// The id of the access key, or the name of the provider.
+    /// The ID of the access key, or the name of the provider.
     public var keyID: String {
         provider.keyID
     }
 
-    /// `AWS4-HMAC-SHA256`; nil when the signature goes into the query.
+    /// The scheme `AWS4-HMAC-SHA256`; `nil` if the signature is in the query.
     public var scheme: String? {
         options.placement == .header ? Self.algorithm : nil
     }
@@ -77,11 +78,11 @@ public struct AWSSigner: RequestSigner {
     /// Signs the request.
     ///
     /// - Parameter request: The request.
-    /// - Throws: `NetworkingError.Kind.invalidRequest` when credentials, region or lifetime cannot be used,
-    ///   `NetworkingError.Kind.bodyNotReplayable` when the body can be read only once, what makes it unfit to be sent,
-    ///   and why there are no credentials.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` if the credentials, the region or the lifetime are invalid;
+    ///   `NetworkingError.Kind.bodyNotReplayable` if the body can be read only once; the errors of a body that cannot
+    ///   be sent; and the reason why there are no credentials.
     public func sign(_ request: inout HTTPRequestData) async throws {
-        // What the provider itself sends has no credentials to wait for.
+        // Requests of the provider's own closure are not signed, because they would wait for their own credentials.
         guard !provider.isFetching, !request.isPresigned || isRepeated(in: request) else { return }
         switch options.placement {
         case .header:
@@ -98,7 +99,7 @@ public struct AWSSigner: RequestSigner {
         }
     }
 
-    /// Has the request signed anew when the clocks differ, or when the credentials have run out.
+    /// Requests a new signature if the clocks differ or the credentials have expired.
     public func signsAgain(after response: HTTPResponseData) async throws -> Bool {
         if AWSRefusal.isExcluded(by: response.status) {
             provider.accept(response)
@@ -108,7 +109,7 @@ public struct AWSSigner: RequestSigner {
         return refusal.isOfCredentials ? try await provider.renew(after: response) : false
     }
 
-    /// Whether the signature in a query is this signer's own, which a redirect to the same query has brought back.
+    /// Whether the signature in the query is this signer's own, brought back by a redirect to the same query.
     private func isRepeated(in request: HTTPRequestData) -> Bool {
         options.placement != .header && provider.hasSigned(request)
     }
@@ -156,7 +157,7 @@ public struct AWSSigner: RequestSigner {
         request.setQueryItem(QueryItem.credential, "\(credentials.accessKeyID)/\(scope)", isSecret: true)
         request.setQueryItem(QueryItem.date, scope.date)
         request.setQueryItem(QueryItem.expires, String(lifetime.components.seconds))
-        // That of an earlier signature; a field of the caller's is signed as it is.
+        // The token of an earlier signature; a field that the caller set is signed unchanged.
         request.query[QueryItem.securityToken] = nil
         if let token = credentials.sessionToken {
             request.headerFields[.amzSecurityToken] = nil
@@ -181,7 +182,7 @@ public struct AWSSigner: RequestSigner {
         AWSScope(date: offsets.date(&request), region: region, service: service)
     }
 
-    /// Those whose objects have any path there is, so that it is taken as it stands.
+    /// Whether the service is S3, whose objects may have any path, so that paths are not normalised.
     private var isS3: Bool {
         service == "s3" || service == "s3express" || service.hasPrefix("s3-")
     }
@@ -209,7 +210,7 @@ public struct AWSSigner: RequestSigner {
 
     // MARK: The body
 
-    /// What stands for the body, and whether the service has to be told.
+    /// The value that represents the body, and whether the service needs it in a field.
     private struct SignedPayload {
         let digest: String
         let isSent: Bool
@@ -221,9 +222,9 @@ public struct AWSSigner: RequestSigner {
         }
         let isReadOnce = request.body?.isReplayable == false
         let wish = options.payload ?? (isPresigned && isS3 ? .unsigned : .digest)
-        // S3 takes it for granted in the query form, whatever the scheme.
+        // S3 assumes it in the query form, whatever the scheme.
         let isGranted = isPresigned && isS3
-        // Elsewhere a body that is not signed is safe only where nobody can change it.
+        // For other services, an unsigned body is safe only if it cannot be modified in transit.
         if wish == .unsigned || wish == .unsignedIfReadOnce && isReadOnce, isGranted || request.scheme != "http" {
             return SignedPayload(digest: "UNSIGNED-PAYLOAD", isSent: !isGranted)
         }
@@ -243,12 +244,12 @@ public struct AWSSigner: RequestSigner {
 }
 
 extension AWSSigner: CustomStringConvertible, CustomReflectable {
-    /// Region and service.
+    /// The region and the service.
     public var description: String {
         "AWSSigner(region: \(region), service: \(service))"
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["region": region, "service": service])
     }
@@ -274,15 +275,15 @@ extension HTTPField.Name {
 }
 
 extension HTTPRequestData {
-    /// Whether its query has a signature, of this signer or another.
+    /// Whether the query contains a signature, of this signer or another.
     fileprivate var isPresigned: Bool {
         query[AWSSigner.QueryItem.signature] != nil
     }
 
-    /// Sets a query item, after the others and encoded so that no server reads it otherwise.
+    /// Sets a query item, after the others and encoded so that all servers parse it the same way.
     fileprivate mutating func setQueryItem(_ name: String, _ value: String, isSecret: Bool = false) {
         if isSecret {
-            // For the mark, which stays.
+            // Sets the mark for secrets, which remains.
             setCredential("", forQueryItem: name)
         }
         query[name] = nil

@@ -9,28 +9,28 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// By how much the clocks of hosts are ahead of the environment's, where that has mattered.
+/// The differences between the clocks of hosts and the environment's clock, where a request failed because of them.
 final class ClockOffsets: Sendable {
-    /// By authority, and in seconds.
+    /// The offsets in seconds, by authority.
     private let offsets = Mutex<[String: TimeInterval]>([:])
 
-    /// Services allow five minutes or more.
+    /// Services tolerate five minutes or more.
     private static let tolerance: TimeInterval = 240
     private static let maximumHosts = 64
 
-    /// What time it is for the host of a request, which remembers by what clock it was signed.
+    /// Returns the time at the host of a request, and records in the request which clock was used.
     func date(_ request: inout HTTPRequestData) -> Date {
         let offset = offsets.withLock { $0[Self.key(request.authority)] } ?? 0
         request[option: ClockReading.self] = ClockReading(clocks: self, offset: offset)
         return NetworkEnvironment.current.clock.date.addingTimeInterval(offset)
     }
 
-    /// Goes by the clock of the host from now on, if it is far from the one that a request was signed by.
+    /// Adopts the clock of a host, if it differs enough from the one that a request was signed with.
     ///
-    /// How long ago that was does not count: a request may take its time.
+    /// The age of the signature does not matter: a request may take some time.
     ///
-    /// - Parameter response: The response with which it refused the signature.
-    /// - Returns: Whether it does.
+    /// - Parameter response: The response that refused the signature.
+    /// - Returns: `true` if the clock was adopted.
     func learn(from response: HTTPResponseData) -> Bool {
         let request = response.sentRequest
         let now = NetworkEnvironment.current.clock.date
@@ -39,7 +39,7 @@ final class ClockOffsets: Sendable {
             abs(offset - reading.offset) >= Self.tolerance
         else { return false }
         offsets.withLock { offsets in
-            // A stack has few hosts; whoever has more of them learns anew.
+            // A stack has few hosts; with more of them, the offsets are learned again.
             if offsets.count >= Self.maximumHosts {
                 offsets.removeAll()
             }
@@ -53,10 +53,10 @@ final class ClockOffsets: Sendable {
     }
 }
 
-/// By what clock a request was signed; nil for one that none of these signers has signed.
+/// The clock that a request was signed with; `nil` if no such signer has signed it.
 struct ClockReading: LibraryRequestOption {
     let clocks: ClockOffsets
-    /// By how much it was ahead of the environment's.
+    /// The offset from the environment's clock.
     let offset: TimeInterval
 
     static var defaultValue: ClockReading? {

@@ -9,22 +9,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The hash function of a challenge, and whether its key is that of a session (RFC 7616 section 3.4.2).
+/// The hash function of a challenge, and whether its key belongs to a session (RFC 7616 section 3.4.2).
 struct DigestAlgorithm: Sendable, Hashable {
-    /// The functions, the weakest first.
+    /// The hash functions, weakest first.
     enum Function: String, CaseIterable {
         case md5 = "md5"
         case sha256 = "sha-256"
-        /// Not registered, but some servers have it.
+        /// Not registered, but used by some servers.
         case sha512 = "sha-512"
         case sha512256 = "sha-512-256"
     }
 
     let hashFunction: Function
-    /// Whether the key is made of the first nonces too, once for a session.
+    /// Whether the key also depends on the first nonces and is computed once for a session.
     let isSession: Bool
 
-    /// Reads the name of an algorithm; without one it is MD5.
+    /// Parses the name of an algorithm; the default is MD5.
     init?(_ name: String?) {
         let name = name?.lowercased() ?? "md5"
         let suffix = "-sess"
@@ -35,12 +35,12 @@ struct DigestAlgorithm: Sendable, Hashable {
         hashFunction = function
     }
 
-    /// How much it protects, compared with others.
+    /// The relative strength, compared with other algorithms.
     var strength: Int {
         Function.allCases.firstIndex(of: hashFunction) ?? 0
     }
 
-    /// The hash of texts with colons between them, in hexadecimal digits.
+    /// Returns the hash of texts joined by colons, in hexadecimal digits.
     func hash(_ texts: String...) -> String {
         hash(Data(texts.joined(separator: ":").utf8))
     }
@@ -49,12 +49,12 @@ struct DigestAlgorithm: Sendable, Hashable {
         hash(bytes, by: hashFunction.type)
     }
 
-    /// The hash of a request's body, in hexadecimal digits.
+    /// Returns the hash of a request's body, in hexadecimal digits.
     func hashBody(of request: HTTPRequestData) async throws -> String {
         try await hashBody(of: request, by: hashFunction.type)
     }
 
-    /// The hash of a response's body, in hexadecimal digits.
+    /// Returns the hash of a response's body, in hexadecimal digits.
     func hashBody(_ body: Data) async throws -> String {
         try await hashBody(body, by: hashFunction.type)
     }

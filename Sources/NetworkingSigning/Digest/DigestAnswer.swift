@@ -1,19 +1,19 @@
 #if Crypto
 import Networking
 
-/// An answer to a challenge, as the Authorization field has it (RFC 7616 section 3.4).
+/// An answer to a challenge, for the Authorization field (RFC 7616 section 3.4).
 struct DigestAnswer: Sendable {
     let algorithm: DigestAlgorithm
     let realm: String
     let nonce: String
     let target: String
-    /// What it covers; nil for a server that knows no more than RFC 2069 did.
+    /// The quality of protection; `nil` for a server that supports only RFC 2069.
     var quality: DigestQuality?
-    /// How many requests have had the nonce, with this one, in eight hexadecimal digits.
+    /// The number of requests with this nonce, including this one, in eight hexadecimal digits.
     let count: String
     let clientNonce: String
 
-    /// Answers a challenge.
+    /// Creates the answer to a challenge.
     init(_ session: DigestSession, for request: HTTPRequestData, covering quality: DigestQuality?) {
         let challenge = session.challenge
         algorithm = challenge.algorithm
@@ -22,11 +22,11 @@ struct DigestAnswer: Sendable {
         target = request.requestTarget
         self.quality = quality
         count = session.count.hexadecimal
-        // The key of a session is made once; any other request has a nonce of its own.
+        // The key of a session is computed once; any other request has a separate nonce.
         clientNonce = algorithm.isSession ? session.clientNonce : .digestNonce()
     }
 
-    /// Reads the answer that a request was sent with; nil for one that went without.
+    /// Parses the answer in a sent request; `nil` if it had none.
     init?(in request: HTTPRequestData) {
         guard let field = request.headerFields[.authorization],
             let answer = AuthenticationChallenge.challenges(in: field).first, answer.isOf(scheme: "Digest"),
@@ -42,13 +42,13 @@ struct DigestAnswer: Sendable {
         clientNonce = answer["cnonce"] ?? ""
     }
 
-    /// The digest that proves the password.
+    /// Returns the digest that proves knowledge of the password.
     ///
     /// - Parameters:
-    ///   - user: Who wants in.
+    ///   - user: The user.
     ///   - password: The password.
     ///   - method: The method of the request; empty for the server's own proof.
-    ///   - body: The hash of the body, where the digest covers that.
+    ///   - body: The hash of the body, if the digest covers the body.
     /// - Returns: The digest, in hexadecimal digits.
     func digest(user: String, password: String, method: String, body: String?) -> String {
         var key = algorithm.hash(user, realm, password)
@@ -60,13 +60,13 @@ struct DigestAnswer: Sendable {
         return algorithm.hash(key, nonce, count, clientNonce, quality.rawValue, message)
     }
 
-    /// The value of the Authorization field.
+    /// Returns the value of the Authorization field.
     ///
     /// - Parameters:
-    ///   - digest: The digest that proves the password.
-    ///   - user: Who wants in.
-    ///   - challenge: What it answers.
-    /// - Returns: The value; which parameters stand in quotes is by RFC 7616 section 3.4.
+    ///   - digest: The digest that proves knowledge of the password.
+    ///   - user: The user.
+    ///   - challenge: The challenge.
+    /// - Returns: The value; RFC 7616 section 3.4 defines which parameters are quoted.
     func field(digest: String, user: String, to challenge: DigestChallenge) -> String {
         var parameters = user.digestParameters(in: realm, hashedBy: challenge.hidesUser ? algorithm : nil)
         parameters += [
@@ -89,7 +89,7 @@ struct DigestAnswer: Sendable {
 }
 
 extension String {
-    /// The parameters that name the user: hashed, as they are, or encoded where quotes cannot hold them (RFC 8187).
+    /// The parameters for the user's name: hashed, quoted, or encoded if it cannot be quoted (RFC 8187).
     fileprivate func digestParameters(in realm: String, hashedBy algorithm: DigestAlgorithm?) -> [String] {
         if let algorithm {
             return ["username=\(algorithm.hash(self, realm).quoted)", "userhash=true"]
@@ -102,7 +102,7 @@ extension String {
 
     /// The text as a quoted string (RFC 9110 section 5.6.4).
     fileprivate var quoted: String {
-        // By bytes: a quotation mark with an accent on it is one character.
+        // Compares bytes, because a quotation mark with an accent is a single character.
         let escaped = utf8.flatMap { $0 == .quote || $0 == .backslash ? [.backslash, $0] : [$0] }
         return "\"\(String(decoding: escaped, as: UTF8.self))\""
     }

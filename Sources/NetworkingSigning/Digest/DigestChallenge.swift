@@ -1,28 +1,28 @@
 #if Crypto
 import Networking
 
-/// What a server wants in a digest (RFC 7616 section 3.3).
+/// A server's Digest challenge (RFC 7616 section 3.3).
 struct DigestChallenge: Sendable {
     let realm: String
-    /// The server's nonce, which may be replaced by the next.
+    /// The server's nonce, which the next one may replace.
     var nonce: String
     let opaque: String?
     let algorithm: DigestAlgorithm
-    /// The algorithm as the server named it, if it did.
+    /// The algorithm as the server spelled it, if it did.
     let algorithmName: String?
-    /// What the digest may cover; empty for a server that knows no more than RFC 2069 did.
+    /// The qualities of protection that the server offers; empty for a server that supports only RFC 2069.
     let qualities: [DigestQuality]
-    /// Whether the server wants a hash in place of the user's name.
+    /// Whether the server wants a hash instead of the user's name.
     let hidesUser: Bool
-    /// Whether there is nothing wrong but that the nonce has run out.
+    /// Whether only the nonce has expired.
     let isStale: Bool
-    /// What else the answer is good for, besides the request that was asked.
+    /// The protection space in addition to the requested URL.
     let domain: String?
 
-    /// The most characters that may have to be sent back with each request.
+    /// The maximum number of characters to send back with each request.
     static let longest = 8_192
 
-    /// Reads a challenge; nil for one that cannot be answered.
+    /// Parses a challenge; `nil` if it cannot be answered.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.isOf(scheme: "Digest"), let realm = challenge["realm"], let nonce = challenge["nonce"],
             let algorithm = DigestAlgorithm(challenge["algorithm"]),
@@ -40,14 +40,14 @@ struct DigestChallenge: Sendable {
         domain = challenge["domain"]
     }
 
-    /// The challenges that can be answered, the strongest first; of equally strong ones the one that the server names
-    /// first.
+    /// Returns the challenges that can be answered, the strongest first; equally strong ones in the order of the
+    /// server.
     static func byStrength(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         // The sort is stable.
         challenges.compactMap { DigestChallenge($0) }.sorted { $0.algorithm.strength > $1.algorithm.strength }
     }
 
-    /// Whether values that a server has sent may be part of a header field, and are not too long for that.
+    /// Whether values from a server are valid and short enough for a header field.
     static func canBeSentBack(_ values: String...) -> Bool {
         values.joined().utf8.allSatisfy { $0 >= 32 && $0 != 127 } && values.reduce(0) { $0 + $1.utf8.count } <= longest
     }
@@ -57,7 +57,7 @@ struct DigestChallenge: Sendable {
         qualities.contains(.bodyToo)
     }
 
-    /// Returns what a digest covers; `nil` for a server that knows RFC 2069 only.
+    /// Returns the quality of protection; `nil` for a server that supports only RFC 2069.
     ///
     /// - Parameter coversBody: Whether the body is covered if the server leaves that open.
     /// - Returns: The quality of protection.
@@ -67,14 +67,14 @@ struct DigestChallenge: Sendable {
     }
 }
 
-/// What a digest covers, the quality of protection (RFC 7616 section 3.4).
+/// The quality of protection: the parts of a request that a digest covers (RFC 7616 section 3.4).
 enum DigestQuality: String, Sendable {
     /// Method and target.
     case head = "auth"
     /// The body too.
     case bodyToo = "auth-int"
 
-    /// Reads a list of qualities, each once; nil when none of those that are named is known.
+    /// Parses a list of qualities without duplicates; `nil` if it names only unknown ones.
     fileprivate static func all(in list: String?) -> [DigestQuality]? {
         let names = list?.split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() } ?? []
         let qualities = [.head, .bodyToo].filter { (quality: DigestQuality) in names.contains(quality.rawValue) }

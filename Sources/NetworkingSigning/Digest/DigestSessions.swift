@@ -8,15 +8,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The challenges that servers have made, for requests to answer before they are asked (RFC 7616 section 3.6).
+/// The known challenges of servers, so that requests can answer them in advance (RFC 7616 section 3.6).
 final class DigestSessions: Sendable {
-    /// The most that are remembered; who is forgotten is asked again.
+    /// The maximum number of sessions; a server whose session is dropped sends a new challenge.
     static let capacity = 32
 
-    /// The last one to begin is the last.
+    /// The sessions, in the order in which they started.
     private let sessions = Mutex<[DigestSession]>([])
 
-    /// Begins a session with the challenge to a request, in place of those for the same requests.
+    /// Starts a session with the challenge to a request, replacing the session for the same requests.
     func begin(_ challenge: DigestChallenge, to request: HTTPRequestData) {
         let session = DigestSession(challenge, to: request)
         sessions.withLock { sessions in
@@ -26,11 +26,11 @@ final class DigestSessions: Sendable {
         }
     }
 
-    /// The session that a request is part of, with the count of its nonce; nil for one that has to wait to be asked.
+    /// Returns the session for a request, with its nonce counted; `nil` if the request must wait for a challenge.
     func next(for request: HTTPRequestData) -> DigestSession? {
         let place = ProtectionSpace(of: request)
         return sessions.withLock { sessions in
-            // Of those that cover it, the one that names its place most closely; of equals, the latest.
+            // Prefers the most specific protection space, then the latest session.
             let candidates = sessions.indices.compactMap { index in
                 sessions[index].closeness(to: place).map { (index: index, closeness: $0) }
             }
@@ -46,7 +46,7 @@ final class DigestSessions: Sendable {
         }
     }
 
-    /// How many requests have had a nonce; nil for one that is forgotten.
+    /// Returns the number of requests with a nonce; `nil` if its session is gone.
     func count(of nonce: String) -> UInt32? {
         sessions.withLock { sessions in sessions.first { $0.challenge.nonce == nonce }?.count }
     }
@@ -56,7 +56,7 @@ final class DigestSessions: Sendable {
         sessions.withLock { sessions in sessions.removeAll { $0.challenge.nonce == nonce } }
     }
 
-    /// Goes on with another nonce, where a session still has the one that it follows.
+    /// Replaces the nonce of a session, if a session still uses it.
     func replace(_ nonce: String, by next: String) {
         sessions.withLock { sessions in
             for index in sessions.indices where sessions[index].challenge.nonce == nonce {
@@ -67,17 +67,17 @@ final class DigestSessions: Sendable {
     }
 }
 
-/// A challenge, and where and how often it was answered.
+/// A challenge, its protection space and the number of its answers.
 struct DigestSession: Sendable {
-    /// The most places that a challenge may name.
+    /// The maximum number of URLs in a challenge's `domain`.
     private static let maximumPlaces = 32
 
     var challenge: DigestChallenge
-    /// How many requests have had the nonce.
+    /// The number of requests with the nonce.
     var count: UInt32 = 0
-    /// The client's nonce, of which the key of a session is made once.
+    /// The client's nonce, which the key of a session is derived from.
     let clientNonce = String.digestNonce()
-    /// Where the answer is good.
+    /// The protection space of the answer.
     let domain: Set<ProtectionSpace>
 
     fileprivate init(_ challenge: DigestChallenge, to request: HTTPRequestData) {
@@ -90,18 +90,18 @@ struct DigestSession: Sendable {
         } else if places.contains(where: { asked.lies(in: $0) }) {
             domain = Set(places)
         } else {
-            // The request that was asked is covered whatever the server says.
+            // The requested URL is covered even if the server does not list it.
             domain = Set(places + [asked])
         }
     }
 
-    /// How much of a place its domain names; nil where that lies outside.
+    /// Returns the length of the most specific match; `nil` if the place is outside the protection space.
     fileprivate func closeness(to place: ProtectionSpace) -> Int? {
         domain.filter { place.lies(in: $0) }.map(\.target.utf8.count).max()
     }
 }
 
-/// An origin, and how the targets in it begin.
+/// An origin, and the prefix of the targets in it.
 struct ProtectionSpace: Sendable, Hashable {
     let origin: [String]
     let target: String
@@ -111,17 +111,17 @@ struct ProtectionSpace: Sendable, Hashable {
         self.target = target
     }
 
-    /// The place of one request.
+    /// Creates the place of one request.
     init(of request: HTTPRequestData) {
         self.init(origin: request.origin, target: request.requestTarget)
     }
 
-    /// All of the origin of a request.
+    /// Creates the whole origin of a request.
     init(originOf request: HTTPRequestData) {
         self.init(origin: request.origin, target: "")
     }
 
-    /// Reads a place that a challenge names: a URL, or a path at the origin of the request.
+    /// Parses a URL in a challenge's `domain`, or a path at the origin of the request.
     init?(_ text: Substring, for request: HTTPRequestData) {
         if text.hasPrefix("/"), !text.hasPrefix("//") {
             self.init(origin: request.origin, target: HTTPRequestData(path: String(text)).requestTarget)
@@ -140,7 +140,7 @@ struct ProtectionSpace: Sendable, Hashable {
 }
 
 extension String {
-    /// A client's nonce: 264 bits by chance.
+    /// Returns a client nonce: 264 random bits.
     static func digestNonce() -> String {
         Data(NetworkEnvironment.current.secureRandom.bytes(33)).base64EncodedString()
     }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A user and a password for `Authorization: Digest` (RFC 7616), which proves the password and does not send it.
+/// Signs requests with `Authorization: Digest` (RFC 7616), which proves knowledge of a password without sending it.
 ///
 /// ```swift
 /// let network = URLSession.shared
@@ -18,49 +18,48 @@ import Foundation
 ///     .server(authority: "camera.example.com")
 /// ```
 ///
-/// The first request goes without, and is sent again with the answer to the server's challenge. From then on requests
-/// to that protection space, which is the origin or what the challenge's `domain` names, are sent with it at once, each
-/// with a count of its own, until the server wants a new answer. A password that is refused is not tried again: the 401
-/// is the response. So is one whose challenge cannot be answered.
+/// The first request is sent unsigned, and sent again with the answer to the server's challenge. The challenge defines
+/// a protection space: the origin, or the URLs in its `domain`. Later requests to that space include the answer at
+/// once, each with its own count, until the server requires a new answer. A rejected password is not tried again: the
+/// 401 is the response. The same applies to a challenge that cannot be answered.
 ///
-/// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered and some
-/// servers have; of those that a server offers, the strongest is used. User and password are sent in UTF-8, whether the
-/// challenge says so or not, in the form in which they are given (RFC 7616 section 4 wants NFC). A server that names
-/// Basic too gets no password from an `authenticated` with `preemptive: false`: Digest is the stronger.
+/// The algorithms are MD5, SHA-256 and SHA-512-256, each also as `-sess`, and SHA-512, which is not registered but used
+/// by some servers. The strongest algorithm that a server offers is used. The user and the password are always sent in
+/// UTF-8, whatever the challenge says, and are not normalised (RFC 7616 section 4 requires NFC). If a server also
+/// offers Basic, an `authenticated` with `preemptive: false` sends no password, because Digest is stronger.
 ///
-/// What a server proves of itself in turn (`rspauth` in Authentication-Info) is checked. A body that can be read only
-/// once is used up by the request that goes without. In plain http, Digest keeps the password from those who listen,
-/// and nothing else: such a request needs `HTTPRequestData.allowsPlaintextCredentials`.
+/// The server's own proof (`rspauth` in Authentication-Info) is verified. A body that can be read only once is consumed
+/// by the first, unsigned request. Over plain http, Digest protects only the password against eavesdroppers: such a
+/// request requires `HTTPRequestData.allowsPlaintextCredentials`.
 ///
-/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow that are not answered,
-/// since anybody on the way could have taken `auth-int` out of them: the call fails with
-/// `NetworkingError.Kind.unauthorized` if there is no other challenge, and with `.bodyNotReplayable` if the body can be
-/// read only once.
+/// With `coversBody`, every answer covers the body (`auth-int`). Challenges that do not allow this are not answered,
+/// because an attacker could have removed `auth-int`. The call then fails with `NetworkingError.Kind.unauthorized` if
+/// there is no other challenge, and with `.bodyNotReplayable` if the body can be read only once.
 public struct DigestSigner: RequestSigner {
     private let user: String
     private let password: String
     private let coversBody: Bool
     private let sessions = DigestSessions()
 
-    /// Creates a signer, which remembers challenges on its own.
+    /// Creates a signer with its own store of challenges.
     ///
     /// - Parameters:
     ///   - user: The user.
     ///   - password: The password.
     ///   - coversBody: Whether every answer must cover the body (`auth-int`). Bodies are then read twice, and responses
-    ///     are not compressed. Without it, bodies are covered only where the server allows nothing else.
+    ///     are not compressed. If `false`, bodies are covered only if the server allows nothing else.
     public init(user: String, password: String, coversBody: Bool = false) {
         self.user = user
         self.password = password
         self.coversBody = coversBody
     }
 
-    /// The user.
+    /// The name of the user.
     public var keyID: String {
         user
     }
 
-    /// Digest.
+    /// The scheme `Digest`.
     public var scheme: String? {
         "Digest"
     }
@@ -70,7 +69,7 @@ public struct DigestSigner: RequestSigner {
         .digest
     }
 
-    /// Answers the challenge that is known for the request's place; without one it leaves the request as it is.
+    /// Answers the challenge that is known for the request; without one, the request is unchanged.
     public func sign(_ request: inout HTTPRequestData) async throws {
         guard let session = sessions.next(for: request) else { return }
         let quality = session.challenge.quality(coversBody: coversBody)
@@ -78,14 +77,14 @@ public struct DigestSigner: RequestSigner {
         var body: String?
         if quality == .bodyToo {
             body = try await answer.algorithm.hashBody(of: request)
-            // The server's proof is of the body as it is sent, and transports undo compression, whoever asked for that.
+            // The server's proof covers the bytes on the wire, but transports decompress bodies.
             request.headerFields[.acceptEncoding] = "identity"
         }
         let digest = answer.digest(user: user, password: password, method: request.method.rawValue, body: body)
         request.setCredential(answer.field(digest: digest, user: user, to: session.challenge), for: .authorization)
     }
 
-    /// Remembers what the server asks for, and checks what it proves.
+    /// Stores the server's challenge, and verifies the server's proof.
     ///
     /// - Throws: `NetworkingError.Kind.invalidResponse` if the server does not know the password, and
     ///   `NetworkingError.Kind.unauthorized` if no answer to its challenge would cover the body although it must.
@@ -109,25 +108,25 @@ public struct DigestSigner: RequestSigner {
         return true
     }
 
-    /// Whether a challenge is to be answered, and does not say that the password is wrong.
+    /// Whether a challenge should be answered, because it does not mean that the password is wrong.
     private func deserves(_ challenge: DigestChallenge, afterRefusalOf answer: DigestAnswer?) -> Bool {
         guard let answer else { return true }
         guard challenge.nonce != answer.nonce else { return false }
-        // A nonce that others have used, or have given up since, may have run out, also where the server does not say
+        // A nonce that was used by other requests or has been dropped may have expired, even if the server does not say
         // so.
         let count = max(UInt32(answer.count, radix: 16) ?? 1, sessions.count(of: answer.nonce) ?? .max)
         return challenge.isStale || challenge.realm != answer.realm || count > 1
     }
 
-    // MARK: What the server says when it lets a request in
+    // MARK: Authentication-Info
 
-    /// Checks the server's proof, and goes on with the nonce that it wants next (RFC 7616 section 3.5).
+    /// Verifies the server's proof, and stores its next nonce (RFC 7616 section 3.5).
     private func acceptInfo(of response: HTTPResponseData, to answer: DigestAnswer) async throws {
         guard let field = response.headerFields[.authenticationInfo],
             let info = AuthenticationChallenge.challenges(in: "Digest \(field)").first
         else { return }
         guard try await proves(info, response, answer) else { throw response.isUnproven }
-        // The key of a session is made of its first nonce, and servers do not agree on what becomes of it with another.
+        // The key of a session depends on its first nonce, and servers disagree about the key after a new nonce.
         if let next = info["nextnonce"], next != answer.nonce, !answer.algorithm.isSession,
             DigestChallenge.canBeSentBack(next)
         {
@@ -135,7 +134,7 @@ public struct DigestSigner: RequestSigner {
         }
     }
 
-    /// Whether the server knows the password, as far as it says anything of that.
+    /// Returns whether the server knows the password; `true` if it sends no proof.
     private func proves(
         _ info: AuthenticationChallenge,
         _ response: HTTPResponseData,
@@ -151,7 +150,7 @@ public struct DigestSigner: RequestSigner {
         }
         var body: String?
         if answer.quality == .bodyToo {
-            // One that went to a sink is gone.
+            // A body that went to a sink is no longer available.
             guard let data = response.body.data ?? (response.body.count == 0 ? Data() : nil) else { return true }
             body = try await answer.algorithm.hashBody(data)
         }
@@ -161,7 +160,7 @@ public struct DigestSigner: RequestSigner {
 }
 
 extension AuthenticationMethod {
-    /// A user and a password that is proved and not sent (RFC 7616).
+    /// A user and a password, of which only a proof is sent (RFC 7616).
     public static let digest = AuthenticationMethod(rawValue: "digest")
 }
 
@@ -170,7 +169,8 @@ extension HTTPField.Name {
 }
 
 extension HTTPResponseData {
-    /// Holds no response: an `authenticated` further out would take the 401 as a demand for its own credentials.
+    /// Has no response, because an `authenticated` further out would treat the 401 as a challenge for its own
+    /// credentials.
     fileprivate var leavesBodyUncovered: NetworkingError {
         NetworkingError(
             .unauthorized,

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 extension HMACSigner {
-    /// Where a signature goes, and how it is written there.
+    /// The field that contains a signature, and the format of its value.
     public struct Destination: Sendable {
         /// The scheme, for the Authorization field.
         let scheme: String?
@@ -20,21 +20,21 @@ extension HMACSigner {
         ///
         /// - Parameters:
         ///   - name: The name of the field.
-        ///   - text: Writes its value; nil for the signature in hexadecimal digits, and nothing else.
+        ///   - text: Returns the value; `nil` for only the signature in hexadecimal digits.
         /// - Returns: The destination.
         public static func field(
             _ name: HTTPField.Name,
             _ text: (@Sendable (Signature) -> String)? = nil
         ) -> Destination {
-            // Whatever its scheme is called, there is one Authorization field.
+            // Whatever the scheme is called, there is only one Authorization field.
             Destination(scheme: name == .authorization ? "HMAC" : nil, name: name, text: text ?? { $0.hexadecimal })
         }
 
         /// The Authorization field.
         ///
         /// - Parameters:
-        ///   - scheme: What the value begins with, before a space.
-        ///   - text: Writes what follows the scheme.
+        ///   - scheme: The scheme at the start of the value, before a space.
+        ///   - text: Returns the rest of the value.
         /// - Returns: The destination.
         public static func authorization(
             _ scheme: String,
@@ -48,13 +48,13 @@ extension HMACSigner {
         }
     }
 
-    /// A signature, and what it may have to be sent with.
+    /// A signature, and the values that may be sent with it.
     public struct Signature: Sendable, CustomStringConvertible, CustomReflectable {
-        /// Names the key.
+        /// The name of the key.
         public let keyID: String
-        /// The time, as the first part that has it writes it; nil without such a part.
+        /// The time, in the format of the first part that has it; `nil` without such a part.
         public let timestamp: String?
-        /// The 128 bits of ``HMACSigner/Part/nonce(in:)``.
+        /// The 128 random bits of ``HMACSigner/Part/nonce(in:)``.
         public let nonce: String
         private let code: [UInt8]
 
@@ -75,12 +75,12 @@ extension HMACSigner {
             Data(code).base64EncodedString()
         }
 
-        /// The type, and nothing of what is in it.
+        /// The type, without its contents.
         public var description: String {
             "Signature(<redacted>)"
         }
 
-        /// What a dump shows: no secret.
+        /// A dump without secrets.
         public var customMirror: Mirror {
             Mirror(self, children: [:])
         }

@@ -9,12 +9,12 @@ import Foundation
 #endif
 
 extension HMACSigner {
-    /// A part of the text that is signed.
+    /// A part of the text to sign.
     ///
-    /// A literal stands for itself.
+    /// A string literal is a constant part.
     public struct Part: Sendable, ExpressibleByStringLiteral {
         private let content: Content
-        /// The field that brings it to the server.
+        /// The field that also contains the value.
         private var field: HTTPField.Name?
 
         private enum Content: Sendable {
@@ -25,7 +25,7 @@ extension HMACSigner {
             case body
         }
 
-        /// Creates the part that is the same for all requests.
+        /// Creates a part that is the same for all requests.
         public init(stringLiteral value: String) {
             content = .text { _ in value }
         }
@@ -35,17 +35,17 @@ extension HMACSigner {
             self.field = field
         }
 
-        /// The method, in capital letters where it is one of HTTP's.
+        /// The method, in capital letters if it is a standard one.
         public static let method = value { $0.method.rawValue }
         /// `https` or `http`.
         public static let scheme = value { $0.scheme ?? "https" }
-        /// The host, and the port if the URL names one: what the Host field will say.
+        /// The host, and the port if the URL names one, as in the Host field.
         public static let authority = value { $0.authority ?? "" }
-        /// The path as it is sent, percent-encoded, without the query.
+        /// The path as sent, percent-encoded, without the query.
         public static let path = value { String(HTTPRequestData.split($0.requestTarget).path) }
-        /// The query as it is sent, percent-encoded, without its question mark; empty where there is none.
+        /// The query as sent, percent-encoded, without its question mark; empty if there is none.
         public static let query = value { HTTPRequestData.split($0.requestTarget).query.map { String($0) } ?? "" }
-        /// Path and query as they are sent.
+        /// The path and the query as sent.
         public static let target = value { $0.requestTarget }
         /// The bytes of the body.
         public static let body = Part(.body)
@@ -53,14 +53,14 @@ extension HMACSigner {
         /// The digest of the body, by the signer's hash function.
         ///
         /// - Parameters:
-        ///   - format: How it is written.
-        ///   - field: The field that says it too; nil for none.
+        ///   - format: The format of the digest.
+        ///   - field: A header field that also contains it; `nil` for none.
         /// - Returns: The part.
         public static func bodyDigest(_ format: DigestFormat = .hexadecimal, in field: HTTPField.Name? = nil) -> Part {
             Part(.bodyDigest(format), in: field)
         }
 
-        /// The value of a header field; several are joined with a comma, and one that is not there is empty.
+        /// The value of a header field; several are joined with commas, and a missing field is empty.
         ///
         /// - Parameter name: The name of the field.
         /// - Returns: The part.
@@ -71,24 +71,25 @@ extension HMACSigner {
         /// The time of the signature, by the environment's clock.
         ///
         /// - Parameters:
-        ///   - format: How it is written.
-        ///   - field: The field that says it too; nil for none, where the signature itself does.
+        ///   - format: The format of the time.
+        ///   - field: A header field that also contains it; `nil` for none, if the signature itself contains it.
         /// - Returns: The part.
         public static func timestamp(_ format: TimestampFormat = .seconds, in field: HTTPField.Name?) -> Part {
             Part(.timestamp(format), in: field)
         }
 
-        /// 128 bits by chance, in hexadecimal digits, so that no two signatures are alike.
+        /// A nonce of 128 random bits in hexadecimal digits, so that all signatures are different.
         ///
-        /// - Parameter field: The field that says it too; nil for none, where the signature itself does.
+        /// - Parameter field: A header field that also contains it; `nil` for none, if the signature itself contains
+        ///   it.
         /// - Returns: The part.
         public static func nonce(in field: HTTPField.Name?) -> Part {
             Part(.nonce, in: field)
         }
 
-        /// What a closure makes of the request.
+        /// A text computed from the request.
         ///
-        /// - Parameter text: Makes it of the request, with the fields of the other parts.
+        /// - Parameter text: Returns the text of a request, which already has the fields of the other parts.
         /// - Returns: The part.
         public static func value(_ text: @escaping @Sendable (HTTPRequestData) -> String) -> Part {
             Part(.text(text))
@@ -98,19 +99,19 @@ extension HMACSigner {
             if case .bodyDigest = content { true } else { false }
         }
 
-        /// The time as this part writes it; nil for a part of another kind.
+        /// Returns the time in the format of this part; `nil` for a part of another kind.
         func timestamp(of date: Date) -> String? {
             if case .timestamp(let format) = content { format.text(date) } else { nil }
         }
 
-        /// Tells the server what it cannot know.
+        /// Sets the header field of this part, if it has one.
         func setField(of request: inout HTTPRequestData, to values: Values) {
             if let field {
                 request.headerFields[field] = text(of: request, values)
             }
         }
 
-        /// The text of the part; nil for the bytes of the body.
+        /// Returns the text of the part; `nil` for the bytes of the body.
         func text(of request: HTTPRequestData, _ values: Values) -> String? {
             switch content {
             case .text(let text): text(request)
@@ -122,7 +123,7 @@ extension HMACSigner {
         }
     }
 
-    /// How bytes are written.
+    /// The format of bytes.
     public enum DigestFormat: Sendable {
         /// Hexadecimal digits, in lower case.
         case hexadecimal
@@ -137,15 +138,15 @@ extension HMACSigner {
         }
     }
 
-    /// How a time is written.
+    /// The format of a time.
     public enum TimestampFormat: Sendable {
         /// The whole seconds since 1970: `1700000000`.
         case seconds
         /// The whole milliseconds since 1970: `1700000000000`.
         case milliseconds
-        /// As RFC 3339 has it, in UTC and to the second: `2023-11-14T22:13:20Z`.
+        /// The format of RFC 3339, in UTC and to the second: `2023-11-14T22:13:20Z`.
         case internet
-        /// As HTTP has it: `Tue, 14 Nov 2023 22:13:20 GMT`.
+        /// The format of HTTP: `Tue, 14 Nov 2023 22:13:20 GMT`.
         case httpDate
 
         fileprivate func text(_ date: Date) -> String {
@@ -162,11 +163,11 @@ extension HMACSigner {
         }
     }
 
-    /// What is new for each signature.
+    /// The values that change with each signature.
     struct Values: Sendable {
         let date = NetworkEnvironment.current.clock.date
         let nonce = NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal
-        /// The time as the first of the parts that have it writes it.
+        /// The time, in the format of the first part that has it.
         var timestamp: String?
         var bodyDigest: [UInt8] = []
     }

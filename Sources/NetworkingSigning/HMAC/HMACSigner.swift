@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Signs with a key that the server has too, by an HMAC (RFC 2104) over the parts that its scheme names.
+/// Signs requests with a secret shared with the server, by an HMAC (RFC 2104) over configurable parts.
 ///
-/// Many services have a scheme of their own. Most take a few lines:
+/// Many services define their own scheme. Most take a few lines:
 ///
 /// ```swift
 /// // X-Timestamp: 1700000000
@@ -23,7 +23,9 @@ import Foundation
 /// )
 ///
 /// // X-Hub-Signature-256: sha256=…
-/// let hook = HMACSigner(keyID: "hook", key: key, signing: [.body], into: .field(.xHubSignature256) { "sha256=\($0.hexadecimal)" })
+/// let hook = HMACSigner(keyID: "hook", key: key, signing: [.body], into: .field(.xHubSignature256) {
+///     "sha256=\($0.hexadecimal)"
+/// })
 ///
 /// // Authorization: HMAC-SHA512 keyId="app-1", signature="…"
 /// let api = HMACSigner(
@@ -36,11 +38,11 @@ import Foundation
 /// )
 /// ```
 ///
-/// The text that is signed has the parts in order, with the separator between each two. Fields that the transport sets
-/// itself, such as Host and Content-Length, are not there yet. Bodies are read in chunks; one that can be read only
-/// once cannot be signed, and fails with `NetworkingError.Kind.bodyNotReplayable`.
+/// The signed text consists of the parts in order, joined by the separator. Fields that the transport sets itself, such
+/// as Host and Content-Length, are not available yet. Bodies are read in chunks; a body that can be read only once
+/// cannot be signed, and fails with `NetworkingError.Kind.bodyNotReplayable`.
 public struct HMACSigner: RequestSigner {
-    /// Names the key.
+    /// The name of the key.
     public let keyID: String
 
     private let key: SymmetricKey
@@ -52,12 +54,12 @@ public struct HMACSigner: RequestSigner {
     /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - keyID: Names the key, and is no secret.
+    ///   - keyID: The name of the key, which is not secret.
     ///   - key: The key.
     ///   - function: The hash function; SHA-256 by default.
-    ///   - parts: What is signed, in order.
-    ///   - separator: What stands between two parts; nothing by default.
-    ///   - destination: Where the signature goes.
+    ///   - parts: The parts to sign, in order.
+    ///   - separator: The text between two parts; empty by default.
+    ///   - destination: The destination of the signature.
     public init(
         keyID: String,
         key: SymmetricKey,
@@ -74,12 +76,12 @@ public struct HMACSigner: RequestSigner {
         self.destination = destination
     }
 
-    /// That of the Authorization field, where the signature goes there.
+    /// The scheme of the Authorization field, if the signature is placed there.
     public var scheme: String? {
         destination.scheme
     }
 
-    /// Sets the fields of the parts that have one, and the signature.
+    /// Sets the signature, and the fields of the parts that have one.
     public func sign(_ request: inout HTTPRequestData) async throws {
         let values = try await values(for: request, by: hashFunction)
         for part in parts {
@@ -89,7 +91,7 @@ public struct HMACSigner: RequestSigner {
         destination.write(Signature(keyID: keyID, code: code, values), to: &request)
     }
 
-    /// What is new for each request.
+    /// Returns the values that change with each request.
     private func values<Hash: HashFunction & SendableMetatype>(
         for request: HTTPRequestData,
         by function: Hash.Type

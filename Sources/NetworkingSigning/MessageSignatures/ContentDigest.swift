@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How the digest of a body is computed for a Content-Digest field (RFC 9530).
+/// A hash algorithm for a Content-Digest field (RFC 9530).
 public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     /// SHA-256.
     case sha256 = "sha-256"
@@ -19,18 +19,18 @@ public enum ContentDigestAlgorithm: String, Sendable, Hashable, CaseIterable {
 }
 
 extension HTTPRequestData {
-    /// Sets the Content-Digest field to the digest of the body (RFC 9530), which may be none.
+    /// Sets the Content-Digest field to the digest of the body (RFC 9530), also if there is no body.
     ///
     /// ```swift
     /// var request = HTTPRequestData(method: .put, path: "report", body: .file(report))
     /// try await request.setContentDigest()
     /// ```
     ///
-    /// ``MessageSigner`` does so on its own. A file or a stream is read for it, and once more when it is sent.
+    /// ``MessageSigner`` does this automatically. A file or a stream is read for the digest, and again when it is sent.
     ///
     /// - Parameter algorithm: The algorithm.
-    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` for a body that can be read only once, and what makes the
-    ///   body unfit to be sent.
+    /// - Throws: `NetworkingError.Kind.bodyNotReplayable` for a body that can be read only once, and the errors of a
+    ///   body that cannot be sent.
     public mutating func setContentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) async throws {
         let digest = try await digest(algorithm)
         headerFields[.contentDigest] = "\(algorithm.rawValue)=:\(digest.base64EncodedString()):"
@@ -38,8 +38,8 @@ extension HTTPRequestData {
 
     /// Compares the body with the Content-Digest field (RFC 9530).
     ///
-    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidRequest`
-    ///   when there is no such field, or none that can be read.
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` if they differ, and `NetworkingError.Kind.invalidRequest` if
+    ///   the field is missing or unreadable.
     public func verifyContentDigest() async throws {
         do {
             try await SignableMessage.request(self).checkContentDigest()
@@ -59,11 +59,11 @@ extension HTTPRequestData {
 extension HTTPResponseData {
     /// Compares the body with the Content-Digest field (RFC 9530).
     ///
-    /// The digest is of the bytes on the wire. A body that the transport has decompressed has another: send
-    /// `Accept-Encoding: identity`.
+    /// The digest covers the bytes on the wire. If the transport has decompressed the body, its digest is different:
+    /// send `Accept-Encoding: identity`.
     ///
-    /// - Throws: `NetworkingError.Kind.checksumMismatch` when they differ, and `NetworkingError.Kind.invalidResponse`
-    ///   when there is no such field, or none that can be read, or the body went to a sink.
+    /// - Throws: `NetworkingError.Kind.checksumMismatch` if they differ, and `NetworkingError.Kind.invalidResponse` if
+    ///   the field is missing or unreadable, or if the body went to a sink.
     public func verifyContentDigest() async throws {
         do {
             try await SignableMessage.response(self).checkContentDigest()
@@ -74,7 +74,7 @@ extension HTTPResponseData {
 }
 
 extension SignableMessage {
-    /// Whether there is a body that a digest would be of.
+    /// Whether there is a body to compute a digest of.
     var hasBody: Bool {
         switch self {
         case .request(let request): request.body != nil && request.body?.length != 0
@@ -82,7 +82,7 @@ extension SignableMessage {
         }
     }
 
-    /// Compares the body with each digest that is known here; there has to be one.
+    /// Compares the body with each digest of a supported algorithm; at least one is required.
     func checkContentDigest() async throws {
         let lines = lines(of: .contentDigest)
         guard !lines.isEmpty else { throw SignatureFault("It has no Content-Digest field.") }
@@ -126,7 +126,7 @@ extension SignableMessage {
         }
     }
 
-    /// The error for a fault of this message.
+    /// Returns the error for a fault of this message.
     func error(for fault: SignatureFault) -> NetworkingError {
         switch self {
         case .request(let request):

@@ -13,13 +13,13 @@ import RawStructuredFieldValues
 /// ]
 /// ```
 ///
-/// Components are equal when they name the same part.
+/// Components are equal if they identify the same part.
 public struct MessageComponent: Sendable {
-    /// The name: that of a field in lower case, or one that begins with `@`.
+    /// The name: a field name in lower case, or a name that begins with `@`.
     public let name: String
-    /// What modifies it, in the order in which it is written.
+    /// The parameters, in the order in which they are written.
     let parameters: OrderedMap<String, RFC9651BareItem>
-    /// What a structured field is to be read as; it is no part of the identifier.
+    /// The type to parse a structured field as; it is not part of the identifier.
     private(set) var fieldType: FieldType?
 
     init(_ name: String, _ parameters: OrderedMap<String, RFC9651BareItem> = [:], fieldType: FieldType? = nil) {
@@ -45,22 +45,22 @@ extension MessageComponent {
 
     /// The whole URL: `"@target-uri"`.
     ///
-    /// Where proxies change the scheme or the host, use ``authority``, ``path`` and ``query``.
+    /// If proxies change the scheme or the host, use ``authority``, ``path`` and ``query``.
     public static let targetURI = MessageComponent("@target-uri")
 
-    /// The host in lower case, and the port unless it is the scheme's own: `"@authority"`.
+    /// The host in lower case, and the port unless it is the default of the scheme: `"@authority"`.
     public static let authority = MessageComponent("@authority")
 
     /// The scheme: `"@scheme"`.
     public static let scheme = MessageComponent("@scheme")
 
-    /// Path and query as they stand on the request line of HTTP/1.1: `"@request-target"`.
+    /// The path and the query as in the request line of HTTP/1.1: `"@request-target"`.
     public static let requestTarget = MessageComponent("@request-target")
 
-    /// The path, encoded as it is sent: `"@path"`.
+    /// The path, encoded as sent: `"@path"`.
     public static let path = MessageComponent("@path")
 
-    /// The query with its question mark, which stands alone where there is no query: `"@query"`.
+    /// The query with its question mark; without a query, only the question mark: `"@query"`.
     public static let query = MessageComponent("@query")
 
     /// The status of a response: `"@status"`.
@@ -78,7 +78,7 @@ extension MessageComponent {
     ///
     /// A name that occurs twice in the query cannot be signed; use ``query``.
     ///
-    /// - Parameter name: The name, as read, not as encoded.
+    /// - Parameter name: The decoded name.
     /// - Returns: The component.
     public static func queryParameter(_ name: String) -> MessageComponent {
         MessageComponent("@query-param", ["name": .string(PercentEncoding.formItem.encode(name))])
@@ -92,10 +92,10 @@ extension MessageComponent {
         MessageComponent(name.canonicalName)
     }
 
-    /// The structured field, written as RFC 9651 has it however it was sent: `"cache-control";sf`.
+    /// Returns the field in the canonical form of RFC 9651, however it was sent: `"cache-control";sf`.
     ///
-    /// - Parameter type: What it is to be read as; nil knows the registered dictionaries, and takes another field for a
-    ///   list, or a dictionary if it is no list.
+    /// - Parameter type: The type to parse the field as; with `nil`, registered dictionaries are recognised, and other
+    ///   fields are parsed as a list, or as a dictionary if that fails.
     /// - Returns: The component.
     public func structured(as type: FieldType? = nil) -> MessageComponent {
         var component = with("sf", .bool(true))
@@ -103,7 +103,7 @@ extension MessageComponent {
         return component
     }
 
-    /// A member of the field, which is a dictionary: `"signature";key="sig1"`.
+    /// Returns a member of a dictionary field: `"signature";key="sig1"`.
     ///
     /// - Parameter key: The key of the member.
     /// - Returns: The component.
@@ -111,12 +111,12 @@ extension MessageComponent {
         with("key", .string(key))
     }
 
-    /// The lines of the field, each on its own, for one whose values hold commas: `"set-cookie";bs`.
+    /// The lines of the field, encoded separately, for values that contain commas: `"set-cookie";bs`.
     public var binary: MessageComponent {
         with("bs", .bool(true))
     }
 
-    /// The part of the request to which the message is the response: `"@method";req`.
+    /// The part of the request that the response belongs to: `"@method";req`.
     public var ofRequest: MessageComponent {
         with("req", .bool(true))
     }
@@ -127,7 +127,7 @@ extension MessageComponent {
         return MessageComponent(self.name, parameters, fieldType: fieldType)
     }
 
-    /// Whether it is a part of the request though the message is a response.
+    /// Whether a signature of a response covers a part of its request.
     var isOfRequest: Bool {
         parameters["req"] != nil
     }
@@ -142,12 +142,12 @@ extension MessageComponent {
 }
 
 extension MessageComponent: Hashable, CustomStringConvertible {
-    /// Components are equal when name and parameters are, in any order (RFC 9421 section 2).
+    /// Compares names and parameters, the latter in any order (RFC 9421 section 2).
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.name == rhs.name && lhs.unordered == rhs.unordered
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the name and the parameters.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(unordered)
@@ -157,7 +157,7 @@ extension MessageComponent: Hashable, CustomStringConvertible {
         Dictionary(parameters.map { ($0.0, $0.1) }) { _, last in last }
     }
 
-    /// The identifier, as it stands in a signature's input: `"content-digest";req`.
+    /// The identifier, as in a signature's input: `"content-digest";req`.
     public var description: String {
         (try? item.serialized) ?? "\"\(name.unicodeScalars.filter { $0.isASCII && $0.value >= 32 })\""
     }

@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a signature says of itself: what it covers, when it was made and with which key (RFC 9421 section 2.3).
+/// The metadata of a signature: the components it covers, its date and its key (RFC 9421 section 2.3).
 ///
 /// ```swift
 /// let signature = try await verifier.verify(response)
@@ -17,15 +17,15 @@ public import Foundation
 public struct MessageSignature: Sendable, Hashable {
     /// The label, which the signature does not cover.
     public let label: String
-    /// What it covers, in order.
+    /// The covered components, in order.
     public let components: [MessageComponent]
-    /// The same, with the parameters, as it is signed.
+    /// The components with the parameters, as signed.
     let input: InnerList
 
-    /// The most that one may cover which comes from somebody else: each costs time.
+    /// The maximum number of components in a received signature, because each takes time to verify.
     static let maximumComponents = 64
 
-    /// Reads what a message says, and refuses what RFC 9421 does.
+    /// Parses a received signature, and rejects it according to RFC 9421.
     init(label: String, input: InnerList) throws {
         guard input.bareInnerList.count <= Self.maximumComponents else {
             throw SignatureFault(
@@ -39,7 +39,7 @@ public struct MessageSignature: Sendable, Hashable {
         try checkParameters()
     }
 
-    /// Writes what a message is to say.
+    /// Creates the metadata of a new signature.
     init(label: String, covering components: [MessageComponent], parameters: OrderedMap<String, RFC9651BareItem>) throws
     {
         self.label = label
@@ -76,45 +76,45 @@ public struct MessageSignature: Sendable, Hashable {
 }
 
 extension MessageSignature {
-    /// When it was made, in whole seconds.
+    /// The creation date, in whole seconds.
     public var created: Date? {
         date("created")
     }
 
-    /// When it ends to be good, in whole seconds.
+    /// The expiration date, in whole seconds.
     public var expires: Date? {
         date("expires")
     }
 
-    /// What makes it unique; it is up to you to refuse one that you have seen.
+    /// A value that makes the signature unique; the app must reject a nonce that it has already seen.
     public var nonce: String? {
         string("nonce")
     }
 
-    /// The algorithm, where it says so.
+    /// The algorithm, if it is stated.
     public var algorithm: String? {
         string("alg")
     }
 
-    /// The name of the key, where it says so.
+    /// The name of the key, if it is stated.
     public var keyID: String? {
         string("keyid")
     }
 
-    /// What the signature is for, where it says so.
+    /// The purpose of the signature, if it is stated.
     public var tag: String? {
         string("tag")
     }
 
-    /// Tells whether it covers a component.
+    /// Returns whether the signature covers a component.
     ///
     /// - Parameter component: The component.
-    /// - Returns: Whether it is among ``components``.
+    /// - Returns: `true` if it is among ``components``.
     public func covers(_ component: MessageComponent) -> Bool {
         components.contains(component)
     }
 
-    /// Whether it covers the digest of the message's own body, in whatever way.
+    /// Whether the signature covers the digest of the message's own body, in any form.
     var coversContentDigest: Bool {
         components.contains { $0.name == "content-digest" && !$0.isOfRequest }
     }
@@ -159,7 +159,7 @@ struct SignatureFields {
         inputs.map { $0.0 }
     }
 
-    /// What a signature says of itself.
+    /// Returns the metadata of a signature.
     func signature(_ label: String) throws -> MessageSignature {
         guard case .innerList(let input) = inputs[label] else {
             throw SignatureFault("The member \"\(label)\" of its Signature-Input field is not a list of components.")
@@ -167,7 +167,7 @@ struct SignatureFields {
         return try MessageSignature(label: label, input: input)
     }
 
-    /// The signature itself.
+    /// Returns the bytes of a signature.
     func bytes(of label: String) throws -> Data {
         guard case .item(let item) = signatures[label], case .undecodedByteSequence(let text) = item.rfc9651BareItem,
             let bytes = Data(base64Encoded: text)
@@ -179,7 +179,7 @@ struct SignatureFields {
         return bytes
     }
 
-    /// A label that no signature of another key has.
+    /// Returns a label that no signature of another key uses.
     func label(_ wish: String, for keyID: String) -> String {
         let candidates = sequence(state: 1) { number -> String? in
             defer { number += 1 }
@@ -191,7 +191,7 @@ struct SignatureFields {
         } ?? wish
     }
 
-    /// Adds a signature, in place of the one with its label.
+    /// Adds a signature, replacing the one with the same label.
     mutating func add(_ signature: MessageSignature, _ bytes: Data) {
         inputs[signature.label] = .innerList(signature.input)
         let item = Item(bareItem: RFC9651BareItem.undecodedByteSequence(bytes.base64EncodedString()), parameters: [:])
@@ -200,7 +200,7 @@ struct SignatureFields {
 }
 
 extension MessageSignature: CustomStringConvertible {
-    /// The label, what it covers, and whose it is.
+    /// The label, the covered components and the name of the key.
     public var description: String {
         let covered = components.map { "\($0)" }.joined(separator: " ")
         return "\(label): \(covered)\(keyID.map { ", by \($0)" } ?? "")"

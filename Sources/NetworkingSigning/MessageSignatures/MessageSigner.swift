@@ -17,17 +17,19 @@ import Foundation
 ///     .server(authority: "api.example.com")
 /// ```
 ///
-/// Each attempt and each hop has its own date and nonce. Signatures that the request has are kept, and can be covered;
-/// one of the same key and label is replaced, another of the same label makes this one `sig1-2`.
+/// Each attempt and each hop gets a new date and nonce. Existing signatures of the request are kept, and can be
+/// covered. A signature with the same key and label is replaced; if another key uses the label, this signature becomes
+/// `sig1-2`.
 ///
-/// A component that is not there fails the request with `NetworkingError.Kind.invalidRequest`. Where the digest of the
-/// body is covered and the request has no Content-Digest field (RFC 9530), it gets one, and a body that can be sent
-/// only once fails with `NetworkingError.Kind.bodyNotReplayable`.
+/// A missing component fails the request with `NetworkingError.Kind.invalidRequest`. If the digest of the body is
+/// covered and the request has no Content-Digest field (RFC 9530), the signer adds the field. A body that can be sent
+/// only once then fails with `NetworkingError.Kind.bodyNotReplayable`.
 ///
-/// Signature is a credential: it is hidden in logs and not sent over plain http, unless the request allows that.
+/// The Signature field is a credential: it is redacted in logs, and not sent over plain http unless the request allows
+/// it.
 public struct MessageSigner: RequestSigner {
     private let key: any MessageSigningKey
-    /// The name of the key, which goes along as `keyid`.
+    /// The name of the key, sent as `keyid`.
     public let keyID: String
     private let components: [MessageComponent]?
     private let lifetime: Duration?
@@ -40,18 +42,17 @@ public struct MessageSigner: RequestSigner {
     /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - key: Signs.
+    ///   - key: The signing key.
     ///   - keyID: The name by which the server knows the key.
-    ///   - components: What the signature covers, in order. By default the method, the authority, the path and the
-    ///     query, and of a request with a body its digest and its type.
-    ///   - lifetime: How long the signature is good, in whole seconds, which goes along as `expires`; nil leaves that
-    ///     to the server.
-    ///   - hasNonce: Whether it has 128 random bits, by which the server can tell a request that is sent again by
-    ///     others.
-    ///   - namesAlgorithm: Whether the algorithm goes along as `alg`; the server should know it by the key.
-    ///   - tag: What the signature is for, as the protocol of an application names it.
-    ///   - label: What tells the signature from others of the message: small letters, digits and `_-.*`.
-    ///   - digest: How the digest of the body is computed.
+    ///   - components: The components to cover, in order. By default the method, the authority, the path and the query,
+    ///     and for a request with a body also its digest and its type.
+    ///   - lifetime: The lifetime of the signature in whole seconds, sent as `expires`; `nil` leaves it to the server.
+    ///   - hasNonce: Whether the signature has a nonce of 128 random bits, so that the server can detect replays.
+    ///   - namesAlgorithm: Whether the algorithm is sent as `alg`; the server should know it from the key.
+    ///   - tag: The purpose of the signature, as defined by an application's protocol.
+    ///   - label: The label that distinguishes the signature from others of the message: small letters, digits and
+    ///     `_-.*`.
+    ///   - digest: The algorithm for the digest of the body.
     public init(
         _ key: some MessageSigningKey,
         keyID: String,
@@ -74,7 +75,7 @@ public struct MessageSigner: RequestSigner {
         self.digest = digest
     }
 
-    /// Adds the signature, and the digest of the body where that is covered.
+    /// Adds the signature, and the digest of the body if that is covered.
     public func sign(_ request: inout HTTPRequestData) async throws {
         do {
             try await add(to: &request)
@@ -106,7 +107,7 @@ public struct MessageSigner: RequestSigner {
         let created = Int64(environment.clock.date.timeIntervalSince1970.rounded(.down))
         var parameters: OrderedMap<String, RFC9651BareItem> = ["created": .integer(created)]
         if let lifetime {
-            // Centuries are for ever, and a longer number than this has no place in a field.
+            // A lifetime of centuries is practically unlimited, and larger numbers are not valid in a field.
             parameters["expires"] = .integer(created + min(max(lifetime.components.seconds, 0), 1 << 40))
         }
         parameters["keyid"] = .string(keyID)
@@ -122,7 +123,7 @@ public struct MessageSigner: RequestSigner {
         return parameters
     }
 
-    /// The Signature-Input field, before anything is signed that could not be sent.
+    /// Serialises the Signature-Input field before signing, so that nothing is signed that cannot be sent.
     private func serialized(_ signature: MessageSignature, in fields: SignatureFields) throws -> String {
         var fields = fields
         fields.add(signature, Data())
@@ -137,7 +138,7 @@ public struct MessageSigner: RequestSigner {
 }
 
 extension HTTPRequestData {
-    /// What is covered when nobody says otherwise.
+    /// The components that are covered by default.
     ///
     /// Not @target-uri: a proxy that ends TLS in front of the server changes it.
     fileprivate var standardComponents: [MessageComponent] {
@@ -153,7 +154,7 @@ extension HTTPRequestData {
 }
 
 extension MessageSigner: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name of the key, and nothing of the key.
+    /// The name of the key, without the key.
     public var description: String {
         "MessageSigner(keyID: \(keyID))"
     }
@@ -163,7 +164,7 @@ extension MessageSigner: CustomStringConvertible, CustomDebugStringConvertible, 
         description
     }
 
-    /// What a dump shows: no secret.
+    /// A dump without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["keyID": keyID])
     }

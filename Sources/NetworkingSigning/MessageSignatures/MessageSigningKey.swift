@@ -10,7 +10,7 @@ public import Foundation
 /// A key that signs messages, for ``MessageSigner``.
 ///
 /// `SymmetricKey` (hmac-sha256), `Curve25519.Signing.PrivateKey` (ed25519), `P256.Signing.PrivateKey`
-/// (ecdsa-p256-sha256) and `P384.Signing.PrivateKey` (ecdsa-p384-sha384) are some. Here is one that never leaves the
+/// (ecdsa-p256-sha256) and `P384.Signing.PrivateKey` (ecdsa-p384-sha384) conform to it. This key never leaves the
 /// Secure Enclave:
 ///
 /// ```swift
@@ -25,35 +25,35 @@ public import Foundation
 /// }
 /// ```
 public protocol MessageSigningKey: Sendable {
-    /// The name of its algorithm in the registry of RFC 9421 section 6.2; nil when it has none.
+    /// The name of its algorithm in the registry of RFC 9421 section 6.2; `nil` if it has none.
     var signatureAlgorithm: String? { get }
 
     /// Signs the base of a signature.
     ///
-    /// It may ask a service. Cancelling it has to end it at once.
+    /// It may call a service. It must return promptly when it is cancelled.
     ///
-    /// - Parameter base: The signature base (RFC 9421 section 2.5), which is what the algorithm takes, not yet hashed.
-    /// - Returns: The signature, for ECDSA the two numbers one after the other and not DER.
-    /// - Throws: Why it cannot be signed, which the request fails with.
+    /// - Parameter base: The signature base (RFC 9421 section 2.5), the input of the algorithm before hashing.
+    /// - Returns: The signature; for ECDSA the two numbers concatenated, not in DER.
+    /// - Throws: The reason why the base cannot be signed; the request fails with it.
     func messageSignature(of base: Data) async throws -> Data
 }
 
-/// A key that tells whether a signature is right, for ``MessageVerifier``.
+/// A key that verifies signatures, for ``MessageVerifier``.
 ///
-/// `SymmetricKey` and the public keys of `Curve25519.Signing`, `P256.Signing` and `P384.Signing` are some.
+/// `SymmetricKey` and the public keys of `Curve25519.Signing`, `P256.Signing` and `P384.Signing` conform to it.
 public protocol MessageVerifyingKey: Sendable {
-    /// The name of its algorithm in the registry of RFC 9421 section 6.2; nil when it has none.
+    /// The name of its algorithm in the registry of RFC 9421 section 6.2; `nil` if it has none.
     ///
-    /// A signature that names another is refused.
+    /// A signature that names another algorithm is rejected.
     var signatureAlgorithm: String? { get }
 
-    /// Tells whether a signature is right.
+    /// Returns whether a signature is valid.
     ///
     /// - Parameters:
     ///   - signature: The signature, of any length.
     ///   - base: The signature base.
-    /// - Returns: Whether the key that belongs to this one has made it of this base.
-    /// - Throws: Why that cannot be told, which the verification fails with.
+    /// - Returns: `true` if the matching key has created the signature from this base.
+    /// - Throws: The reason why the signature cannot be checked; the verification fails with it.
     func isMessageSignature(_ signature: Data, of base: Data) async throws -> Bool
 }
 
@@ -68,7 +68,7 @@ extension SymmetricKey: MessageSigningKey, MessageVerifyingKey {
         Data(HMAC<SHA256>.authenticationCode(for: base, using: self))
     }
 
-    /// Tells whether a signature is right, in a time that tells nothing.
+    /// Returns whether a signature is valid, in constant time.
     public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
         HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: base, using: self)
     }
@@ -92,7 +92,7 @@ extension Curve25519.Signing.PublicKey: MessageVerifyingKey {
         "ed25519"
     }
 
-    /// Tells whether a signature is right.
+    /// Returns whether a signature is valid.
     public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
         isValidSignature(signature, for: base)
     }
@@ -104,7 +104,7 @@ extension P256.Signing.PrivateKey: MessageSigningKey {
         "ecdsa-p256-sha256"
     }
 
-    /// Signs the base of a signature, each time with another result.
+    /// Signs the base of a signature, with a different result each time.
     public func messageSignature(of base: Data) throws -> Data {
         try signature(for: base).rawRepresentation
     }
@@ -116,7 +116,7 @@ extension P256.Signing.PublicKey: MessageVerifyingKey {
         "ecdsa-p256-sha256"
     }
 
-    /// Tells whether a signature is right.
+    /// Returns whether a signature is valid.
     public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
         return isValidSignature(signature, for: base)
@@ -129,7 +129,7 @@ extension P384.Signing.PrivateKey: MessageSigningKey {
         "ecdsa-p384-sha384"
     }
 
-    /// Signs the base of a signature, each time with another result.
+    /// Signs the base of a signature, with a different result each time.
     public func messageSignature(of base: Data) throws -> Data {
         try signature(for: base).rawRepresentation
     }
@@ -141,7 +141,7 @@ extension P384.Signing.PublicKey: MessageVerifyingKey {
         "ecdsa-p384-sha384"
     }
 
-    /// Tells whether a signature is right.
+    /// Returns whether a signature is valid.
     public func isMessageSignature(_ signature: Data, of base: Data) -> Bool {
         guard let signature = try? P384.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
         return isValidSignature(signature, for: base)

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Verifies HTTP Message Signatures (RFC 9421): those of responses, and those of requests in tests of a signer.
+/// Verifies HTTP Message Signatures (RFC 9421) of responses, and of requests in tests of a signer.
 ///
 /// ```swift
 /// let verifier = MessageVerifier(
@@ -19,11 +19,11 @@ import Foundation
 /// let signature = try await verifier.verify(response)
 /// ```
 ///
-/// A signature is good when it covers what is required, is neither too old nor from the future by the environment's
-/// clock, has not expired, and is the key's. Where it covers the digest of the body, that is compared with the body.
-/// Whether a nonce has been seen before is yours to tell. A message with more than eight signatures, or one that covers
-/// more than 64 components, is refused; it is verified away from the caller's actor, and a cancelled caller gets
-/// `CancellationError`.
+/// A signature is valid if it covers the required components, was created with the key, and is neither too old, expired
+/// nor dated in the future by the environment's clock. If it covers the digest of the body, the digest is compared with
+/// the body. The app must check itself whether a nonce is repeated. A message with more than eight signatures is
+/// rejected, and so is a signature that covers more than 64 components. Verification runs off the caller's actor, and a
+/// cancelled caller gets `CancellationError`.
 public struct MessageVerifier: Sendable {
     private let required: [MessageComponent]
     private let maximumAge: Duration?
@@ -32,17 +32,17 @@ public struct MessageVerifier: Sendable {
     private let checksBody: Bool
     private let key: @Sendable (MessageSignature) async throws -> (any MessageVerifyingKey)?
 
-    /// Creates a verifier that is told the key for each signature.
+    /// Creates a verifier that looks up the key of each signature.
     ///
     /// - Parameters:
-    ///   - required: What a signature has to cover. One that covers nothing fits any message. The digest of the body is
-    ///     asked for where there is a body.
-    ///   - maximumAge: How long ago it may have been made; nil also takes those that do not say when.
-    ///   - leeway: How far the clocks of the two sides may be apart.
-    ///   - tag: The tag that it has to have; nil takes any.
-    ///   - checksBody: Whether the digest, where it is covered, is compared with the body.
-    ///   - key: Knows the key for a signature, by its ``MessageSignature/keyID`` as a rule; nil refuses it. It must not
-    ///     trust what else the signature says, which is not verified yet.
+    ///   - required: The components that a signature must cover. A signature that covers nothing fits any message. The
+    ///     digest of the body is required only if there is a body.
+    ///   - maximumAge: The maximum age of a signature; `nil` also accepts signatures without a date.
+    ///   - leeway: The maximum difference between the clocks of the two sides.
+    ///   - tag: The required tag; `nil` accepts any.
+    ///   - checksBody: Whether the digest, if it is covered, is compared with the body.
+    ///   - key: Returns the key of a signature, usually by its ``MessageSignature/keyID``; `nil` rejects the signature.
+    ///     It must not trust the other metadata of the signature, which is not verified yet.
     public init(
         requiring required: [MessageComponent],
         maximumAge: Duration? = .seconds(300),
@@ -63,11 +63,11 @@ public struct MessageVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - keyID: The name that a signature has to give it; nil also takes those with another or none.
-    ///   - required: What a signature has to cover.
-    ///   - maximumAge: How long ago it may have been made.
-    ///   - leeway: How far the clocks of the two sides may be apart.
-    ///   - tag: The tag that it has to have.
+    ///   - keyID: The key name that a signature must have; `nil` also accepts signatures with another name or none.
+    ///   - required: The components that a signature must cover.
+    ///   - maximumAge: The maximum age of a signature.
+    ///   - leeway: The maximum difference between the clocks of the two sides.
+    ///   - tag: The required tag.
     ///   - checksBody: Whether the digest is compared with the body.
     public init(
         _ key: some MessageVerifyingKey,
@@ -92,24 +92,24 @@ public struct MessageVerifier: Sendable {
     /// Verifies a signature of a request.
     ///
     /// - Parameters:
-    ///   - request: The request, as it was sent.
-    ///   - label: The label of the signature; nil takes the first one that is good.
-    /// - Returns: What the signature covers and says.
-    /// - Throws: `NetworkingError.Kind.invalidRequest` with the reason when there is none that is good, and
-    ///   `NetworkingError.Kind.checksumMismatch` when the body is not the one that was signed.
+    ///   - request: The request, as sent.
+    ///   - label: The label of the signature; `nil` accepts the first valid one.
+    /// - Returns: The metadata of the signature.
+    /// - Throws: `NetworkingError.Kind.invalidRequest` with the reason if no signature is valid, and
+    ///   `NetworkingError.Kind.checksumMismatch` if the body is not the signed one.
     @discardableResult
     public func verify(_ request: HTTPRequestData, label: String? = nil) async throws -> MessageSignature {
         try await verify(.request(request), label: label)
     }
 
-    /// Verifies a signature of a response, which may cover parts of the request that it answers.
+    /// Verifies a signature of a response, which may cover parts of its request.
     ///
     /// - Parameters:
     ///   - response: The response; its `sentRequest` is the request.
-    ///   - label: The label of the signature; nil takes the first one that is good.
-    /// - Returns: What the signature covers and says.
-    /// - Throws: `NetworkingError.Kind.invalidResponse` with the reason when there is none that is good, and
-    ///   `NetworkingError.Kind.checksumMismatch` when the body is not the one that was signed.
+    ///   - label: The label of the signature; `nil` accepts the first valid one.
+    /// - Returns: The metadata of the signature.
+    /// - Throws: `NetworkingError.Kind.invalidResponse` with the reason if no signature is valid, and
+    ///   `NetworkingError.Kind.checksumMismatch` if the body is not the signed one.
     @discardableResult
     public func verify(_ response: HTTPResponseData, label: String? = nil) async throws -> MessageSignature {
         try await verify(.response(response), label: label)
@@ -123,8 +123,7 @@ public struct MessageVerifier: Sendable {
         }
     }
 
-    /// The most signatures of a message that are looked at: each costs time, and who sends the message says how many
-    /// there are.
+    /// The maximum number of signatures of a message: each takes time to verify, and the sender chooses their number.
     private static let maximumSignatures = 8
 
     @concurrent
@@ -146,7 +145,7 @@ public struct MessageVerifier: Sendable {
                 faults.append(fault)
             }
         }
-        // What is wrong with one's own says more than that others' are there.
+        // A fault of the expected key's signature is more useful than one about a foreign signature.
         throw faults.first { !$0.isForeign } ?? faults.first
             ?? SignatureFault(
                 label.map { _ in "It has no signature of the label that is asked for." }

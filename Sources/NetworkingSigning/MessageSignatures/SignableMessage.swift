@@ -9,11 +9,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Why a message cannot be signed, or is not to be trusted.
+/// The reason why a message cannot be signed, or must not be trusted.
 struct SignatureFault: Error {
     let reason: String
     var kind: NetworkingError.Kind?
-    /// Whether it tells only that the signature is somebody else's.
+    /// Whether the only fault is that the signature belongs to another key or tag.
     var isForeign = false
 
     init(_ reason: String, kind: NetworkingError.Kind? = nil, isForeign: Bool = false) {
@@ -23,12 +23,12 @@ struct SignatureFault: Error {
     }
 }
 
-/// What a signature is made of and put on.
+/// A message that can be signed.
 enum SignableMessage {
     case request(HTTPRequestData)
     case response(HTTPResponseData)
 
-    /// The lines of a field.
+    /// Returns the lines of a field.
     func lines(of name: HTTPField.Name) -> [HTTPField] {
         switch self {
         case .request(let request): request.headerFields[fields: name]
@@ -36,11 +36,11 @@ enum SignableMessage {
         }
     }
 
-    /// The signature base (RFC 9421 section 2.5).
+    /// Returns the signature base (RFC 9421 section 2.5).
     func base(for signature: MessageSignature) throws -> Data {
         var text = ""
         for component in signature.components {
-            // Each may have the whole of a long field read.
+            // Each component may require parsing a long field.
             try Task.checkCancellation()
             text += "\(component): \(try value(of: component))\n"
         }
@@ -48,7 +48,7 @@ enum SignableMessage {
         return Data(text.utf8)
     }
 
-    /// The canonical value of a component, which is one line of ASCII.
+    /// Returns the canonical value of a component, a single line of ASCII.
     func value(of component: MessageComponent) throws -> String {
         try component.checkParameters()
         let value = try source(of: component).uncheckedValue(of: component)
@@ -88,10 +88,10 @@ enum SignableMessage {
     }
 }
 
-// MARK: Which parameters
+// MARK: Component parameters
 
 extension MessageComponent {
-    /// Refuses parameters that are unknown here, or make no sense together.
+    /// Rejects parameters that are unknown or contradict each other.
     fileprivate func checkParameters() throws {
         for (name, value) in parameters {
             switch (name, value) {
@@ -166,7 +166,7 @@ extension HTTPRequestData {
         return target == "*" ? ("/", nil) : Self.split(target)
     }
 
-    /// The value of a query item, decoded as a form is and encoded anew (RFC 9421 section 2.2.8).
+    /// Returns the value of a query item, form-decoded and encoded again (RFC 9421 section 2.2.8).
     private func queryParameter(of component: MessageComponent) throws -> String {
         guard case .string(let name) = component.parameters["name"] else {
             throw SignatureFault("The signature covers \"@query-param\" without saying which one.")
@@ -189,7 +189,7 @@ extension HTTPRequestData {
 }
 
 extension Substring {
-    /// A part of a query item, decoded as a form is, and percent-encoded in the one way that both sides know.
+    /// A part of a query item, form-decoded and percent-encoded in the canonical way.
     fileprivate var reencoded: String {
         PercentEncoding.formItem.encode(
             String(decoding: PercentEncoding.bytes(decoding: self, plusIsSpace: true), as: UTF8.self)
@@ -216,11 +216,11 @@ extension SignableMessage {
                 "The signature covers several Set-Cookie lines as one, which is ambiguous. Cover them with .binary."
             )
         }
-        // What is no UTF-8 becomes something that is not in ASCII either.
+        // Invalid UTF-8 decodes to characters outside ASCII, which are rejected too.
         return String(decoding: lines.combined, as: UTF8.self)
     }
 
-    /// The lines of the field, with those that the transport will add.
+    /// Returns the lines of the field, including those that the transport will add.
     private func presentLines(of component: MessageComponent) throws -> [HTTPField] {
         guard component.name == component.name.lowercased(), let name = HTTPField.Name(component.name) else {
             throw SignatureFault("The signature covers \(component), which is not the name of a field in lower case.")
@@ -280,7 +280,7 @@ extension SignableMessage {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The fields that the registry of HTTP fields calls dictionaries, or that can be read as such (RFC 9651).
+    /// The fields that are registered as dictionaries or can be parsed as such (RFC 9651).
     private static let dictionaries: Set<String> = [
         "accept-signature", "cache-control", "cdn-cache-control", "content-digest", "priority", "repr-digest",
         "signature",

@@ -9,7 +9,7 @@ extension HTTPField.Name {
 }
 
 extension Item {
-    /// The item as RFC 9651 section 4.1.3 writes it.
+    /// The item, serialised by RFC 9651 section 4.1.3.
     var serialized: String {
         get throws {
             var serializer = StructuredFieldValueSerializer()
@@ -19,7 +19,7 @@ extension Item {
 }
 
 extension InnerList {
-    /// The list as RFC 9651 section 4.1.1.1 writes it.
+    /// The list, serialised by RFC 9651 section 4.1.1.1.
     var serialized: String {
         get throws {
             var serializer = StructuredFieldValueSerializer()
@@ -29,7 +29,7 @@ extension InnerList {
 }
 
 extension ItemOrInnerList {
-    /// The value as RFC 9651 section 4.1 writes it outside of a dictionary.
+    /// The value, serialised by RFC 9651 section 4.1 outside a dictionary.
     var serialized: String {
         get throws {
             switch self {
@@ -41,13 +41,13 @@ extension ItemOrInnerList {
 }
 
 extension OrderedMap<String, ItemOrInnerList> {
-    /// Reads a dictionary from the lines of a field.
+    /// Parses a dictionary from the lines of a field.
     init(lines: [HTTPField]) throws {
         var parser = StructuredFieldValueParser(try lines.structured)
         self = try parser.parseDictionaryFieldValue()
     }
 
-    /// The dictionary as RFC 9651 section 4.1.2 writes it.
+    /// The dictionary, serialised by RFC 9651 section 4.1.2.
     var serialized: String {
         get throws {
             var serializer = StructuredFieldValueSerializer()
@@ -59,7 +59,8 @@ extension OrderedMap<String, ItemOrInnerList> {
 extension [HTTPField] {
     /// The bytes of the values, for a parser.
     ///
-    /// It looks at all members or parameters for each: who sends many could keep it busy.
+    /// They are limited because the parser scans all members or parameters for each one: a field with many of them
+    /// would take very long.
     var structured: [UInt8] {
         get throws {
             let bytes = combined
@@ -70,16 +71,16 @@ extension [HTTPField] {
         }
     }
 
-    /// The bytes of the values, joined as RFC 9110 section 5.2 has it.
+    /// The bytes of the values, joined by RFC 9110 section 5.2.
     ///
-    /// No line is folded: transports undo that.
+    /// Folded lines do not occur: transports unfold them.
     var combined: [UInt8] {
         [UInt8](map(\.bytes).joined(separator: ", ".utf8))
     }
 }
 
 extension HTTPField {
-    /// The bytes of the value, in whatever encoding, without blanks around them.
+    /// The bytes of the value, in any encoding, without surrounding blanks.
     var bytes: [UInt8] {
         let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         return withUnsafeBytesOfValue { value in

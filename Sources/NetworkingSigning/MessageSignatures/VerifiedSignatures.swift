@@ -2,7 +2,7 @@
 public import Networking
 
 extension NetworkingComponent {
-    /// Lets responses through whose signature is good (RFC 9421), and fails the others.
+    /// Accepts only responses with a valid signature (RFC 9421), and fails the others.
     ///
     /// ```swift
     /// let network = URLSession.shared
@@ -11,13 +11,13 @@ extension NetworkingComponent {
     ///     .server(authority: "api.example.com")
     /// ```
     ///
-    /// Inside of `cached`, which keeps responses for longer than signatures are good. It follows redirects in place of
-    /// the transport: each response counts, also one that sends the request elsewhere. A sink has the body before the
-    /// signature is looked at, and then the body cannot be compared with its digest: make the verifier with
-    /// `checksBody: false`, and check what the sink has taken.
+    /// Place it inside `cached`, because the cache stores responses for longer than their signatures are valid. It
+    /// follows redirects instead of the transport: each response is verified, including redirects. A sink receives the
+    /// body before the signature is verified, so the body cannot be compared with its digest. Create the verifier with
+    /// `checksBody: false`, and check the data that the sink has received.
     ///
-    /// - Parameter verifier: Verifies them.
-    /// - Returns: A component that throws what ``MessageVerifier/verify(_:label:)-(HTTPResponseData,_)`` throws, with
+    /// - Parameter verifier: The verifier.
+    /// - Returns: A component that throws the errors of ``MessageVerifier/verify(_:label:)-(HTTPResponseData,_)``, with
     ///   the response.
     public func verifiedSignatures(by verifier: MessageVerifier) -> some NetworkingComponent {
         modified(VerifiedSignatures(verifier: verifier))
@@ -28,7 +28,7 @@ struct VerifiedSignatures: NetworkingModifier, CustomStringConvertible {
     let verifier: MessageVerifier
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        // A redirect that nobody has signed must not choose the response that is accepted.
+        // An unsigned redirect must not choose the response that is accepted.
         let principal = { (hop: HTTPRequestData) in upstream.principal(for: hop) }
         return try await request.takingOverRedirects(for: principal, over: upstream) { hop in
             let response = try await upstream.send(hop)
