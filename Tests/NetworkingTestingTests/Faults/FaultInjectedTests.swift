@@ -415,28 +415,3 @@ private final class Events: NetworkEventObserver {
         state.withLock { $0.append(String("\(event)".prefix { $0 != "(" })) }
     }
 }
-
-/// A sink that says when it has received so much.
-private final class StreamPieces: ResponseSink {
-    private let count = Mutex(0)
-    private let goal: Int
-    private let reached = Suspension<Void>()
-
-    init(goal: Int) {
-        self.goal = goal
-    }
-
-    func waitForGoal() async throws {
-        try await reached.value()
-    }
-
-    func receive(_ chunk: Data) async throws {
-        let sum = count.withLock { count in
-            count += chunk.count
-            return count
-        }
-        if sum >= goal {
-            reached.resume()
-        }
-    }
-}
