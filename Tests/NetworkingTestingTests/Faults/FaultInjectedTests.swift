@@ -239,17 +239,20 @@ struct FaultInjectedTests {
         #expect(error?.kind == .timeout)
     }
 
-    /// The sink has received 100 bytes and is not busy, so the network is silent.
+    /// The sink has got 100 bytes and is not busy: it is the network that is silent.
     @Test func stalledStreamIsSilentForATimeoutBetweenItsPieces() async throws {
-        let sink = CollectingSink()
+        let pieces = StreamPieces(goal: 100)
         let network = network(.stalled(after: 100)).timeout(idle: .seconds(1)).environment(\.clock, .manual(clock))
+        let request = request(into: pieces)
+        let call = Task { try await network.data(request) }
+        try await pieces.waitForGoal()
 
-        let error = await #expect(throws: NetworkingError.self) {
-            try await clock.run { try await network.data(request(into: sink)) }
-        }
+        // The sink may still be busy with the chunk that reached the goal, so that the silence begins after the first second.
+        let seconds = Task { while true { try await clock.advance(by: .seconds(1), afterSleepers: 1) } }
 
+        let error = await #expect(throws: NetworkingError.self) { try await call.value }
         #expect(error?.kind == .timeout)
-        #expect(sink.data.count == 100)
+        seconds.cancel()
     }
 
     @Test func slicedBodyComesInPiecesWithPauses() async throws {
@@ -413,5 +416,30 @@ private final class Events: NetworkEventObserver {
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
         state.withLock { $0.append(String("\(event)".prefix { $0 != "(" })) }
+    }
+}
+
+/// A sink that says when it has received so much.
+private final class StreamPieces: ResponseSink {
+    private let count = Mutex(0)
+    private let goal: Int
+    private let reached = Suspension<Void>()
+
+    init(goal: Int) {
+        self.goal = goal
+    }
+
+    func waitForGoal() async throws {
+        try await reached.value()
+    }
+
+    func receive(_ chunk: Data) async throws {
+        let sum = count.withLock { count in
+            count += chunk.count
+            return count
+        }
+        if sum >= goal {
+            reached.resume()
+        }
     }
 }
