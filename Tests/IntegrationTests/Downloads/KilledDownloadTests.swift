@@ -24,14 +24,15 @@ extension Loopback {
             var gate = Gate()
         }
 
-        /// The most bytes that may have come from the transport and not be in the file.
+        /// The maximum number of bytes that may have come from the transport and not be in the file, as long as the transport
+        /// waits for the file.
         ///
-        /// AsyncHTTPClient hands on what one read of the socket brought, and reads on when that is written. URLSession
-        /// reads on meanwhile: what came while the last chunk was written waits in memory, up to 1 MiB, and that chunk
-        /// has as many.
+        /// AsyncHTTPClient passes on what one read of the socket returned, and reads again when that is written. URLSession
+        /// cannot be held back on Linux: a body that comes faster than the disk writes waits in a private file, which ends
+        /// with the process.
         private static func oneBuffer(of client: Client) -> Int {
             switch client {
-            case .urlSession: 4 << 20
+            case .urlSession: .max
             case .asyncHTTPClient: 256 << 10
             }
         }
