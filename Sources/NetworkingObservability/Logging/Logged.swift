@@ -261,12 +261,12 @@ private struct EventLog: NetworkEventObserver {
     }
 
     func observe(_ event: any NetworkEvent, of request: HTTPRequestData) {
-        guard let text = text(for: event) else { return }
+        guard let text = text(for: event, of: request) else { return }
         lines.event(text, of: request)
     }
 
     /// Returns the line for an event; `nil` for an event that the other lines of the request imply.
-    private func text(for event: any NetworkEvent) -> String? {
+    private func text(for event: any NetworkEvent, of request: HTTPRequestData) -> String? {
         switch event {
         case ExchangeEvent.readingBody: "reads the body before it connects"
         case is ExchangeEvent, is CallEvent: nil
@@ -281,7 +281,8 @@ private struct EventLog: NetworkEventObserver {
         case DeduplicationEvent.shared: "shares the exchange of an identical request"
         case TimeoutEvent.expired(let limit): "gave up after \(limit)"
         case DeadlineEvent.exceeded(let limit): "deadline of \(limit) passed"
-        default: PrintableText.singleLine(event.description)
+        // A package may forget that a value was marked as secret.
+        default: redaction.hidingSecrets(of: request).shown(event.description)
         }
     }
 

@@ -145,41 +145,11 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     var requestOptions: Set<RequestOptionKey> { [.priority, .isThrottled] }
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
-        var diagnostics: [StackDiagnostic] = []
-        if stack.outer.contains(where: { ($0 as? Self)?.slots === slots }) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is inside a modifier with the same limiter, so requests pass it without another permit. Keep one "
-                        + "of the two, or give each its own limiter.",
-                    about: self
-                )
-            )
-        }
-        if stack.isOutside(.retry) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside retry, so a request holds its permit between attempts.",
-                    about: self
-                )
-            )
-        }
-        if stack.isOutside(.caching) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside cached, so cached responses need a permit too. Put it inside.",
-                    about: self
-                )
-            )
-        }
-        if stack.isOutside(.deduplication) {
-            diagnostics.append(
-                StackDiagnostic(
-                    "\(self) is outside deduplicated, so each caller of a shared exchange needs a permit. Put it inside.",
-                    about: self
-                )
-            )
-        }
-        return diagnostics
+        stack.diagnostics(
+            ofLimiter: self,
+            isRepeated: stack.outer.contains { ($0 as? Self)?.slots === slots },
+            outsideRetry: "so a request holds its permit between attempts"
+        )
     }
 
     var description: String {

@@ -30,9 +30,9 @@ extension Loopback {
         /// AsyncHTTPClient passes on what one read of the socket returned, and reads again when that is written. URLSession
         /// cannot be held back on Linux: a body that comes faster than the disk writes waits in a private file, which ends
         /// with the process.
-        private static func oneBuffer(of client: Client) -> Int {
+        private static func oneBuffer(of client: Client) -> Int? {
             switch client {
-            case .urlSession: .max
+            case .urlSession: nil
             case .asyncHTTPClient: 256 << 10
             }
         }
@@ -80,7 +80,9 @@ extension Loopback {
                             // What it has said to be there is there, and no more than the server has sent.
                             #expect(report.kept ?? 0 <= kept && kept <= end, about)
                             let lost = start + (report.arrived ?? 0) - kept
-                            #expect(lost < Self.oneBuffer(of: client), about)
+                            if let buffer = Self.oneBuffer(of: client) {
+                                #expect(lost < buffer, about)
+                            }
                             #expect(server.requests.map(\.firstByte) == firstBytes, about)
                             guard kept < served.count else { break }
                         }

@@ -63,6 +63,24 @@ struct CustomEventTests {
         )
     }
 
+    @Test func logHidesMarkedSecretsInThem() async throws {
+        struct Leaking: NetworkingModifier {
+            func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+                request.emit(NetworkNote("The key is k-4711."))
+                return try await upstream.send(request)
+            }
+        }
+        let log = LogRecorder()
+        var request = HTTPRequestData.lawful
+        request.markSecret("k-4711")
+
+        let transport = MockTransport { _ in .ok() }
+        try await transport.modified(Leaking()).logged(using: log.logger(.debug)).data(request)
+
+        #expect(log.messages.contains { $0.hasPrefix("The key is ") })
+        #expect(!log.messages.contains { $0.contains("k-4711") })
+    }
+
     @Test func metricsHaveThem() async throws {
         let response = try await network.instrument().environment(\.clock, .immediate()).data(.lawful)
 
