@@ -57,6 +57,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCalls",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
@@ -100,6 +101,16 @@ let package = Package(
             name: "NetworkingCaching",
             dependencies: [
                 "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingCalls",
+            dependencies: [
+                "NetworkingCaching",
+                "NetworkingCore",
+                "NetworkingObservability",
+                "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -294,6 +305,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCalls",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
