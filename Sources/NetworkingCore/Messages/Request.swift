@@ -54,6 +54,24 @@ public struct Request<Response>: Sendable {
         }
     }
 
+    /// Creates a request whose response is decoded into a transport object and then converted into a domain value.
+    ///
+    /// It is the same as ``init(_:as:decoder:transform:)``.
+    ///
+    /// - Parameters:
+    ///   - http: The request to send.
+    ///   - type: The type to decode the body into.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    ///   - transform: Converts the transport object into the value.
+    public init<Body: Decodable & SendableMetatype>(
+        http: HTTPRequestData,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil,
+        transform: @escaping @Sendable (Body) throws -> Response
+    ) {
+        self.init(http, as: type, decoder: decoder, transform: transform)
+    }
+
     /// Creates a request with a custom decoding.
     ///
     /// It is the same as ``init(_:decode:)``.

@@ -42,7 +42,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func value<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
@@ -55,7 +55,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request.
     /// - Returns: The value.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func request<Response: Sendable>(_ request: Request<Response>) async throws -> Response {
         try await value(request).body
     }
@@ -67,7 +67,7 @@ extension NetworkingComponent {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func request<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
@@ -89,7 +89,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request.
     /// - Returns: The response.
-    /// - Throws: The errors of ``value(_:)``, without those of decoding.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``, without those of decoding.
     @discardableResult
     public func perform(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await value(Request<HTTPResponseData>(request) { $0 }).body
@@ -106,7 +106,7 @@ extension NetworkingComponent {
     /// ```
     ///
     /// - Parameter request: The request.
-    /// - Returns: The value, or the error that ``value(_:)`` throws; `CancellationError` if the caller was cancelled.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
     public func result<Response: Sendable>(of request: Request<Response>) async -> Result<Response, any Error> {
         do {
             return .success(try await value(request).body)

@@ -69,7 +69,7 @@ extension NetworkingComponent {
     ///   - tracker: Combines the progress of several transfers.
     ///   - progress: Receives each change of the progress.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func upload<Response: Sendable>(
         _ body: RequestBody,
         to request: Request<Response>,

@@ -47,6 +47,8 @@ struct StackCodersTests {
         let own = Request<String>(http: .get("users/1")) { try $0.json(as: User.self).firstName }
         #expect(try await network.request(own) == "Emily")
         #expect(try await network.request(Request<User>(http: .get("users/1"))) == user)
+        let named = Request(http: .get("users/1"), as: User.self) { $0.firstName }
+        #expect(try await network.request(named) == "Emily")
     }
 
     @Test func theRequestsOwnDecoderWins() async throws {
