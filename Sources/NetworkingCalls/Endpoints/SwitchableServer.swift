@@ -40,7 +40,8 @@ extension NetworkingComponent {
 ///
 /// The base URL is read once, when a call starts. A call that has started before a change stays with its server for all
 /// of its attempts. Once the scheme or the authority has changed, the stack adds no credentials to further attempts of
-/// such a call, because they could be those of the new server. Change the server first, and then sign in to it.
+/// such a call, because they could be those of the new server, and `retry` sends no request that has lost its
+/// credentials. Change the server first, and then sign in to it.
 public final class SwitchableServer: Sendable {
     private let state: Mutex<State>
 
