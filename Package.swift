@@ -57,6 +57,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
@@ -104,6 +105,13 @@ let package = Package(
             ]
         ),
         .target(
+            name: "NetworkingCookies",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
             name: "NetworkingMocking",
             dependencies: [
                 "NetworkingCore",
@@ -142,6 +150,7 @@ let package = Package(
         .target(
             name: "NetworkingURLSession",
             dependencies: [
+                "NetworkingCookies",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -294,6 +303,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",

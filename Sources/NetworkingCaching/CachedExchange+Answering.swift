@@ -50,6 +50,7 @@ extension CachedExchange {
         }
         var response = HTTPResponseData(request: request, http: head, body: .collected(body))
         response.principal = key.principal
+        response.comesFromCache = true
         response.cacheRecord = record(of: entry, age: age, hit, status)
         if let sink = request.sink, head.status != .notModified {
             try await response.deliver(to: sink, for: request)

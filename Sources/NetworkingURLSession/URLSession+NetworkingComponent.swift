@@ -49,7 +49,8 @@ extension URLSession {
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
             throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
         }
-        let cookies = cookiesForExchanges
+        // A jar of the stack replaces the session's storage.
+        let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)
         let upload = try await request.body?.upload(for: request)
         defer { upload?.discard() }

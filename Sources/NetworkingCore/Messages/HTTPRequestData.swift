@@ -243,6 +243,17 @@ extension HTTPRequestData {
         package static let isAuthorized = State(rawValue: 512)
         /// The time that each part of a stack takes is measured.
         @usableFromInline package static let isMeasured = State(rawValue: 1_024)
+        /// A modifier handles the cookies, so the transport uses no storage of its own.
+        static let hasCookiesHandled = State(rawValue: 2_048)
+    }
+
+    /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.
+    ///
+    /// If it is `true`, a transport with a cookie storage of its own adds no cookie to the request and stores none of
+    /// its response.
+    public package(set) var areCookiesHandled: Bool {
+        get { state.contains(.hasCookiesHandled) }
+        set { if newValue { state.insert(.hasCookiesHandled) } else { state.remove(.hasCookiesHandled) } }
     }
 
     /// Whether a modifier of the stack cancels an exchange that is silent for too long.
@@ -340,7 +351,9 @@ extension HTTPRequestData {
     /// A copy without the state of the stack that can be sent again, for responses, errors and recordings.
     package var outsideStack: HTTPRequestData {
         var request = self
-        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
+        request.state.subtract([
+            .isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured, .hasCookiesHandled,
+        ])
         request.recorder = nil
         request.heldLimits = nil
         // Field by field, because reading the settings as a whole would copy them.
@@ -352,6 +365,12 @@ extension HTTPRequestData {
         }
         if box?.value.trace != nil {
             request.settings.trace = nil
+        }
+        if box?.value.formerOrigins.isEmpty == false {
+            request.settings.formerOrigins = []
+        }
+        if box?.value.cookieSession != nil {
+            request.settings.cookieSession = nil
         }
         return request
     }
