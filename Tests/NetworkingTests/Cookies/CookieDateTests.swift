@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @testable import NetworkingCore
-@testable import NetworkingURLSession
+@testable import NetworkingCookies
 
 @Suite(.tags(.concurrency))
 struct CookieDateTests {
