@@ -48,9 +48,12 @@ extension CachedExchange {
         if request.method == .head {
             body = Data()
         }
+        // A jar further out has stored the cookies before, and the server may have changed them since.
+        if request.areCookiesHandled {
+            head.headerFields[.setCookie] = nil
+        }
         var response = HTTPResponseData(request: request, http: head, body: .collected(body))
         response.principal = key.principal
-        response.comesFromCache = true
         response.cacheRecord = record(of: entry, age: age, hit, status)
         if let sink = request.sink, head.status != .notModified {
             try await response.deliver(to: sink, for: request)

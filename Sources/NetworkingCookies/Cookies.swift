@@ -26,7 +26,8 @@ extension NetworkingComponent {
     /// cookie is sent unless ``HTTPRequestData/allowsPlaintextCredentials`` is set, and
     /// ``CredentialsEvent/withheld(_:)`` reports it. A cookie with `SameSite=Strict` is not sent after a redirect from
     /// another site, and one with `Lax` or without `SameSite` only if the method is safe. The jar stores the cookies of
-    /// a response when the exchange is complete. A cancelled caller gets `CancellationError`.
+    /// a response when the exchange is complete, and those of a body that goes to a sink when the head arrives. A
+    /// cancelled caller gets `CancellationError`.
     ///
     /// - Parameter jar: The jar. Stacks that use the same object share their cookies.
     /// - Returns: A component that throws the errors of its upstream.
@@ -99,16 +100,22 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
                 request.emit(CookieEvent.added(count: found.count))
             }
         }
+        let receipt = CookieReceipt(jar, of: owner, for: request, hadCookies: cookies != nil)
+        if let sink = request.sink {
+            request.sink = CookieSink(sink: sink) { [request] head in
+                receipt.receive(head) { upstream.principal(for: request)?.withoutCookies }
+            }
+        }
         switch try await upstream.outcome(of: request) {
         case .success(var response):
-            store(response, for: owner, of: request, hadCookies: cookies != nil)
+            receipt.receive(response)
             if let cookies {
                 response.principal = response.principal.joined(by: cookies.principal)
             }
             return response
         case .failure(var error as NetworkingError):
             if let response = error.response {
-                store(response, for: owner, of: request, hadCookies: cookies != nil)
+                receipt.receive(response)
             }
             if let cookies {
                 error.principal = error.principal.joined(by: cookies.principal)
@@ -133,34 +140,6 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
         // A modifier further out has authenticated the request, and only it knows the user.
         let credentials = request.isAuthorized ? ConnectionOwner(of: request) : nil
         return CookieOwner(principal: principal?.withoutCookies, credentials: credentials)
-    }
-
-    private func store(
-        _ response: HTTPResponseData,
-        for owner: CookieOwner,
-        of request: HTTPRequestData,
-        hadCookies: Bool
-    ) {
-        // A cache has received the fields before, and the server may have changed the cookies since.
-        guard response.headerFields.contains(.setCookie), !response.comesFromCache else { return }
-        let fields = response.headerFields[values: .setCookie]
-        var owner = owner
-        if let user = response.principal?.withoutCookies, user != owner.principal {
-            guard !hadCookies else {
-                fields.forEach { _ in request.emit(CookieEvent.rejected(.otherPrincipal)) }
-                return
-            }
-            owner = CookieOwner(principal: user, credentials: owner.credentials)
-        }
-        // The response of another URL if something further in has followed a redirect.
-        let source = response.sentRequest.authority == nil ? request : response.sentRequest
-        let (stored, rejections) = jar.store(fields, from: source, for: owner)
-        if stored > 0 {
-            request.emit(CookieEvent.stored(count: stored))
-        }
-        for rejection in rejections {
-            request.emit(CookieEvent.rejected(rejection))
-        }
     }
 
     var roles: Set<StackRole> { [.cookies] }

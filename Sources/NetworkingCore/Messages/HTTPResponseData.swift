@@ -108,12 +108,6 @@ public struct HTTPResponseData: Sendable {
         set { box.value.wasOfferedToSink = newValue }
     }
 
-    /// Whether the response comes from a cache, so that its fields were received before.
-    package var comesFromCache: Bool {
-        get { box.value.comesFromCache }
-        set { box.value.comesFromCache = newValue }
-    }
-
     /// The number of bytes of the request's body that were sent, if the transport counted them.
     package var sentBodyLength: Int64? {
         get { box.value.sentBodyLength }
@@ -136,7 +130,6 @@ public struct HTTPResponseData: Sendable {
         var redirects: [Redirect] = []
         var principal: Principal?
         var wasOfferedToSink = false
-        var comesFromCache = false
         var sentBodyLength: Int64?
         @usableFromInline var metadata = TypedValues()
 

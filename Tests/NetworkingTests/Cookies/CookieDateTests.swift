@@ -3,8 +3,8 @@ import Networking
 import TestSupport
 import Testing
 
-@testable import NetworkingCore
 @testable import NetworkingCookies
+@testable import NetworkingCore
 
 @Suite(.tags(.concurrency))
 struct CookieDateTests {

@@ -62,7 +62,8 @@ struct CookieJarHammerTests {
             let owners = [nil, Principal(id: "emily"), Principal(id: "james")]
             for _ in 0..<4_000 {
                 let owner = owners[Int.random(in: 0..<3, using: &random)]
-                let host = "h\(Int.random(in: 0..<30, using: &random)).example\(Int.random(in: 0..<4, using: &random)).org"
+                let host =
+                    "h\(Int.random(in: 0..<30, using: &random)).example\(Int.random(in: 0..<4, using: &random)).org"
                 let age = ["", "; Max-Age=0", "; Max-Age=60"][Int.random(in: 0..<3, using: &random)]
                 let field = "n\(Int.random(in: 0..<60, using: &random))=1\(age)"
                 _ = jar.store([field], from: HTTPRequestData(authority: host), for: CookieOwner(principal: owner))

@@ -60,7 +60,13 @@ struct CookieJarTests {
     }
 
     @Test func sendsLongPathsFirstAndThenInTheOrderOfTheirCreation() throws {
-        try receive("z=1; Path=/", "y=1; Path=/", "long=1; Path=/a/b", "middle=1; Path=/a", from: "https://example.org/")
+        try receive(
+            "z=1; Path=/",
+            "y=1; Path=/",
+            "long=1; Path=/a/b",
+            "middle=1; Path=/a",
+            from: "https://example.org/"
+        )
         clock.advance(by: .seconds(1))
         try receive("x=1; Path=/", "longer=1; Path=/a/b/c", from: "https://example.org/")
         #expect(try sent(to: "https://example.org/a/b/c") == "longer=1; long=1; middle=1; z=1; y=1; x=1")

@@ -1,8 +1,8 @@
 import Foundation
+import Networking
 import TestSupport
 import Testing
 
-import Networking
 @testable import NetworkingCookies
 
 /// The rules of RFC 6265bis and of sites, each as a table.
@@ -12,24 +12,26 @@ struct CookieRuleTests {
 
     // MARK: Reasons
 
-    @Test(arguments: [
-        ("", .malformed), ("a", .malformed), ("=", .malformed), ("=1", .malformed), (";", .malformed),
-        (" \t=1", .malformed), ("Secure", .malformed), ("a=1\r\nX: 1", .malformed), ("a=1\0", .malformed),
-        ("a=1; Path=/\u{1}", .malformed), ("a\u{7F}=1", .malformed),
-        ("a=1; Domain=other.org", .otherDomain), ("a=1; Domain=b.shop.example.org", .otherDomain),
-        ("a=1; Domain=hop.example.org", .otherDomain), ("a=1; Domain=127.0.0.1", .otherDomain),
-        ("a=1; Domain=[::1]", .otherDomain), ("a=1; Domain=*.example.org", .otherDomain),
-        ("a=1; Domain=example.org/", .otherDomain), ("a=1; Domain=exämple.org", .otherDomain),
-        ("a=1; Domain=example.org; Domain=example.com", .otherDomain), ("a=1; Domain=example.org.", .otherDomain),
-        ("a=1; Domain=org", .publicSuffix), ("a=1; Domain=.ORG", .publicSuffix),
-        ("a=1; SameSite=None", .sameSite), ("a=1; samesite=NONE", .sameSite),
-        ("a=1; SameSite=Lax; SameSite=None", .sameSite),
-        ("__Secure-a=1", .prefix), ("__SECURE-a=1", .prefix), ("__Host-a=1", .prefix),
-        ("__Host-a=1; Secure", .prefix), ("__Host-a=1; Secure; Path=/shop", .prefix),
-        ("__Host-a=1; Secure; Path=/; Domain=shop.example.org", .prefix),
-        ("__hOsT-a=1; Secure; Path=/; Domain=example.org", .prefix), ("__Host-a=1; Path=/", .prefix),
-        ("__Host-=1", .prefix), ("__Secure-=1", .prefix),
-    ] as [(String, CookieRejection)])
+    @Test(
+        arguments: [
+            ("", .malformed), ("a", .malformed), ("=", .malformed), ("=1", .malformed), (";", .malformed),
+            (" \t=1", .malformed), ("Secure", .malformed), ("a=1\r\nX: 1", .malformed), ("a=1\0", .malformed),
+            ("a=1; Path=/\u{1}", .malformed), ("a\u{7F}=1", .malformed),
+            ("a=1; Domain=other.org", .otherDomain), ("a=1; Domain=b.shop.example.org", .otherDomain),
+            ("a=1; Domain=hop.example.org", .otherDomain), ("a=1; Domain=127.0.0.1", .otherDomain),
+            ("a=1; Domain=[::1]", .otherDomain), ("a=1; Domain=*.example.org", .otherDomain),
+            ("a=1; Domain=example.org/", .otherDomain), ("a=1; Domain=exämple.org", .otherDomain),
+            ("a=1; Domain=example.org; Domain=example.com", .otherDomain), ("a=1; Domain=example.org.", .otherDomain),
+            ("a=1; Domain=org", .publicSuffix), ("a=1; Domain=.ORG", .publicSuffix),
+            ("a=1; SameSite=None", .sameSite), ("a=1; samesite=NONE", .sameSite),
+            ("a=1; SameSite=Lax; SameSite=None", .sameSite),
+            ("__Secure-a=1", .prefix), ("__SECURE-a=1", .prefix), ("__Host-a=1", .prefix),
+            ("__Host-a=1; Secure", .prefix), ("__Host-a=1; Secure; Path=/shop", .prefix),
+            ("__Host-a=1; Secure; Path=/; Domain=shop.example.org", .prefix),
+            ("__hOsT-a=1; Secure; Path=/; Domain=example.org", .prefix), ("__Host-a=1; Path=/", .prefix),
+            ("__Host-=1", .prefix), ("__Secure-=1", .prefix),
+        ] as [(String, CookieRejection)]
+    )
     func rejectsACookieForItsReason(field: String, reason: CookieRejection) {
         let url = CookieURL(scheme: "https", host: "shop.example.org", path: "/cart/items")
         #expect(throws: reason) { try Cookie(setCookie: field, from: url, now: Self.now) }
@@ -43,10 +45,13 @@ struct CookieRuleTests {
         #expect(try Cookie(setCookie: field, from: loopback, now: Self.now).isSecure)
     }
 
-    @Test(arguments: [
-        ("; Path=/", "x", 1_024, "/cart"), ("; Domain=", "x", 1_025, "/cart"), ("; Unknown=", "x", 100_000, "/cart"),
-        ("", ";", 100_000, "/cart"), ("", "; Path=/x", 10_000, "/x"),
-    ] as [(String, String, Int, String)])
+    @Test(
+        arguments: [
+            ("; Path=/", "x", 1_024, "/cart"), ("; Domain=", "x", 1_025, "/cart"),
+            ("; Unknown=", "x", 100_000, "/cart"),
+            ("", ";", 100_000, "/cart"), ("", "; Path=/x", 10_000, "/x"),
+        ] as [(String, String, Int, String)]
+    )
     func ignoresLongAttributes(start: String, unit: String, count: Int, path: String) throws {
         let url = CookieURL(scheme: "https", host: "shop.example.org", path: "/cart/items")
         let field = "a=1" + start + String(repeating: unit, count: count)
@@ -60,18 +65,24 @@ struct CookieRuleTests {
     }
 
     @Test func rejectsADefaultPathThatIsTooLong() {
-        let url = CookieURL(scheme: "https", host: "example.org", path: "/" + String(repeating: "x", count: 2_000) + "/y")
+        let url = CookieURL(
+            scheme: "https",
+            host: "example.org",
+            path: "/" + String(repeating: "x", count: 2_000) + "/y"
+        )
         #expect(throws: CookieRejection.tooLong) { try Cookie(setCookie: "a=1", from: url, now: Self.now) }
     }
 
     // MARK: SameSite
 
-    @Test(arguments: [
-        ("SameSite=Strict", .strict), ("samesite=STRICT", .strict), ("SameSite = Strict ", .strict),
-        ("SameSite=Lax", .lax), ("SameSite=None", .none), ("SameSite", .unspecified), ("SameSite=", .unspecified),
-        ("SameSite=Sometimes", .unspecified), ("SameSite=Strict; SameSite=Lax", .lax),
-        ("SameSite=Strict; SameSite=x", .unspecified), ("", .unspecified), ("SameSite=\"Lax\"", .unspecified),
-    ] as [(String, Cookie.SameSite)])
+    @Test(
+        arguments: [
+            ("SameSite=Strict", .strict), ("samesite=STRICT", .strict), ("SameSite = Strict ", .strict),
+            ("SameSite=Lax", .lax), ("SameSite=None", .none), ("SameSite", .unspecified), ("SameSite=", .unspecified),
+            ("SameSite=Sometimes", .unspecified), ("SameSite=Strict; SameSite=Lax", .lax),
+            ("SameSite=Strict; SameSite=x", .unspecified), ("", .unspecified), ("SameSite=\"Lax\"", .unspecified),
+        ] as [(String, Cookie.SameSite)]
+    )
     func readsSameSite(attribute: String, expected: Cookie.SameSite) throws {
         let url = CookieURL(scheme: "https", host: "example.org", path: "/")
         #expect(try Cookie(setCookie: "a=1; Secure; \(attribute)", from: url, now: Self.now).sameSite == expected)
@@ -177,28 +188,33 @@ struct CookieRuleTests {
 
     // MARK: Cookies of the app
 
-    @Test(arguments: [
-        (Cookie(name: "", value: "1", domain: "example.org", created: now), .malformed),
-        (Cookie(name: "a=b", value: "1", domain: "example.org", created: now), .malformed),
-        (Cookie(name: "a;b", value: "1", domain: "example.org", created: now), .malformed),
-        (Cookie(name: "a", value: "1\r\nX: 1", domain: "example.org", created: now), .malformed),
-        (Cookie(name: " a", value: "1", domain: "example.org", created: now), .malformed),
-        (Cookie(name: "a", value: "1 ", domain: "example.org", created: now), .malformed),
-        (Cookie(name: "a", value: "1", domain: "", created: now), .malformed),
-        (Cookie(name: "a", value: "1", domain: "exa mple.org", created: now), .malformed),
-        (Cookie(name: "a", value: "1", domain: "example.org", path: "x", created: now), .malformed),
-        (Cookie(name: "a", value: "1", domain: "example.org", path: "/;x", created: now), .malformed),
-        (Cookie(name: "a", value: String(repeating: "1", count: 4_096), domain: "example.org", created: now), .tooLong),
-        (Cookie(name: "a", value: "1", domain: "org", isHostOnly: false, created: now), .publicSuffix),
-        (Cookie(name: "a", value: "1", domain: "co.uk", isHostOnly: false, created: now), .publicSuffix),
-        (Cookie(name: "a", value: "1", domain: "127.0.0.1", isHostOnly: false, created: now), .otherDomain),
-        (Cookie(name: "a", value: "1", domain: "example.org", sameSite: .none, created: now), .sameSite),
-        (Cookie(name: "__Host-a", value: "1", domain: "example.org", created: now), .prefix),
-        (
-            Cookie(name: "__Host-a", value: "1", domain: "example.org", path: "/x", isSecure: true, created: now),
-            .prefix
-        ),
-    ] as [(Cookie, CookieRejection)])
+    @Test(
+        arguments: [
+            (Cookie(name: "", value: "1", domain: "example.org", created: now), .malformed),
+            (Cookie(name: "a=b", value: "1", domain: "example.org", created: now), .malformed),
+            (Cookie(name: "a;b", value: "1", domain: "example.org", created: now), .malformed),
+            (Cookie(name: "a", value: "1\r\nX: 1", domain: "example.org", created: now), .malformed),
+            (Cookie(name: " a", value: "1", domain: "example.org", created: now), .malformed),
+            (Cookie(name: "a", value: "1 ", domain: "example.org", created: now), .malformed),
+            (Cookie(name: "a", value: "1", domain: "", created: now), .malformed),
+            (Cookie(name: "a", value: "1", domain: "exa mple.org", created: now), .malformed),
+            (Cookie(name: "a", value: "1", domain: "example.org", path: "x", created: now), .malformed),
+            (Cookie(name: "a", value: "1", domain: "example.org", path: "/;x", created: now), .malformed),
+            (
+                Cookie(name: "a", value: String(repeating: "1", count: 4_096), domain: "example.org", created: now),
+                .tooLong
+            ),
+            (Cookie(name: "a", value: "1", domain: "org", isHostOnly: false, created: now), .publicSuffix),
+            (Cookie(name: "a", value: "1", domain: "co.uk", isHostOnly: false, created: now), .publicSuffix),
+            (Cookie(name: "a", value: "1", domain: "127.0.0.1", isHostOnly: false, created: now), .otherDomain),
+            (Cookie(name: "a", value: "1", domain: "example.org", sameSite: .none, created: now), .sameSite),
+            (Cookie(name: "__Host-a", value: "1", domain: "example.org", created: now), .prefix),
+            (
+                Cookie(name: "__Host-a", value: "1", domain: "example.org", path: "/x", isSecure: true, created: now),
+                .prefix
+            ),
+        ] as [(Cookie, CookieRejection)]
+    )
     func jarRefusesInvalidCookiesOfTheApp(cookie: Cookie, reason: CookieRejection) {
         let jar = CookieJar()
         #expect(throws: reason) { try jar.set(cookie) }

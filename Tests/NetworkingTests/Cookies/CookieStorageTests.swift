@@ -112,7 +112,9 @@ struct CookieStorageTests {
             Cookie(name: "past", value: "1", domain: "example.org", expires: .distantPast, created: .now),
             Cookie(name: "good", value: "1", domain: "example.org", expires: expires, created: .distantFuture),
         ]
-        try await storage.save(CookieArchive(key: [1, 2], sessions: [.init(principal: nil, id: "1", cookies: cookies)]))
+        try await storage.save(
+            CookieArchive(key: [1, 2], sessions: [.init(principal: nil, id: "1", cookies: cookies)])
+        )
         let jar = try await CookieJar(in: storage)
         #expect(jar.cookies(of: nil).map(\.name) == ["good"])
         let good = try #require(jar.cookies(of: nil).first)

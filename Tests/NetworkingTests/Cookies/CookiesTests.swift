@@ -88,14 +88,43 @@ struct CookiesTests {
         #expect(cookies(in: transport) == [nil, "a=1"])
     }
 
+    @Test func storesTheCookiesOfAStreamWhenTheHeadArrives() async throws {
+        let journal = Journal()
+        let gate = MockGate()
+        let response = MockResponse.pieces(["first", .wait(for: gate), "second"]).headerFields([.setCookie: "a=1"])
+        let network = MockTransport([response]).cookies(in: jar)
+            .observed { event, _ in
+                if event is CookieEvent { journal.note("\(event)") }
+            }
+        let sink = CollectingSink()
+        let request = HTTPRequestData(authority: "shop.example").with { $0.sink = sink }
+        async let call = network.data(request)
+        try await eventually("the first chunk has arrived") { !sink.chunks.isEmpty }
+        #expect(jar.count == 1)
+        gate.open()
+        _ = try await call
+        #expect(journal.entries == ["cookiesStored(1)"])
+        #expect(sink.data == Data("firstsecond".utf8))
+    }
+
+    @Test func storesTheCookiesOfABodyThatBreaksOff() async throws {
+        let response = MockResponse.pieces(["first", .failure(URLError(.networkConnectionLost))])
+            .headerFields([.setCookie: "a=1"])
+        let network = MockTransport([response]).cookies(in: jar)
+        let request = HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() }
+        await #expect(throws: (any Error).self) { try await network.data(request) }
+        #expect(jar.count == 1)
+    }
+
     @Test func refusesCookiesForOtherServers() async throws {
         let journal = Journal()
         let transport = MockTransport([
             Self.setting("a=1; Domain=other.example", "b=1; Domain=example", "c=1; Domain=10.0.0.1", "d", "own=1")
         ])
-        let network = transport.cookies(in: jar).observed { event, _ in
-            if event is CookieEvent { journal.note("\(event)") }
-        }
+        let network = transport.cookies(in: jar)
+            .observed { event, _ in
+                if event is CookieEvent { journal.note("\(event)") }
+            }
         try await network.data(HTTPRequestData(authority: "shop.example"))
         #expect(jar.cookies(of: nil).map(\.name) == ["own"])
         #expect(
@@ -149,9 +178,11 @@ struct CookiesTests {
         let response = try await network.data(HTTPRequestData(authority: "shop.example", path: "/one"))
         #expect(cookies(in: transport) == ["here=1", "here=1; step=1", "other=1", "here=1; step=2"])
         #expect(response.redirects.count == 3)
-        #expect(jar.cookies(of: nil).map { "\($0.name)=\($0.value) \($0.domain)" }.sorted() == [
-            "other=1 other.example", "step=2 shop.example", "step=3 other.example",
-        ])
+        #expect(
+            jar.cookies(of: nil).map { "\($0.name)=\($0.value) \($0.domain)" }.sorted() == [
+                "other=1 other.example", "step=2 shop.example", "step=3 other.example",
+            ]
+        )
     }
 
     /// A cookie, the hops of a call, the method, and whether the last hop gets the cookie.
@@ -370,8 +401,14 @@ struct CookiesTests {
         // The page was fetched without cookies, so only such a request gets it from the cache.
         jar.removeAll()
         try jar.set(Cookie(name: "a", value: "2", domain: "shop.example", path: "/other", created: .distantPast))
-        #expect(try await network.data(page).isCached)
-        #expect(jar.cookies(of: nil).map(\.value) == ["2"])
+        let sink = CollectingSink()
+        for request in [page, page.with { $0.sink = sink }] {
+            let response = try await network.data(request)
+            #expect(response.isCached)
+            #expect(response.headerFields[.setCookie] == nil)
+            #expect(jar.cookies(of: nil).map(\.value) == ["2"])
+        }
+        #expect(sink.heads.count == 1)
     }
 
     @Test func deduplicationSharesNoExchangeOfAnotherSession() async throws {
@@ -513,7 +550,8 @@ struct CookiesTests {
             network.diagnostics.filter { $0.modifier == "cookies" }.map(\.message)
         }
         #expect(
-            reports(transport.authenticated(with: session, at: ["shop.example"]).cookies(in: jar).retry().cached()) == []
+            reports(transport.authenticated(with: session, at: ["shop.example"]).cookies(in: jar).retry().cached())
+                == []
         )
         #expect(
             reports(transport.cookies(in: jar).authenticated(with: session, at: ["shop.example"])).first?

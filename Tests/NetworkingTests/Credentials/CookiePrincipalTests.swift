@@ -53,7 +53,9 @@ struct CookiePrincipalTests {
         #expect(two.isSame(as: (cookies("3", of: emily) as Principal?).joined(by: cookies("4", "t"))))
     }
 
-    @Test(arguments: ["\u{1E}", "\u{1E}1:s", "\u{1E}1:s1:d", "\u{1E}1:s1:d-x", "\u{1E}9:s1:d-", "\u{1E}x:s1:d-", "\u{1E}:::"])
+    @Test(arguments: [
+        "\u{1E}", "\u{1E}1:s", "\u{1E}1:s1:d", "\u{1E}1:s1:d-x", "\u{1E}9:s1:d-", "\u{1E}x:s1:d-", "\u{1E}:::",
+    ])
     func malformedIdentitiesArePlainOnes(id: String) {
         #expect(Principal(id: id).withoutCookies == Principal(id: id))
     }
