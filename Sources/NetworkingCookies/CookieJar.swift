@@ -308,7 +308,9 @@ public final class CookieJar: Sendable {
                     state.table.isDirty = true
                     return state.stopSaving()
                 }
-                waiters.forEach { $0.resume(with: .failure(error)) }
+                for waiter in waiters {
+                    waiter.resume(with: .failure(error))
+                }
                 return
             }
         }
@@ -321,7 +323,9 @@ public final class CookieJar: Sendable {
             state.table.isDirty = false
             return (state.table.archived(at: now), [])
         }
-        waiters.forEach { $0.resume() }
+        for waiter in waiters {
+            waiter.resume()
+        }
         return sessions.map { CookieArchive(key: key.bytes, sessions: $0) }
     }
 }

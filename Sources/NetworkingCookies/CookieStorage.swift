@@ -22,14 +22,18 @@ public import Foundation
 ///
 /// An archive contains secrets. ``FileCookieStorage`` stores it in a file.
 public protocol CookieStorage: Sendable {
-    /// Returns what was saved last; `nil` if nothing was.
+    /// Returns the archive that was saved last; `nil` if there is none.
+    ///
+    /// - Returns: The archive.
+    /// - Throws: An error, with which the creation of the jar fails.
     func load() async throws -> CookieArchive?
 
-    /// Replaces what was saved before.
+    /// Replaces the archive that was saved before.
     ///
     /// A jar calls this in the background, and never twice at the same time.
     ///
     /// - Parameter archive: The cookies.
+    /// - Throws: An error, which ``CookieJar/flush()`` throws. The next change is saved together with this one.
     func save(_ archive: CookieArchive) async throws
 }
 
@@ -76,7 +80,7 @@ extension CookieArchive: CustomStringConvertible, CustomReflectable {
 /// Stores cookies in a file that only the current user of the machine can read.
 ///
 /// ```swift
-/// let jar = try await CookieJar(in: FileCookieStorage(file: URL.applicationSupportDirectory.appending(path: "cookies.json")))
+/// let jar = try await CookieJar(in: FileCookieStorage(file: folder.appending(path: "cookies.json")))
 /// ```
 ///
 /// A new version of the file is written and synchronised before it replaces the old one, so that a crash leaves one of

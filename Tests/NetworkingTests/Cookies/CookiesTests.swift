@@ -439,7 +439,7 @@ struct CookiesTests {
         #expect(transport.requests.count == 2)
     }
 
-    /// A server changes a cookie in each response. That opens no new bucket.
+    // The server changes a cookie in each response.
     @Test func rateLimitOfAPrincipalDoesNotCountCookies() async throws {
         let transport = MockTransport { request in
             Self.setting("a=\(request.id)")
