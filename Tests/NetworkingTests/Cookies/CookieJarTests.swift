@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import NetworkingTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -212,6 +213,56 @@ struct CookieJarTests {
         #expect(try sent(to: "https://example.com/") == "used=1")
         #expect(try sent(to: "https://example3199.org/") == "a=1")
         #expect(try sent(to: "https://example0.org/") == "")
+    }
+
+    // MARK: Public suffixes
+
+    @Test func appMayBringItsOwnPublicSuffixes() async throws {
+        let suffixes = PublicSuffixes { $0 == "shops.example.org" }
+        let storage = FileCookieStorage(file: URL(filePath: "/nonexistent-\(UUID())/cookies.json"))
+        for jar in [
+            CookieJar(publicSuffixes: suffixes), try await CookieJar(in: storage, publicSuffixes: suffixes),
+        ] {
+            let cookie = Cookie(
+                name: "a",
+                value: "1",
+                domain: ".Shops.example.org",
+                isHostOnly: false,
+                isHTTPOnly: true,
+                created: .now
+            )
+            #expect(throws: CookieRejection.publicSuffix) { try jar.set(cookie) }
+            let request = HTTPRequestData(authority: "emily.shops.example.org")
+            let fields = ["a=1; Domain=shops.example.org", "b=1; Domain=emily.shops.example.org"]
+            let (stored, rejections) = jar.store(fields, from: request, for: CookieOwner(principal: nil))
+            #expect(stored == 1)
+            #expect(rejections == [.publicSuffix])
+        }
+    }
+
+    /// A lock around the app's closure would never be released.
+    @Test(.timeLimit(.minutes(1)))
+    func closureForPublicSuffixesMayUseTheJar() throws {
+        final class Link: Sendable {
+            let jar = Mutex<CookieJar?>(nil)
+        }
+        let link = Link()
+        let jar = CookieJar(
+            publicSuffixes: PublicSuffixes { _ in
+                let jar = link.jar.withLock { $0 }
+                return (jar?.count ?? 0) > 1_000
+            }
+        )
+        link.jar.withLock { $0 = jar }
+        let request = HTTPRequestData(authority: "a.b.example.org")
+        _ = jar.store(["a=1; Domain=example.org", "b=1"], from: request, for: CookieOwner(principal: nil))
+        let cookie = Cookie(name: "c", value: "1", domain: "example.org", isHostOnly: false, created: .now)
+        try jar.set(cookie)
+        let url = try #require(request.url)
+        #expect(jar.cookies(for: url).count == 3)
+        jar.removeAll(at: "example.org")
+        #expect(jar.count == 0)
+        link.jar.withLock { $0 = nil }
     }
 
     // MARK: Secrets
