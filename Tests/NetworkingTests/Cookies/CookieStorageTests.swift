@@ -146,6 +146,9 @@ struct CookieStorageTests {
         jar.removeAll()
         try await jar.flush()
         #expect(storage.archives.isEmpty)
+        receive("a=1", "b=2; Max-Age=60", by: jar)
+        try await jar.flush()
+        #expect(storage.archives.map(\.count) == [1])
     }
 
     @Test func cookiesOfAModifierFurtherOutAreNotWritten() async throws {

@@ -281,10 +281,16 @@ struct CookiesTests {
         #expect(cookies(in: transport) == [nil, "a=1", "a=2"])
     }
 
-    @Test func isNotRetriedWithTheCookiesOfTheNextUser() async throws {
+    @Test(arguments: ["removeAll()", "removeAll(of:)", "removeAll(at:)"])
+    func isNotRetriedWithTheCookiesOfTheNextUser(removal: String) async throws {
         try set("a", domain: "shop.example")
+        try set("a", domain: "other.example")
         let transport = MockTransport { [jar] _ in
-            jar.removeAll()
+            switch removal {
+            case "removeAll()": jar.removeAll()
+            case "removeAll(of:)": jar.removeAll(of: nil)
+            default: jar.removeAll(at: "shop.example")
+            }
             try jar.set(Cookie(name: "b", value: "1", domain: "shop.example", created: .distantPast))
             return .status(.serviceUnavailable)
         }
@@ -444,21 +450,17 @@ struct CookiesTests {
         let transport = MockTransport { request in
             Self.setting("a=\(request.id)")
         }
-        let limiter = RateLimiter(2, per: .seconds(60), key: .principal)
-        let network = transport.cookies(in: jar).rateLimited(by: limiter)
-        let clock = ManualClock()
-        var environment = NetworkEnvironment()
-        environment.clock = .manual(clock)
-        try await withEnvironment(environment) {
-            for _ in 0..<2 {
-                try await network.data(HTTPRequestData(authority: "shop.example"))
-            }
-            let third = Task { try await network.data(HTTPRequestData(authority: "shop.example")) }
-            try await clock.waitForSleepers(1)
-            #expect(transport.requests.count == 2)
-            third.cancel()
-            _ = await third.result
+        let network = transport.cookies(in: jar)
+            .rateLimited(to: 2, per: .seconds(60), maximumWait: .zero, by: .principal)
+            .environment(\.clock, .manual(ManualClock()))
+        // The first is sent without cookies, for no principal, as are all others.
+        for _ in 0..<2 {
+            try await network.data(HTTPRequestData(authority: "shop.example"))
         }
+        let error = await #expect(throws: NetworkingError.self) {
+            try await network.data(HTTPRequestData(authority: "shop.example"))
+        }
+        #expect(error?.kind == .rejected)
     }
 
     // MARK: Connections and transports
