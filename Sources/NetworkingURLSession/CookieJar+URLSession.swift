@@ -1,5 +1,4 @@
 #if URLSession
-import Foundation
 public import NetworkingCookies
 public import NetworkingCore
 
