@@ -22,7 +22,7 @@ extension NetworkingComponent {
     /// cookies, and outside `authenticated` and `signed`. Each principal has cookies of its own. Caches and
     /// deduplication distinguish requests by their cookies, although they are further out.
     ///
-    /// A request with a `Cookie` field of its own is sent with that field alone. Over plain http to another machine, no
+    /// If a request already has a `Cookie` field, the jar adds nothing to it. Over plain http to another machine, no
     /// cookie is sent unless ``HTTPRequestData/allowsPlaintextCredentials`` is set, and
     /// ``CredentialsEvent/withheld(_:)`` reports it. A cookie with `SameSite=Strict` is not sent after a redirect from
     /// another site, and one with `Lax` or without `SameSite` only if the method is safe. The jar stores the cookies of

@@ -64,6 +64,16 @@ struct CookiesTests {
         #expect(jar.count == 2)
     }
 
+    @Test func cookieFieldOfTheRequestIsNotSentToAnotherOrigin() async throws {
+        try set("a", domain: "shop.example")
+        try set("b", domain: "other.example")
+        let transport = MockTransport([.redirect(to: "/x"), .redirect(to: "https://other.example/"), .ok()])
+        var request = HTTPRequestData(authority: "shop.example")
+        request.headerFields[.cookie] = "own=1"
+        try await transport.cookies(in: jar).data(request)
+        #expect(cookies(in: transport) == ["own=1", "own=1", "b=1"])
+    }
+
     @Test func requestMayGoWithoutTheJar() async throws {
         try set("a", domain: "shop.example")
         let transport = MockTransport([Self.setting("b=2"), .ok()])
