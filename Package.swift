@@ -58,6 +58,7 @@ let package = Package(
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
                 "NetworkingCalls",
+                "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
@@ -115,6 +116,13 @@ let package = Package(
             ]
         ),
         .target(
+            name: "NetworkingCookies",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
             name: "NetworkingMocking",
             dependencies: [
                 "NetworkingCore",
@@ -153,6 +161,7 @@ let package = Package(
         .target(
             name: "NetworkingURLSession",
             dependencies: [
+                "NetworkingCookies",
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -306,6 +315,7 @@ let package = Package(
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
                 "NetworkingCalls",
+                "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",

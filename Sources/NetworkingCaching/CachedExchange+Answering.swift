@@ -48,6 +48,10 @@ extension CachedExchange {
         if request.method == .head {
             body = Data()
         }
+        // A jar further out has stored the cookies before, and the server may have changed them since.
+        if request.areCookiesHandled {
+            head.headerFields[.setCookie] = nil
+        }
         var response = HTTPResponseData(request: request, http: head, body: .collected(body))
         response.principal = key.principal
         response.cacheRecord = record(of: entry, age: age, hit, status)

@@ -48,12 +48,12 @@ public final class ResponseCache: Sendable {
         try await remove(url: CacheKey(HTTPRequestData(url: url), principal: nil)?.url ?? url.absoluteString)
     }
 
-    /// Removes the responses that were fetched for a principal.
+    /// Removes the responses that were fetched for a principal, with any cookies.
     ///
     /// - Parameter principal: The principal.
     /// - Throws: The store's error.
     public func remove(principal: Principal) async throws {
-        try await removeAll { $0.principal == principal }
+        try await removeAll { $0.principal == principal || $0.principal?.withoutCookies == principal }
     }
 
     /// Removes the responses of all keys that match a predicate.

@@ -53,7 +53,8 @@ extension URLSession {
                 reason: "Foundation cannot create a URL from this request. Check its host and path."
             )
         }
-        let cookies = cookiesForExchanges
+        // A jar of the stack replaces the session's storage.
+        let cookies = request.areCookiesHandled ? nil : cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)
         let upload = try await request.body?.upload(for: request)
         defer { upload?.discard() }

@@ -1,6 +1,7 @@
 #if URLSession
 import Dispatch
 import Foundation
+import NetworkingCookies
 import NetworkingCore
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -80,7 +81,7 @@ final class URLSessionCookies: Sendable {
 
     private func store(_ fields: [String], from origin: CookieURL, _ url: URL, at now: Date) {
         for field in fields {
-            guard let cookie = Cookie(setCookie: field, from: origin, now: now),
+            guard let cookie = try? Cookie(setCookie: field, from: origin, now: now),
                 !cookie.shadowsSecureCookie(among: storedCookies(from: origin), from: origin, now: now),
                 let stored = HTTPCookie(cookie, at: now)
             else { continue }
@@ -153,7 +154,7 @@ extension HTTPCookie {
     /// - Parameters:
     ///   - cookie: The cookie.
     ///   - now: The date of the environment.
-    fileprivate convenience init?(_ cookie: Cookie, at now: Date) {
+    convenience init?(_ cookie: Cookie, at now: Date) {
         var properties: [HTTPCookiePropertyKey: Any] = [
             .name: cookie.name,
             .value: cookie.value,

@@ -34,6 +34,10 @@ extension URLRequest {
         } else if !request.headerFields.isEmpty {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
         }
+        // A jar of the stack replaces the session's storage. On Linux no session of the library has one.
+        if request.areCookiesHandled {
+            httpShouldHandleCookies = false
+        }
         let patience = request.allowedSilence
         if patience > .seconds(60) {
             // URLSession's own limit of 60 s between packets must not end a request that the stack allows to take

@@ -88,6 +88,14 @@ extension LawfulModifier {
             LawfulModifier("throttled(by:)") { $0.throttled(by: ConcurrencyLimiter(max: 6)) },
             LawfulModifier("rateLimited(to:)") { $0.rateLimited(to: 100, per: .seconds(1)) },
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
+            LawfulModifier("cookies(in:)") { $0.cookies(in: CookieJar()) },
+            LawfulModifier("cookies(in:)", "with a cookie") { upstream in
+                let jar = CookieJar()
+                for domain in authorities {
+                    try? jar.set(Cookie(name: "a", value: "1", domain: domain, created: .distantPast))
+                }
+                return upstream.cookies(in: jar)
+            },
             LawfulModifier("redirected(_:)") { $0.redirected() },
             LawfulModifier("checkedStatusCode(_:)") { $0.checkedStatusCode() },
             LawfulModifier("checkedStatusCode(as:)") { $0.checkedStatusCode(as: LawProblem.self) },

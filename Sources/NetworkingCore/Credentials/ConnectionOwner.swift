@@ -15,12 +15,14 @@ package struct ConnectionOwner: Hashable, Sendable {
     /// Reads the credentials of a request; `nil` if it has none.
     ///
     /// A signature differs in each request, so the fields that contain one are represented by the principal that signed
-    /// the request.
+    /// the request. The cookies of a jar change as well, so they are represented by the identity of their session.
     package init?(of request: HTTPRequestData) {
         let settings = request.box?.value
         let signed = settings?.signedFields ?? []
-        var credentials: [String] = []
+        let session = settings?.cookieSession
+        var credentials = session.map { ["cookies: \($0)"] } ?? []
         for field in request.headerFields where field.isCredential && !signed.contains(field.name) {
+            if session != nil, field.name == .cookie { continue }
             credentials.append("\(field.name.canonicalName): \(field.value)")
         }
         if let settings {

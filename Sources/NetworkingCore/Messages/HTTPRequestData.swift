@@ -280,6 +280,17 @@ extension HTTPRequestData {
         ///
         /// It stays when the path is changed, because a prefix does not make the value valid.
         static let hasInvalidSegment = State(rawValue: 2_048)
+        /// A modifier handles the cookies, so the transport uses no storage of its own.
+        static let hasCookiesHandled = State(rawValue: 4_096)
+    }
+
+    /// Whether a modifier of the stack sends and stores the cookies of the request, as `cookies(in:)` does.
+    ///
+    /// If it is `true`, a transport with a cookie storage of its own adds no cookie to the request and stores none of
+    /// its response.
+    public package(set) var areCookiesHandled: Bool {
+        get { state.contains(.hasCookiesHandled) }
+        set { if newValue { state.insert(.hasCookiesHandled) } else { state.remove(.hasCookiesHandled) } }
     }
 
     /// Whether a modifier of the stack cancels an exchange that is silent for too long.
@@ -378,7 +389,9 @@ extension HTTPRequestData {
     /// A copy without the state of the stack that can be sent again, for responses, errors and recordings.
     package var outsideStack: HTTPRequestData {
         var request = self
-        request.state.subtract([.isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured])
+        request.state.subtract([
+            .isUnderway, .hasRedirectsFollowed, .hasSilenceLimited, .isAuthorized, .isMeasured, .hasCookiesHandled,
+        ])
         request.recorder = nil
         request.heldLimits = nil
         // Field by field, because reading the settings as a whole would copy them.
@@ -390,6 +403,12 @@ extension HTTPRequestData {
         }
         if box?.value.trace != nil {
             request.settings.trace = nil
+        }
+        if box?.value.formerOrigins.isEmpty == false {
+            request.settings.formerOrigins = []
+        }
+        if box?.value.cookieSession != nil {
+            request.settings.cookieSession = nil
         }
         return request
     }

@@ -50,6 +50,10 @@ package struct RequestSettings: Sendable {
     var signers: [Principal] = []
     /// The header fields that signing set.
     var signedFields: [HTTPField.Name] = []
+    /// The origins that redirected the request to another origin, oldest first.
+    package internal(set) var formerOrigins: [[String]] = []
+    /// The identity of the cookies of the request, which stays the same when their values change.
+    package var cookieSession: String?
     @usableFromInline package var custom = TypedValues()
 }
 

@@ -43,7 +43,7 @@ extension HTTPRequestData {
                 return response
             }
             // An action of one user must not be carried out on the account of another.
-            if let user = response.principal, let nextUser = principal?(next), user != nextUser {
+            if let user = response.principal, let nextUser = principal?(next), !user.isSame(as: nextUser) {
                 hop.emit(RedirectEvent.refused(.anotherUser))
                 response.redirects = history
                 return response
@@ -108,6 +108,7 @@ extension HTTPRequestData {
         }
         if next.origin != origin {
             next.removeCredentials(under: policy)
+            next.settings.formerOrigins.append(origin)
         } else if isForServer {
             next.state.insert(.isForServer)
         }

@@ -181,7 +181,7 @@ private struct RetriedCall {
                 throw error
             }
             // Another user has signed in: a request of one user must not be sent from another user's account.
-            if let principal = brought.principal, upstream.principal(for: request) != principal {
+            if let principal = brought.principal, !upstream.principal(for: request).isSame(as: principal) {
                 giveBackPermit()
                 history.removeLast()
                 return try given(brought, refusal: refused(.anotherUser))

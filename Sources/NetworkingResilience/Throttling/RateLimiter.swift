@@ -17,7 +17,9 @@ public final class RateLimiter: Sendable {
         public static let host = Key { request, _ in request.authority?.lowercased() ?? "" }
 
         /// One group for each principal that requests are sent for, as the stack upstream reports it.
-        public static let principal = Key { _, principal in principal.map { "\($0.id)" } ?? "" }
+        ///
+        /// The cookies of `cookies(in:)` do not count, because a server may change them with each response.
+        public static let principal = Key { _, principal in principal?.withoutCookies.map { "\($0.id)" } ?? "" }
 
         /// Groups requests by the name that a closure returns.
         ///

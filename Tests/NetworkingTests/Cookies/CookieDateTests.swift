@@ -3,8 +3,8 @@ import Networking
 import TestSupport
 import Testing
 
+@testable import NetworkingCookies
 @testable import NetworkingCore
-@testable import NetworkingURLSession
 
 @Suite(.tags(.concurrency))
 struct CookieDateTests {

@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 import Networking
+@testable import NetworkingCookies
 @testable import NetworkingURLSession
 
 /// How an exchange uses the storage of its session, where URLSession itself compares nothing but hosts.

@@ -1,0 +1,81 @@
+import HTTPTypes
+import NetworkingCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Stores the cookies that the responses to one request set, and reports them.
+final class CookieReceipt: Sendable {
+    private let jar: CookieJar
+    /// The request as it is sent.
+    private let request: HTTPRequestData
+    private let owner: CookieOwner
+    private let hadCookies: Bool
+    /// The fields that were stored when the head arrived.
+    private let early = Mutex<[String]>([])
+
+    init(_ jar: CookieJar, of owner: CookieOwner, for request: HTTPRequestData, hadCookies: Bool) {
+        self.jar = jar
+        self.owner = owner
+        self.request = request
+        self.hadCookies = hadCookies
+    }
+
+    /// Stores the cookies of a head, unless the user of the request is no longer the one that they are for.
+    ///
+    /// - Parameters:
+    ///   - head: The head.
+    ///   - user: Returns the principal that the request would be sent for now.
+    func receive(_ head: HTTPResponse, user: () -> Principal?) {
+        let fields = head.headerFields[values: .setCookie]
+        guard !fields.isEmpty, user() == owner.principal else { return }
+        early.withLock { $0 = fields }
+        store(fields, from: request, for: owner)
+    }
+
+    /// Stores the cookies of a response, unless they were stored when its head arrived.
+    func receive(_ response: HTTPResponseData) {
+        guard response.headerFields.contains(.setCookie) else { return }
+        let fields = response.headerFields[values: .setCookie]
+        guard early.withLock({ $0 != fields }) else { return }
+        // The response is from another URL if something further in has followed a redirect.
+        let source = response.sentRequest.authority == nil ? request : response.sentRequest
+        guard let user = response.principal?.withoutCookies, user != owner.principal else {
+            return store(fields, from: source, for: owner)
+        }
+        guard !hadCookies else {
+            for _ in fields {
+                request.emit(CookieEvent.rejected(.otherPrincipal))
+            }
+            return
+        }
+        store(fields, from: source, for: CookieOwner(principal: user, credentials: owner.credentials))
+    }
+
+    private func store(_ fields: [String], from source: HTTPRequestData, for owner: CookieOwner) {
+        let (stored, rejections) = jar.store(fields, from: source, for: owner)
+        if stored > 0 {
+            request.emit(CookieEvent.stored(count: stored))
+        }
+        for rejection in rejections {
+            request.emit(CookieEvent.rejected(rejection))
+        }
+    }
+}
+
+/// A sink that shows each head before the wrapped sink decides about it.
+///
+/// The body of a stream may take hours, and may end with an error.
+struct CookieSink: ForwardingSink {
+    let sink: any ResponseSink
+    let onHead: @Sendable (HTTPResponse) -> Void
+
+    func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
+        onHead(head)
+        return try await sink.offer(head)
+    }
+}

@@ -1,0 +1,257 @@
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The user that cookies are kept for.
+struct CookieOwner: Sendable, Hashable {
+    /// The principal, without cookies.
+    let principal: Principal?
+    /// The credentials of a request whose principal is known only to a modifier further out.
+    ///
+    /// Such cookies are never written to a storage, because the credentials are secret.
+    var credentials: ConnectionOwner?
+}
+
+/// A request, as far as it decides which cookies are sent.
+struct CookieQuery: Sendable {
+    let url: CookieURL
+    /// The site of the URL.
+    let site: String
+    /// Whether another site has redirected the request.
+    let isCrossSite: Bool
+    /// Whether the method is safe (RFC 9110 section 9.2.1).
+    let isSafe: Bool
+
+    func admits(_ cookie: Cookie, at now: Date) -> Bool {
+        guard cookie.matches(url, at: now) else { return false }
+        guard isCrossSite else { return true }
+        return switch cookie.sameSite {
+        case .strict: false
+        case .lax, .unspecified: isSafe
+        case .none: true
+        }
+    }
+}
+
+/// The cookies of a jar, which is the state under its lock.
+///
+/// No function calls code of the app: the sites and the checks that need the list of public suffixes are arguments.
+struct CookieTable {
+    /// The maximum number of cookies of a site, for each owner.
+    static let maximumPerSite = 180
+    /// The maximum number of cookies of a jar.
+    static let maximumCount = 3_000
+
+    /// A cookie with the moments of its creation and of its last use.
+    fileprivate struct Entry {
+        var cookie: Cookie
+        let number: UInt64
+        var lastUse: UInt64
+    }
+
+    /// The cookies of one owner.
+    private struct Session {
+        /// The identity of the session, which changes when the app removes cookies.
+        var id: String
+        var sites: [String: [Entry]] = [:]
+
+        var count: Int {
+            sites.values.reduce(0) { $0 + $1.count }
+        }
+    }
+
+    private var sessions: [CookieOwner: Session] = [:]
+    private(set) var count = 0
+    /// The number of uses and of cookies so far.
+    private var clock: UInt64 = 0
+    /// Whether cookies with an expiry date have changed since the last archive.
+    var isDirty = false
+
+    // MARK: Sending
+
+    /// The cookies of a request, in the order in which they are sent, and the identity of their session; `nil` if there
+    /// are none.
+    ///
+    /// - Parameters:
+    ///   - query: The request.
+    ///   - owner: The owner.
+    ///   - now: The date.
+    ///   - isUse: Whether the cookies are sent, so that they are the last to be removed when there are too many.
+    /// - Returns: The cookies and the session.
+    mutating func cookies(
+        for query: CookieQuery,
+        of owner: CookieOwner,
+        at now: Date,
+        isUse: Bool
+    ) -> (cookies: [Cookie], session: String)? {
+        guard let session = sessions[owner]?.id,
+            let found = sessions[owner]?.sites[query.site]?.filter({ query.admits($0.cookie, at: now) }),
+            !found.isEmpty
+        else { return nil }
+        if isUse {
+            clock += 1
+            sessions[owner]?.sites[query.site]?.touch(at: clock) { query.admits($0, at: now) }
+        }
+        guard found.count > 1 else { return (found.map(\.cookie), session) }
+        return (found.sorted(by: Self.isSent).map(\.cookie), session)
+    }
+
+    /// Whether a cookie is sent before another: first long paths, then the oldest (RFC 6265bis section 5.8.3).
+    private static func isSent(_ entry: Entry, before other: Entry) -> Bool {
+        let (length, otherLength) = (entry.cookie.path.utf8.count, other.cookie.path.utf8.count)
+        if length != otherLength { return length > otherLength }
+        if entry.cookie.created != other.cookie.created { return entry.cookie.created < other.cookie.created }
+        return entry.number < other.number
+    }
+
+    /// All cookies of an owner that have not expired.
+    func cookies(of owner: CookieOwner, at now: Date) -> [Cookie] {
+        let entries = sessions[owner]?.sites.values.flatMap(\.self) ?? []
+        return entries.filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }.map(\.cookie)
+    }
+
+    // MARK: Storing
+
+    /// Stores a cookie in place of the one with the same name, domain and path; an expired one only removes it.
+    ///
+    /// - Parameters:
+    ///   - cookie: The cookie.
+    ///   - site: The site of its domain.
+    ///   - owner: The owner.
+    ///   - url: The URL that sets it; `nil` if the app does.
+    ///   - now: The date.
+    ///   - id: The identity of the session if this is its first cookie.
+    /// - Returns: `false` if the cookie would shadow one that is for https only.
+    @discardableResult
+    mutating func store(
+        _ cookie: Cookie,
+        site: String,
+        of owner: CookieOwner,
+        from url: CookieURL?,
+        at now: Date,
+        id: String
+    ) -> Bool {
+        var entries = sessions[owner]?.sites[site] ?? []
+        if let url, cookie.shadowsSecureCookie(among: entries.lazy.map(\.cookie), from: url, now: now) {
+            return false
+        }
+        let index = entries.firstIndex { cookie.replaces($0.cookie) }
+        let former = index.map { entries[$0].cookie }
+        guard !cookie.isExpired(at: now) else {
+            guard let index, let former else { return true }
+            entries.remove(at: index)
+            count -= 1
+            sessions[owner]?.sites[site] = entries.isEmpty ? nil : entries
+            if owner.credentials != nil, sessions[owner]?.sites.isEmpty == true {
+                sessions[owner] = nil
+            }
+            isDirty = isDirty || former.expires != nil
+            return true
+        }
+        clock += 1
+        if let index, let former {
+            entries[index].cookie = cookie.with(expires: cookie.expires, created: former.created)
+            entries[index].lastUse = clock
+        } else {
+            entries.append(Entry(cookie: cookie, number: clock, lastUse: clock))
+            count += 1
+        }
+        isDirty = isDirty || cookie.expires != nil || former?.expires != nil
+        if entries.count > Self.maximumPerSite {
+            removeSurplus(from: &entries, at: now)
+        }
+        sessions[owner, default: Session(id: id)].sites[site] = entries
+        if count > Self.maximumCount {
+            removeSurplus(at: now)
+        }
+        return true
+    }
+
+    /// Removes one cookie of a site: an expired one, then one without `Secure`, then the one used longest ago.
+    private mutating func removeSurplus(from entries: inout [Entry], at now: Date) {
+        let rank = { (entry: Entry) in entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1 }
+        let worst = entries.indices.min { first, second in
+            (rank(entries[first]), entries[first].lastUse) < (rank(entries[second]), entries[second].lastUse)
+        }
+        guard let worst else { return }
+        let removed = entries.remove(at: worst)
+        count -= 1
+        isDirty = isDirty || removed.cookie.expires != nil
+    }
+
+    /// Removes the expired cookies of the whole jar, or the tenth that was used longest ago.
+    ///
+    /// A tenth at a time, so that a full jar is not searched for each new cookie.
+    private mutating func removeSurplus(at now: Date) {
+        remove { _, cookie in cookie.isExpired(at: now) }
+        guard count > Self.maximumCount else { return }
+        let uses = sessions.values.flatMap { $0.sites.values.flatMap(\.self) }.map(\.lastUse).sorted()
+        let limit = uses[uses.count / 10]
+        removeEntries { _, entry in entry.lastUse <= limit }
+    }
+
+    // MARK: Removing
+
+    /// Removes cookies.
+    ///
+    /// - Parameters:
+    ///   - id: The new identity of the sessions that lose cookies; `nil` keeps theirs.
+    ///   - isUnwanted: Whether a cookie is removed. It is not code of the app.
+    mutating func remove(id: String? = nil, where isUnwanted: (CookieOwner, Cookie) -> Bool) {
+        removeEntries(id: id) { isUnwanted($0, $1.cookie) }
+    }
+
+    private mutating func removeEntries(id: String? = nil, where isUnwanted: (CookieOwner, Entry) -> Bool) {
+        for (owner, session) in sessions {
+            var session = session
+            let countBefore = session.count
+            for (site, entries) in session.sites {
+                let kept = entries.filter { entry in
+                    guard isUnwanted(owner, entry) else { return true }
+                    isDirty = isDirty || entry.cookie.expires != nil
+                    return false
+                }
+                session.sites[site] = kept.isEmpty ? nil : kept
+            }
+            let removed = countBefore - session.count
+            guard removed > 0 else { continue }
+            count -= removed
+            if let id {
+                session.id = id
+            }
+            sessions[owner] = session.sites.isEmpty ? nil : session
+        }
+    }
+
+    // MARK: Archives
+
+    /// The cookies that are written to a storage: those with an expiry date, without owners that are secret.
+    func archived(at now: Date) -> [CookieArchive.Session] {
+        sessions.compactMap { owner, session in
+            guard owner.credentials == nil else { return nil }
+            let entries = session.sites.values.flatMap(\.self)
+                .filter { $0.cookie.expires != nil && !$0.cookie.isExpired(at: now) }
+                .sorted { $0.number < $1.number }
+            guard !entries.isEmpty else { return nil }
+            return CookieArchive.Session(
+                principal: owner.principal?.id,
+                id: session.id,
+                cookies: entries.map(\.cookie)
+            )
+        }
+        .sorted { ($0.principal ?? "") < ($1.principal ?? "") }
+    }
+}
+
+extension [CookieTable.Entry] {
+    /// Records a use of some cookies.
+    fileprivate mutating func touch(at clock: UInt64, where isUsed: (Cookie) -> Bool) {
+        for index in indices where isUsed(self[index].cookie) {
+            self[index].lastUse = clock
+        }
+    }
+}

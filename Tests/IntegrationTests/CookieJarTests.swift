@@ -1,0 +1,137 @@
+#if TestServer
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTestServer
+import NetworkingTesting
+import TestSupport
+import Testing
+
+#if AsyncHTTPClient
+import NetworkingAsyncHTTPClient
+#endif
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+extension Loopback {
+    /// `cookies(in:)` over real transports.
+    @Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+    struct CookieJarTests {
+        enum Client: String, CaseIterable, Sendable {
+            #if URLSession
+            case urlSession
+            case urlSessionTransport
+            #endif
+            #if AsyncHTTPClient
+            case asyncHTTPClient
+            #endif
+
+            /// A transport whose own storage, if there is one, contains a cookie for 127.0.0.1.
+            func transport() throws -> any NetworkingComponent {
+                switch self {
+                #if URLSession
+                case .urlSession: URLSession(configuration: try Self.configuration())
+                case .urlSessionTransport: URLSessionTransport(configuration: try Self.configuration())
+                #endif
+                #if AsyncHTTPClient
+                case .asyncHTTPClient: AsyncHTTPClientTransport()
+                #endif
+                }
+            }
+
+            #if URLSession
+            static func configuration() throws -> URLSessionConfiguration {
+                let configuration = URLSessionConfiguration.ephemeral
+                let cookie = HTTPCookie(properties: [
+                    .name: "storage", .value: "1", .domain: "127.0.0.1", .path: "/",
+                ])
+                configuration.httpCookieStorage?.setCookie(try #require(cookie))
+                return configuration
+            }
+            #endif
+        }
+
+        @Test(arguments: Client.allCases)
+        func sendsAndStoresCookies(client: Client) async throws {
+            try await withTestServer { server in
+                server.route("/login") { _ in
+                    var response = TestResponse.ok
+                    for field in [
+                        "a=1; Path=/", "date=2; Expires=Wed, 09 Jun 2100 10:18:14 GMT", "secure=3; Secure; Path=/",
+                        "suffix=4; Domain=0.0.1", "__Host-b=5; Secure; Path=/", "ended=6; Max-Age=0",
+                        "shop=7; Path=/shop",
+                    ] {
+                        response.headerFields.append(HTTPField(name: .setCookie, value: field))
+                    }
+                    return response
+                }
+                server.route("/shop/cart") { _ in .ok }
+                let jar = CookieJar()
+                let network = try AnyNetworkingComponent(client.transport()).cookies(in: jar)
+                    .server(baseURL: server.url)
+                try await network.data(HTTPRequestData(path: "login"))
+                try await network.data(HTTPRequestData(path: "shop/cart"))
+                let sent = server.requests.map { $0.headerFields[.cookie] }
+                #expect(sent == [nil, "shop=7; a=1; date=2; secure=3; __Host-b=5"])
+            }
+        }
+
+        @Test(arguments: Client.allCases)
+        func eachHopOfARedirectHasItsOwnCookies(client: Client) async throws {
+            try await withTestServer { server in
+                let elsewhere = "http://localhost:\(server.port)/elsewhere"
+                server.route("/start") { _ in
+                    var response = TestResponse.redirect(to: "/next")
+                    response.headerFields[.setCookie] = "here=1; Path=/"
+                    return response
+                }
+                server.route("/next") { _ in
+                    var response = TestResponse.redirect(to: elsewhere)
+                    response.headerFields[.setCookie] = "here=2; Path=/"
+                    return response
+                }
+                server.route("/elsewhere") { _ in .ok }
+                let jar = CookieJar()
+                try jar.set(Cookie(name: "there", value: "1", domain: "localhost", created: .distantPast))
+                let network = try AnyNetworkingComponent(client.transport()).cookies(in: jar)
+                    .server(baseURL: server.url)
+                try await network.data(HTTPRequestData(path: "start"))
+                #expect(server.requests.map { $0.headerFields[.cookie] } == [nil, "here=1", "there=1"])
+                #expect(jar.cookies(of: nil).map(\.value).sorted() == ["1", "2"])
+            }
+        }
+
+        @Test(arguments: Client.allCases)
+        func cookieFieldOfTheRequestReplacesThoseOfTheJar(client: Client) async throws {
+            try await withTestServer { server in
+                server.route("/") { _ in .ok }
+                let jar = CookieJar()
+                try jar.set(Cookie(name: "a", value: "1", domain: "127.0.0.1", created: .distantPast))
+                let network = try AnyNetworkingComponent(client.transport()).cookies(in: jar)
+                    .server(baseURL: server.url)
+                try await network.data(HTTPRequestData(headerFields: [.cookie: "own=1"]))
+                #expect(server.requests.map { $0.headerFields[.cookie] } == ["own=1"])
+            }
+        }
+
+        /// A connection belongs to the session of the jar, so a cookie that changes opens no other.
+        @Test(arguments: Client.allCases)
+        func changedCookieKeepsTheConnection(client: Client) async throws {
+            try await withTestServer { server in
+                server.route("/") { request in
+                    TestResponse(headerFields: [.setCookie: "n=\(server.requests.count)"])
+                }
+                let network = try AnyNetworkingComponent(client.transport()).cookies(in: CookieJar())
+                    .server(baseURL: server.url)
+                for _ in 0..<4 {
+                    try await network.data(HTTPRequestData())
+                }
+                let cookies = server.requests.compactMap { $0.headerFields[.cookie] }
+                #expect(Set(cookies).count == 3)
+                #expect(Set(server.requests.dropFirst().map(\.connection)).count == 1)
+            }
+        }
+    }
+}
+#endif

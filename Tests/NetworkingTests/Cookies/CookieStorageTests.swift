@@ -1,0 +1,270 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import NetworkingCookies
+
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct CookieStorageTests {
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "cookies-\(UUID())")
+
+    private var storage: FileCookieStorage {
+        FileCookieStorage(file: folder.appending(path: "jar/cookies.json"))
+    }
+
+    private func removeFolder() {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private func receive(_ fields: String..., by jar: CookieJar, of principal: Principal? = nil) {
+        _ = jar.store(fields, from: HTTPRequestData(authority: "example.org"), for: CookieOwner(principal: principal))
+    }
+
+    // MARK: Files
+
+    @Test func cookiesWithAnExpiryDateSurviveARestart() async throws {
+        defer { removeFolder() }
+        let emily = Principal(id: "emily")
+        do {
+            let jar = try await CookieJar(in: storage)
+            _ = jar.store(
+                ["domain=1; Max-Age=60; Secure; HttpOnly; SameSite=Strict; Path=/x; Domain=example.org", "session=1"],
+                from: HTTPRequestData(authority: "www.example.org"),
+                for: CookieOwner(principal: nil)
+            )
+            receive("mine=2; Max-Age=60", by: jar, of: emily)
+            try await jar.flush()
+        }
+        let jar = try await CookieJar(in: storage)
+        let cookie = try #require(jar.cookies(of: nil).first)
+        #expect(jar.cookies(of: nil).count == 1)
+        #expect(cookie.name == "domain" && cookie.value == "1" && cookie.domain == "example.org" && cookie.path == "/x")
+        #expect(!cookie.isHostOnly && cookie.isSecure && cookie.isHTTPOnly && cookie.sameSite == .strict)
+        #expect(cookie.expires.map { $0 > .now } == true)
+        #expect(jar.cookies(of: emily).map(\.value) == ["2"])
+    }
+
+    @Test func principalsOfCachesSurviveARestart() async throws {
+        defer { removeFolder() }
+        let request = HTTPRequestData(authority: "example.org")
+        let first = try await CookieJar(in: storage)
+        receive("a=1; Max-Age=60", by: first)
+        let principal = try #require(MockTransport().cookies(in: first).principal(for: request))
+        try await first.flush()
+        let second = try await CookieJar(in: storage)
+        #expect(MockTransport().cookies(in: second).principal(for: request) == principal)
+    }
+
+    @Test func removedCookiesDoNotComeBack() async throws {
+        defer { removeFolder() }
+        let jar = try await CookieJar(in: storage)
+        receive("a=1; Max-Age=60", "b=1; Max-Age=60", by: jar)
+        try await jar.flush()
+        receive("a=; Max-Age=0", by: jar)
+        try await jar.flush()
+        #expect(try await CookieJar(in: storage).cookies(of: nil).map(\.name) == ["b"])
+        jar.removeAll()
+        try await jar.flush()
+        #expect(try await CookieJar(in: storage).count == 0)
+    }
+
+    @Test func fileIsPrivate() async throws {
+        defer { removeFolder() }
+        let jar = try await CookieJar(in: storage)
+        receive("a=1; Max-Age=60", by: jar)
+        try await jar.flush()
+        let attributes = try FileManager.default.attributesOfItem(atPath: storage.file.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        let names = try FileManager.default.contentsOfDirectory(atPath: storage.file.deletingLastPathComponent().path)
+        #expect(names == ["cookies.json"])
+    }
+
+    @Test(arguments: ["", "{", "[]", "{\"key\":[],\"sessions\":3}", "\0\0\0"])
+    func damagedFileIsSetAsideOnce(content: String) async throws {
+        defer { removeFolder() }
+        try FileManager.default.createDirectory(
+            at: storage.file.deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        try Data(content.utf8).write(to: storage.file)
+        let error = await #expect(throws: CookieStorageError.self) { try await CookieJar(in: storage) }
+        guard case .damaged(let aside) = error else {
+            Issue.record("not reported as damaged: \(String(describing: error))")
+            return
+        }
+        #expect(try Data(contentsOf: aside) == Data(content.utf8))
+        #expect(error?.localizedDescription == "The saved cookies could not be read.")
+        #expect(error?.description.contains(aside.path) == true)
+        #expect(try await CookieJar(in: storage).count == 0)
+    }
+
+    @Test func cookiesOfATamperedFileAreChecked() async throws {
+        defer { removeFolder() }
+        let expires = Date.now.addingTimeInterval(1_000_000_000)
+        let cookies = [
+            Cookie(name: "suffix", value: "1", domain: "org", isHostOnly: false, expires: expires, created: .now),
+            Cookie(name: "a", value: "1\r\nX: 1", domain: "example.org", expires: expires, created: .now),
+            Cookie(name: "none", value: "1", domain: "example.org", created: .now),
+            Cookie(name: "past", value: "1", domain: "example.org", expires: .distantPast, created: .now),
+            Cookie(name: "good", value: "1", domain: "example.org", expires: expires, created: .distantFuture),
+        ]
+        try await storage.save(
+            CookieArchive(key: [1, 2], sessions: [.init(principal: nil, id: "1", cookies: cookies)])
+        )
+        let jar = try await CookieJar(in: storage)
+        #expect(jar.cookies(of: nil).map(\.name) == ["good"])
+        let good = try #require(jar.cookies(of: nil).first)
+        #expect(good.created <= .now)
+        #expect(try #require(good.expires) <= Date.now.addingTimeInterval(400 * 86_400))
+    }
+
+    @Test func fileThatCannotBeUsedIsReported() async throws {
+        defer { removeFolder() }
+        try FileManager.default.createDirectory(at: storage.file, withIntermediateDirectories: true)
+        let error = await #expect(throws: CookieStorageError.self) { try await CookieJar(in: storage) }
+        guard case .unusable(let reason) = error else {
+            Issue.record("not reported as unusable: \(String(describing: error))")
+            return
+        }
+        #expect(error?.description == reason)
+        #expect(error?.localizedDescription == "The cookies could not be read or saved.")
+        await #expect(throws: CookieStorageError.self) {
+            try await storage.save(CookieArchive(key: [], sessions: []))
+        }
+    }
+
+    // MARK: Saving
+
+    @Test func sessionCookiesWriteNothing() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        receive("a=1", "b=2", by: jar)
+        jar.removeAll()
+        try await jar.flush()
+        #expect(storage.archives.isEmpty)
+        receive("a=1", "b=2; Max-Age=60", by: jar)
+        try await jar.flush()
+        #expect(storage.archives.map(\.count) == [1])
+    }
+
+    @Test func cookiesOfAModifierFurtherOutAreNotWritten() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        let transport = MockTransport { _ in
+            MockResponse(status: .ok, headerFields: [.setCookie: "a=1; Max-Age=60"])
+        }
+        try await transport.cookies(in: jar)
+            .authenticated(with: Networking.Session(userID: "emily", accessToken: "hunter2"), at: ["example.org"])
+            .data(HTTPRequestData(authority: "example.org"))
+        #expect(jar.count == 1)
+        try await jar.flush()
+        #expect(storage.archives.allSatisfy { $0.count == 0 })
+    }
+
+    @Test func changesDuringASaveAreSavedTogether() async throws {
+        let gate = MockGate()
+        let storage = CountingStorage(gate)
+        let jar = try await CookieJar(in: storage)
+        receive("a=1; Max-Age=60", by: jar)
+        try await eventually("the first archive is written") { storage.starts == 1 }
+        for number in 0..<50 {
+            receive("b\(number)=1; Max-Age=60", by: jar)
+        }
+        gate.open()
+        try await jar.flush()
+        #expect(storage.archives.map(\.count) == [1, 51])
+    }
+
+    @Test func failedSaveIsReportedAndRepeated() async throws {
+        let storage = CountingStorage()
+        let jar = try await CookieJar(in: storage)
+        storage.isFull = true
+        receive("a=1; Max-Age=60", by: jar)
+        await #expect(throws: CookieStorageError.self) {
+            try await jar.flush()
+        }
+        storage.isFull = false
+        try await jar.flush()
+        #expect(storage.archives.map(\.count) == [1])
+    }
+
+    @Test func cancelledFlushEndsAtOnceAndTheSaveGoesOn() async throws {
+        let gate = MockGate()
+        let storage = CountingStorage(gate)
+        let jar = try await CookieJar(in: storage)
+        receive("a=1; Max-Age=60", by: jar)
+        let flush = Task { try await jar.flush() }
+        flush.cancel()
+        await #expect(throws: CancellationError.self) { try await flush.value }
+        gate.open()
+        try await jar.flush()
+        #expect(storage.archives.map(\.count) == [1])
+    }
+
+    /// A storage in memory that counts.
+    private final class CountingStorage: CookieStorage {
+        private struct State {
+            var starts = 0
+            var archives: [CookieArchive] = []
+            var isFull = false
+        }
+
+        private let state = Mutex(State())
+        private let gate: MockGate?
+
+        init(_ gate: MockGate? = nil) {
+            self.gate = gate
+        }
+
+        var starts: Int { state.withLock { $0.starts } }
+        var archives: [CookieArchive] { state.withLock { $0.archives } }
+        var isFull: Bool {
+            get { state.withLock { $0.isFull } }
+            set { state.withLock { $0.isFull = newValue } }
+        }
+
+        func load() async throws -> CookieArchive? {
+            archives.last
+        }
+
+        func save(_ archive: CookieArchive) async throws {
+            state.withLock { $0.starts += 1 }
+            try await gate?.wait()
+            try state.withLock { state in
+                if state.isFull { throw CookieStorageError.unusable(reason: "full") }
+                state.archives.append(archive)
+            }
+        }
+    }
+
+    // MARK: URLSession
+
+    #if URLSession
+    @Test func importsAndExportsTheCookiesOfURLSession() async throws {
+        let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        for (name, domain, isSecure) in [
+            ("host", "shop.example.org", false), ("domain", ".example.org", true), ("suffix", ".org", false),
+        ] {
+            var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: "1", .domain: domain, .path: "/"]
+            properties[.secure] = isSecure ? "TRUE" : nil
+            storage.setCookie(try #require(HTTPCookie(properties: properties)))
+        }
+        let jar = CookieJar()
+        let emily = Principal(id: "emily")
+        #expect(await jar.importCookies(from: storage, for: emily) == 2)
+        let url = try #require(URL(string: "https://shop.example.org/"))
+        #expect(Set(jar.cookies(for: url, principal: emily).map(\.name)) == ["host", "domain"])
+        #expect(jar.cookies(for: url).isEmpty)
+        #expect(jar.cookies(of: emily).first { $0.name == "domain" }?.isSecure == true)
+
+        let other = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        #expect(await jar.exportCookies(to: other, for: emily) == 2)
+        #expect(Set(other.cookies?.map(\.domain) ?? []) == ["shop.example.org", ".example.org"])
+        #expect(await jar.exportCookies(to: other) == 0)
+    }
+    #endif
+}
