@@ -45,6 +45,18 @@ extension NetworkingComponent {
         try await data(HTTPRequestData(endpoint))
     }
 
+    /// Sends the request of an endpoint and returns its response, if the request accepts the status.
+    ///
+    /// The response is not decoded.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The response.
+    /// - Throws: The errors of `perform` with a request.
+    @discardableResult
+    public func perform(_ endpoint: some Endpoint) async throws -> HTTPResponseData {
+        try await perform(HTTPRequestData(endpoint))
+    }
+
     /// Sends the request of an endpoint without a type of its own, and returns the decoded body and the response.
     ///
     /// ```swift

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension NetworkingComponent {
     /// Sets the decoder of requests that name none.
     ///
@@ -32,13 +38,15 @@ extension NetworkingComponent {
     ///
     /// - Parameters:
     ///   - encoder: The encoder, which is shared by all requests.
-    ///   - contentType: The media type of what it encodes. If it is not JSON, ``RequestBody/json(_:)`` does not use it.
+    ///   - contentType: The media type of what it encodes; `nil` is `application/x-plist` for a `PropertyListEncoder` and
+    ///     `application/json` for any other. If it is not JSON, ``RequestBody/json(_:)`` does not use the encoder.
     /// - Returns: A component that sends requests with bodies of that encoder.
     public func encoder(
         _ encoder: some BodyEncoder,
-        contentType: String = "application/json"
+        contentType: String? = nil
     ) -> some NetworkingComponent {
-        modified(StackEncoder(encoder: encoder, contentType: contentType))
+        let standard = encoder is PropertyListEncoder ? "application/x-plist" : "application/json"
+        return modified(StackEncoder(encoder: encoder, contentType: contentType ?? standard))
     }
 }
 

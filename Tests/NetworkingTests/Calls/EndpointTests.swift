@@ -204,6 +204,14 @@ struct EndpointTests {
         #expect(try await network.data(CreateUser(user: User())).status == .ok)
     }
 
+    @Test func performThrowsForAStatusThatIsNotAccepted() async throws {
+        let transport = MockTransport([.ok(), .status(.notFound)])
+        let network = transport.server(authority: "api.example.com")
+        #expect(try await network.perform(Shop.names).status == .ok)
+        let error = await #expect(throws: NetworkingError.self) { try await network.perform(Shop.names) }
+        #expect(error?.kind == .status)
+    }
+
     @Test func resultContainsTheErrorOfTheCall() async throws {
         let transport = MockTransport { _ in .status(.notFound) }
 

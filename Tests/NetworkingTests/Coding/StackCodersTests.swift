@@ -106,6 +106,14 @@ struct StackCodersTests {
         #expect(transport.requests.map(\.headerFields[.contentType]) == ["text/x-word", "application/json"])
     }
 
+    @Test func aPropertyListEncoderNamesItsMediaType() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.encoder(PropertyListEncoder()).server(authority: "a.example")
+        try await network.perform(.post("words", body: .encoded(["a"])))
+        try await network.perform(.post("words", body: .json(["a"])))
+        #expect(transport.requests.map(\.headerFields[.contentType]) == ["application/x-plist", "application/json"])
+    }
+
     @Test func aBodyThatOnlyTheStacksEncoderCanWriteIsSent() async throws {
         let transport = MockTransport { _ in .ok() }
         let encoder = JSONEncoder()
