@@ -215,7 +215,8 @@ struct SwitchableServerTests {
     }
 
     @Test func tokenThatArrivesAfterAChangeIsNotSent() async throws {
-        let network = transport
+        let network =
+            transport
             .authenticated(withBearer: { [server, serverB] in
                 try server.change(to: serverB)
                 return "token-b"
@@ -229,7 +230,8 @@ struct SwitchableServerTests {
     }
 
     @Test func fieldThatIsSetAfterAChangeIsNotSent() async throws {
-        let network = transport
+        let network =
+            transport
             .server(mutateRequest: { [server, serverB] request in
                 try? server.change(to: serverB)
                 request.headerFields[.authorization] = "Bearer token-b"
@@ -247,7 +249,8 @@ struct SwitchableServerTests {
         let transport = mock(firstStatus: .unauthorized) { [server, serverB] in
             try server.change(to: serverB)
         }
-        let network = transport
+        let network =
+            transport
             .authenticated(withBearer: {
                 fetched.withLock { $0 += 1 }
                 return "token"
