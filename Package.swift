@@ -57,6 +57,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingConnectivity",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
@@ -98,6 +99,13 @@ let package = Package(
         ),
         .target(
             name: "NetworkingCaching",
+            dependencies: [
+                "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingConnectivity",
             dependencies: [
                 "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -294,6 +302,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingConnectivity",
                 "NetworkingCore",
                 "NetworkingMocking",
                 "NetworkingObservability",
@@ -425,6 +434,14 @@ let package = Package(
             path: "Tests/Downloader"
         ),
         .executableTarget(
+            name: "OfflineHelper",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/OfflineHelper"
+        ),
+        .executableTarget(
             name: "CachingProxy",
             dependencies: [
                 "Networking",
@@ -447,6 +464,7 @@ let package = Package(
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "NetworkingTestServer",
+                "OfflineHelper",
                 "SQLiteWriter",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -34,6 +34,14 @@ extension URLRequest {
         } else if !request.headerFields.isEmpty {
             allHTTPHeaderFields = Self.dictionary(of: request.headerFields.httpFields)
         }
+        #if canImport(Darwin)
+        let access = request.networkAccess
+        if access != NetworkAccess() {
+            allowsCellularAccess = access.allowsCellular
+            allowsExpensiveNetworkAccess = access.allowsExpensive
+            allowsConstrainedNetworkAccess = access.allowsConstrained
+        }
+        #endif
         let patience = request.allowedSilence
         if patience > .seconds(60) {
             // URLSession's own limit of 60 s between packets must not end a request that the stack allows to take
