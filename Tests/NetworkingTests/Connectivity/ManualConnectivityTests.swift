@@ -55,6 +55,8 @@ struct ManualConnectivityTests {
         let home = ConnectivityStatus(isSatisfied: true, interfaces: [.wired, .other], isConstrained: true)
         #expect("\(home)" == "online over wired and other, constrained")
         #expect("\(ConnectivityStatus(isSatisfied: true))" == "online")
+        let hotspot = ConnectivityStatus(isSatisfied: true, interfaces: [.wifi], isExpensive: true)
+        #expect(hotspot.isExpensive && !hotspot.isConstrained)
         #expect(Set(ConnectivityStatus.Interface.allCases).count == 5)
         #expect(home.interfaces != [.loopback, .wifi])
     }

@@ -154,6 +154,25 @@ struct OutboxTests {
         }
     }
 
+    @Test func policySetsTheDelays() async throws {
+        let transport = MockTransport { _ in .status(.badGateway) }
+        var policy = OutboxPolicy()
+        policy.baseDelay = .seconds(100)
+        policy.maximumDelay = .seconds(150)
+        policy.maximumAge = nil
+        let outbox = Outbox(in: store, over: transport, policy: policy)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for full in [100.0, 150, 150] {
+                try await outbox.flush()
+                let date = try #require(try await outbox.entries().first?.progress.notBefore)
+                let delay = date.timeIntervalSince(clock.date)
+                #expect(delay >= full / 2 && delay <= full)
+                clock.advance(by: .seconds(1_000_000))
+            }
+        }
+    }
+
     @Test func serverMayAskForALongerDelay() async throws {
         let transport = MockTransport([.status(.serviceUnavailable).headerFields([.retryAfter: "90"]), .ok()])
         let outbox = outbox(transport)
