@@ -75,7 +75,10 @@ public final class FileOutboxStore: OutboxStore {
         }
         let (directory, path) = (directory.path, path(of: entry.id))
         try await perform { () throws(FileFault) in
-            try PrivateFile.makeDirectory(directory)
+            if !PrivateFile.isTaken(directory) {
+                try PrivateFile.makeDirectory(directory)
+                try PrivateFile.synchronizeDirectory(of: directory)
+            }
             try PrivateFile.replace(path, with: data)
         }
     }

@@ -331,15 +331,26 @@ struct OutboxTests {
     @Test func entryIsCancelledWhileItIsSent() async throws {
         let transport = MockTransport { request in request.path == "/orders/1" ? .never : .ok() }
         let outbox = outbox(transport)
-        try await controlled {
+        var changes = outbox.changes.makeAsyncIterator()
+        let id = try await controlled {
             let id = try await outbox.enqueue(order(1))
             try await outbox.enqueue(order(2))
             async let left = outbox.flush()
             try await transport.waitForRequests(1)
             #expect(try await outbox.cancel(id))
             #expect(try await left == 0)
+            return id
         }
         #expect(transport.cancelled == 1)
+        var states: [String] = []
+        while states.count < 3, let change = await changes.next() {
+            if change.id == id {
+                states.append("\(change.state)".prefix { $0 != "(" }.description)
+            }
+        }
+        #expect(states == ["queued", "sending", "cancelled"])
+        // The change after that is about the other entry.
+        #expect(await changes.next()?.id != id)
         #expect(transport.requests.count == 2)
     }
 
