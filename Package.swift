@@ -57,6 +57,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCalls",
                 "NetworkingConnectivity",
                 "NetworkingCore",
                 "NetworkingMocking",
@@ -101,6 +102,16 @@ let package = Package(
             name: "NetworkingCaching",
             dependencies: [
                 "NetworkingCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingCalls",
+            dependencies: [
+                "NetworkingCaching",
+                "NetworkingCore",
+                "NetworkingObservability",
+                "NetworkingTransfers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -302,6 +313,7 @@ let package = Package(
                 "NetworkingAuthentication",
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
+                "NetworkingCalls",
                 "NetworkingConnectivity",
                 "NetworkingCore",
                 "NetworkingMocking",

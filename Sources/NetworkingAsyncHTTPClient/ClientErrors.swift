@@ -60,7 +60,7 @@ extension HTTPRequestData {
         NetworkingError(
             .rejected,
             request: self,
-            reason: "This transport is shut down. Shut it down when nothing sends any more, or make another one."
+            reason: "This transport has been shut down. Shut it down after the last request, or create another one."
         )
     }
 
@@ -110,8 +110,8 @@ private struct ClientFault {
         case let error as Silence:
             self.init(
                 .timeout,
-                "Nothing has moved for \(error.limit), the longest that this transport bears. "
-                    + "Try again, or allow more with the stack's timeout."
+                "No data was transferred for \(error.limit), the limit of this transport. Try again, or allow more "
+                    + "time with the stack's timeout."
             )
         case let error as HTTPClientError:
             self.init(error)
@@ -133,7 +133,7 @@ private struct ClientFault {
         case is HTTPParserError where error.isEndOfConnection:
             self = Self.lost(error, isAnswered: isAnswered)
         case is HTTPParserError:
-            self.init(.invalidResponse, "The answer is not valid HTTP (\(error)). Check the server.")
+            self.init(.invalidResponse, "The response is not valid HTTP (\(error)). Check the server.")
         case is any NIOHTTP2Error:
             self = Self.breachOfHTTP2(error)
         case let error as IOError:
@@ -149,27 +149,27 @@ private struct ClientFault {
         case .connectTimeout, .getConnectionFromPoolTimeout:
             self.init(
                 .timeout,
-                "There was no connection within the configuration's timeout.connect, whether the server is slow or all "
-                    + "connections are busy. Try again, or allow more time or more connections for a host."
+                "No connection was available within the configuration's timeout.connect: the server is slow, or all "
+                    + "connections are busy. Try again, or allow more time or more connections per host."
             )
         case .readTimeout, .writeTimeout, .deadlineExceeded:
-            self.init(.timeout, "Nothing has moved for as long as the client's configuration allows.")
+            self.init(.timeout, "No data was transferred for longer than the client's configuration allows.")
         case .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout:
             self.init(.timeout)
         case .proxyAuthenticationRequired, .invalidProxyResponse:
             self.init(
                 .connection,
-                "The proxy refuses to connect (\(error.shortDescription)). Check the configuration's proxy."
+                "The proxy refused to connect (\(error.shortDescription)). Check the configuration's proxy."
             )
         case .alreadyShutdown:
-            self.init(.rejected, "The client is shut down, so it takes no requests.")
+            self.init(.rejected, "The client has been shut down and accepts no requests.")
         case .cancelled:
             self.init(
                 .connectionLost,
-                "The connection was closed, or the client shut down, before the exchange was over."
+                "The connection was closed, or the client was shut down, before the exchange was complete."
             )
         case .invalidURL, .emptyHost, .emptyScheme, .traceRequestWithBody, .bodyLengthMismatch:
-            self.init(.invalidRequest, "AsyncHTTPClient does not send this request (\(error.shortDescription)).")
+            self.init(.invalidRequest, "AsyncHTTPClient cannot send this request (\(error.shortDescription)).")
         default:
             self.init(.connectionLost)
         }
@@ -196,7 +196,7 @@ private struct ClientFault {
             is NIOHTTP2Errors.CreatedStreamAfterGoaway, is NIOHTTP2Errors.RaisedGoawayLastStreamID:
             ClientFault(.connectionLost)
         default:
-            ClientFault(.invalidResponse, "The answer breaks a rule of HTTP/2 (\(type(of: error))). Check the server.")
+            ClientFault(.invalidResponse, "The response violates HTTP/2 (\(type(of: error))). Check the server.")
         }
     }
 

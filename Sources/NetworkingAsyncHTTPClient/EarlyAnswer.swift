@@ -16,7 +16,7 @@ struct EarlyAnswer: Error, CustomStringConvertible {
     let byteCount: Int
 
     var description: String {
-        "The response is complete. It came before the request had been sent, so the rest of the request was not sent."
+        "The response was complete before the request, so the rest of the request was not sent."
     }
 }
 

@@ -86,8 +86,8 @@ private final class ClientObjections: Sendable {
             if case .disabled = configuration?.decompression { false } else { true }
         guard followsRedirects || decodes else { return nil }
         let deeds = [followsRedirects ? "follows redirects" : nil, decodes ? "decodes bodies" : nil].compactMap { $0 }
-        return "This HTTPClient \(deeds.joined(separator: " and ")) by itself, past the stack. "
-            + "Make it with HTTPClient(configuration: .networking), or use AsyncHTTPClientTransport(configuration:)."
+        return "This HTTPClient \(deeds.joined(separator: " and ")) by itself, which bypasses the stack. Create it "
+            + "with HTTPClient(configuration: .networking), or use AsyncHTTPClientTransport(configuration:)."
     }
 }
 

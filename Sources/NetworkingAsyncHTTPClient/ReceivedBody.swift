@@ -68,7 +68,7 @@ struct ReceivedBody {
             try decoder.decode(bytes) { piece in
                 count += Int64(piece.readableBytes)
                 guard !limit.isExceeded(decoded: count, encoded: encoded) else {
-                    throw request.unfoldedTooFar(head, after: count)
+                    throw request.decompressionLimitExceeded(head, after: count)
                 }
                 pieces.append(piece)
             }

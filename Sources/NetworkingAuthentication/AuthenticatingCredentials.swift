@@ -44,6 +44,11 @@ public protocol AuthenticatingCredentials: Sendable, CustomStringConvertible, Cu
     /// The id of the user, which must not be a secret; `nil`, the default, if it is unknown.
     var userID: String? { get }
 
+    /// The time before ``expirationDate`` from which a ``TokenStore`` renews the credentials in the background.
+    ///
+    /// `nil`, the default, uses the leeway of the store.
+    var refreshWindow: Duration? { get }
+
     /// Adds the credentials to a request, each time that it is sent.
     ///
     /// Use ``HTTPRequestData/setCredential(_:for:)`` for header fields and
@@ -71,6 +76,11 @@ extension AuthenticatingCredentials {
         nil
     }
 
+    /// `nil`: the leeway of the store applies.
+    public var refreshWindow: Duration? {
+        nil
+    }
+
     /// The type, without any of the values.
     public var description: String {
         "\(Self.self)(<redacted>)"
@@ -91,7 +101,15 @@ extension AuthenticatingCredentials {
         expires(within: .zero)
     }
 
-    func expires(within leeway: Duration) -> Bool {
+    /// Whether the credentials are within their refresh window.
+    ///
+    /// - Parameter leeway: The window of credentials that have none of their own.
+    /// - Returns: `true` if they expire within the window, or have expired.
+    func isDue(within leeway: Duration) -> Bool {
+        expires(within: refreshWindow ?? leeway)
+    }
+
+    private func expires(within leeway: Duration) -> Bool {
         guard let expirationDate else { return false }
         return expirationDate.timeIntervalSince(NetworkEnvironment.current.clock.date) <= leeway / .seconds(1)
     }

@@ -46,7 +46,8 @@ enum RefreshFailure: Error {
             return error.failedRequest.map { "\($0) failed. \(error.reason)" } ?? error.reason
         case .delegate(let error):
             return
-                "The delegate threw \(type(of: error)), which is the underlying error. Sign in again if it does not pass."
+                "The delegate threw \(type(of: error)), which is the underlying error. Sign in again if the error "
+                + "persists."
         }
     }
 }
@@ -68,8 +69,8 @@ extension HTTPRequestData {
         NetworkingError(
             .unauthorized,
             request: self,
-            reason: "Nobody is signed in, so the request was not sent. Sign in by setting the store's credentials, "
-                + "or set the request's authenticationMethod to .anonymous."
+            reason: "No user is signed in, so the request was not sent. Sign in by setting the store's credentials, or "
+                + "set the request's authenticationMethod to .anonymous."
         )
     }
 
@@ -77,8 +78,8 @@ extension HTTPRequestData {
         NetworkingError(
             .unauthorized,
             request: self,
-            reason: "Somebody else has signed in while the request waited for credentials, so it was not sent. "
-                + "Send it again if it is theirs too."
+            reason: "Another user signed in while the request waited for credentials, so it was not sent. Send it "
+                + "again if it is also meant for that user."
         )
     }
 
@@ -97,7 +98,7 @@ extension HTTPRequestData {
             response: response,
             reason:
                 "The credentials were refreshed \(limit.count) times within \(limit.interval), and the server accepted no request "
-                + "with them. Check what the delegate returns, and the clocks.",
+                + "with them. Check the session that the delegate returns, and the clocks.",
             retryAfter: refusal.delay
         )
     }

@@ -49,15 +49,15 @@ public struct BasicCredentials: AuthenticatingCredentials, Hashable, Codable {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "The user of its basic credentials holds a colon, which ends the user's name (RFC 7617). "
-                    + "Use another name."
+                reason: "The user name of its basic credentials contains a colon, which is not allowed (RFC 7617). Use "
+                    + "another name."
             )
         }
         guard !user.utf8.contains(where: isControl), !password.utf8.contains(where: isControl) else {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "Its basic credentials hold a line break or another control character. Remove it; "
+                reason: "Its basic credentials contain a line break or another control character. Remove it; "
                     + "a password that was read from a file often ends with a line break."
             )
         }

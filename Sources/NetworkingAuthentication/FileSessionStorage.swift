@@ -100,11 +100,25 @@ public struct FileSessionStorage: SharedSessionStorage {
     ///
     /// - Returns: Their ids.
     public func userIDs() throws -> [String] {
+        try fileNames().compactMap { Self.userID(of: $0) }.sorted()
+    }
+
+    /// Removes the sessions of all users, and the files of damaged sessions.
+    ///
+    /// - Throws: ``SessionStorageError``.
+    public func removeAll() throws {
+        // A damaged session may be the only file that is left of its user.
+        let users = try fileNames()
+            .compactMap { name in
+                name.firstRange(of: Self.suffix).flatMap { Self.userID(of: String(name[..<$0.upperBound])) }
+            }
+        try removeSessions(of: Set(users))
+    }
+
+    private func fileNames() throws -> [String] {
         guard FileManager.default.fileExists(atPath: directory.path) else { return [] }
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory.path)
-                .compactMap { Self.userID(of: $0) }
-                .sorted()
         } catch {
             throw SessionStorageError.unusable(reason: "The directory \(directory.path) could not be read.")
         }
@@ -201,7 +215,7 @@ public enum SessionStorageError: Error, LocalizedError, CustomStringConvertible 
     public var description: String {
         switch self {
         case .damaged(let file):
-            "A stored session could not be read and was set aside as \(file.path). Sign in again, and remove that file."
+            "A stored session could not be read and was moved to \(file.path). Sign in again, and remove that file."
         case .unusable(let reason):
             reason
         }

@@ -200,7 +200,8 @@ private struct SystemKeychain: KeychainItems {
         }
         guard let control = SecAccessControlCreateWithFlags(nil, protection, .biometryCurrentSet, nil) else {
             throw SessionStorageError.unusable(
-                reason: "The Keychain cannot protect a session by biometry here. Choose another accessibility."
+                reason: "The Keychain of this device cannot protect a session with biometrics. Choose another "
+                    + "accessibility."
             )
         }
         item[kSecAttrAccessControl as NSString] = control

@@ -48,7 +48,8 @@ extension Session: Codable {
             refreshToken: try values.first(of: .refreshToken, .refreshTokenInSnakeCase),
             expirationDate: expirationDate,
             scope: try values.decodeIfPresent(String.self, forKey: .scope),
-            idToken: try values.first(of: .idToken, .idTokenInSnakeCase)
+            idToken: try values.first(of: .idToken, .idTokenInSnakeCase),
+            refreshWindow: values.decodeRefreshWindow()
         )
         // An encoded session without a date stores null, so the date of its token must not be read.
         if expirationDate == nil, values.contains(.expirationDate) {
@@ -69,13 +70,18 @@ extension Session: Codable {
         try values.encode(expirationDate, forKey: .expirationDate)
         try values.encodeIfPresent(scope, forKey: .scope)
         try values.encodeIfPresent(idToken, forKey: .idToken)
+        // Two whole numbers, because a number of seconds would not be exact.
+        try values.encodeIfPresent(
+            refreshWindow.map { [$0.components.seconds, $0.components.attoseconds] },
+            forKey: .refreshWindow
+        )
     }
 
     /// The keys of an encoded session, and the keys that servers use.
     ///
     /// A decoder that converts from snake case asks for the keys in camel case.
     fileprivate enum CodingKeys: String, CodingKey {
-        case userID, accessToken, refreshToken, expirationDate, scope, idToken
+        case userID, accessToken, refreshToken, expirationDate, scope, idToken, refreshWindow
         case userId, id
         case userIDInSnakeCase = "user_id"
         case accessTokenInSnakeCase = "access_token"
@@ -104,6 +110,12 @@ extension KeyedDecodingContainer<Session.CodingKeys> {
         // Under the key of an encoded session, a value of any other type is an error. Under the other keys it is
         // ignored, because `id` may belong to something else.
         return try decodeIfPresent(String.self, forKey: .userID)
+    }
+
+    /// Returns the window of an encoded session; a value of another format under the same key is ignored.
+    fileprivate func decodeRefreshWindow() -> Duration? {
+        guard let parts = try? decode([Int64].self, forKey: .refreshWindow), parts.count == 2 else { return nil }
+        return Duration(secondsComponent: parts[0], attosecondsComponent: parts[1])
     }
 
     fileprivate func decodeExpirationDate() throws -> Date? {

@@ -29,6 +29,11 @@ public struct Session: AuthenticatingCredentials, Hashable {
     /// The claims of an OpenID provider about the user, as a JSON Web Token for the app to check; `nil` if there are
     /// none.
     public var idToken: String?
+    /// The time before expiry from which the session is renewed; `nil` for the ``TokenStore``'s leeway.
+    ///
+    /// A ``TokenStore`` refreshes the session in the background within this window. A session that a delegate returns
+    /// without a window takes over the one of the session that it replaces.
+    public var refreshWindow: Duration?
 
     /// Creates a session.
     ///
@@ -40,13 +45,16 @@ public struct Session: AuthenticatingCredentials, Hashable {
     ///     Token, the date is read from the token.
     ///   - scope: The scope of the access token.
     ///   - idToken: The claims of an OpenID provider about the user.
+    ///   - refreshWindow: The time before expiry from which the session is renewed; `nil` for the leeway of its
+    ///     ``TokenStore``.
     public init(
         userID: String? = nil,
         accessToken: String,
         refreshToken: String? = nil,
         expirationDate: Date? = nil,
         scope: String? = nil,
-        idToken: String? = nil
+        idToken: String? = nil,
+        refreshWindow: Duration? = nil
     ) {
         self.userID = userID
         self.accessToken = accessToken
@@ -54,6 +62,7 @@ public struct Session: AuthenticatingCredentials, Hashable {
         self.expirationDate = expirationDate ?? JSONWebToken.expirationDate(of: accessToken)
         self.scope = scope
         self.idToken = idToken
+        self.refreshWindow = refreshWindow
     }
 
     /// Returns the session with tokens that a server has renewed.
@@ -74,13 +83,16 @@ public struct Session: AuthenticatingCredentials, Hashable {
             refreshToken: refreshToken ?? self.refreshToken,
             expirationDate: expirationDate,
             scope: scope,
-            idToken: idToken
+            idToken: idToken,
+            refreshWindow: refreshWindow
         )
     }
 
-    /// Whether the access token has expired or will expire within half a minute, and the session can be renewed.
+    /// Whether the session can be renewed, and its access token has expired or is within the ``refreshWindow``.
+    ///
+    /// Without a window of its own, the session uses 30 seconds, which is the standard leeway of a ``TokenStore``.
     public var shouldRefresh: Bool {
-        refreshToken != nil && expires(within: .seconds(30))
+        refreshToken != nil && isDue(within: .seconds(30))
     }
 
     /// ``AuthenticationMethod/bearer``.

@@ -35,6 +35,62 @@ public protocol SessionStorage: Sendable {
     /// - Returns: Their ids, in order.
     /// - Throws: ``SessionStorageError``, or an error that the storage defines.
     func userIDs() throws -> [String]
+
+    /// Removes the sessions of all users.
+    ///
+    /// By default, it removes the session of each of the ``userIDs()``. If a session cannot be removed, the others are
+    /// removed nevertheless.
+    ///
+    /// A ``TokenStore`` keeps the credentials that it has. Call its ``TokenStore/remove()`` to sign out, too.
+    ///
+    /// - Throws: ``SessionStorageError``, or an error that the storage defines: the first one that occurs.
+    func removeAll() throws
+}
+
+extension SessionStorage {
+    /// Removes the session of each user.
+    public func removeAll() throws {
+        try removeSessions(of: try userIDs())
+    }
+
+    /// Removes the sessions of some users, and throws the first error when it has tried all.
+    func removeSessions(of userIDs: some Sequence<String>) throws {
+        var failure: (any Error)?
+        for userID in userIDs {
+            do {
+                try removeSession(for: userID)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// The session of a user, read without throwing.
+    ///
+    /// ```swift
+    /// let isSignedIn = storage["emily"] != nil
+    /// ```
+    ///
+    /// An error is logged, and the result is the same as without a session. Call ``session(for:)`` to handle errors.
+    ///
+    /// - Parameter userID: The id of the user; empty for a session without an id.
+    /// - Returns: The session; `nil` if there is none, or if it cannot be read.
+    public subscript(userID: String) -> Session? {
+        do {
+            return try session(for: userID)
+        } catch {
+            logStorageFailure(error)
+            return nil
+        }
+    }
+}
+
+@Sendable
+private func logStorageFailure(_ error: any Error) {
+    // The description of an unknown error may contain a secret.
+    let reason = (error as? SessionStorageError)?.description ?? "\(type(of: error))"
+    NetworkEnvironment.current.logger.error("A session could not be read or stored: \(reason)")
 }
 
 /// Stores sessions in memory until the process ends.
@@ -63,6 +119,11 @@ public final class InMemorySessionStorage: SessionStorage {
     public func userIDs() -> [String] {
         sessions.withLock { $0.keys.sorted() }
     }
+
+    /// Removes the sessions of all users.
+    public func removeAll() {
+        sessions.withLock { $0.removeAll() }
+    }
 }
 
 extension TokenStore where Credentials == Session {
@@ -85,7 +146,8 @@ extension TokenStore where Credentials == Session {
     ///   - session: The initial session; `nil` if no user is signed in.
     ///   - storage: The storage of the session.
     ///   - delegate: The delegate that renews the session.
-    ///   - leeway: The time before expiry at which the session is refreshed in the background; 30 seconds by default.
+    ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
+    ///     ``Session/refreshWindow``; 30 seconds by default.
     ///   - timeout: The time limit for one refresh; 60 seconds by default.
     ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
     ///     seconds by default.
@@ -105,15 +167,56 @@ extension TokenStore where Credentials == Session {
             leeway: leeway,
             timeout: timeout,
             limit: limit,
-            storage: CredentialStorage(storage, with: session, onFailure: onStorageFailure ?? Self.logFailure)
+            storage: CredentialStorage(storage, with: session, onFailure: onStorageFailure ?? logStorageFailure)
         )
     }
 
-    @Sendable
-    private static func logFailure(_ error: any Error) {
-        // The description of an unknown error may contain a secret.
-        let reason = (error as? SessionStorageError)?.description ?? "\(type(of: error))"
-        NetworkEnvironment.current.logger.error("A session could not be stored: \(reason)")
+    /// Creates a store with the session that a storage has for a user.
+    ///
+    /// ```swift
+    /// let tokens = TokenStore(for: "emily", in: storage, delegate: Login())
+    /// ```
+    ///
+    /// It reads the session and does not throw: if the session cannot be read, no user is signed in, and the error is
+    /// passed to `onStorageFailure`. Otherwise it works like
+    /// ``init(_:in:delegate:leeway:timeout:limit:onStorageFailure:)``.
+    ///
+    /// - Parameters:
+    ///   - userID: The id of the user; empty for a session without an id.
+    ///   - storage: The storage of the session.
+    ///   - delegate: The delegate that renews the session.
+    ///   - leeway: The time before expiry at which the session is refreshed in the background, unless it has a
+    ///     ``Session/refreshWindow``; 30 seconds by default.
+    ///   - timeout: The time limit for one refresh; 60 seconds by default.
+    ///   - limit: The maximum number of refreshes in a row whose sessions the server does not accept; five within 30
+    ///     seconds by default.
+    ///   - onStorageFailure: Receives the errors of sessions that could not be read or stored; `nil` logs them as
+    ///     errors.
+    public convenience init(
+        for userID: String,
+        in storage: any SessionStorage,
+        delegate: (any AuthenticationDelegate<Session>)? = nil,
+        leeway: Duration = .seconds(30),
+        timeout: Duration = .seconds(60),
+        limit: RefreshLimit = .standard,
+        onStorageFailure: (@Sendable (any Error) -> Void)? = nil
+    ) {
+        let onFailure = onStorageFailure ?? logStorageFailure
+        var session: Session?
+        do {
+            session = try storage.session(for: userID)
+        } catch {
+            onFailure(error)
+        }
+        self.init(
+            session,
+            in: storage,
+            delegate: delegate,
+            leeway: leeway,
+            timeout: timeout,
+            limit: limit,
+            onStorageFailure: onFailure
+        )
     }
 }
 

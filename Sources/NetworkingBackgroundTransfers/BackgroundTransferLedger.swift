@@ -169,8 +169,8 @@ final class BackgroundTransferLedger: Sendable {
             let error = NetworkingError(
                 .storage,
                 request: request,
-                reason: "The download ended, but its file did not come to this process. "
-                    + "Look at the destination: an earlier one may have put it there."
+                reason: "The download is complete, but this process did not receive its file. Check the destination: "
+                    + "an earlier process may have stored it there."
             )
             return .failed(id: record.id, BackgroundTransferFailure(error))
         }
@@ -196,7 +196,7 @@ final class BackgroundTransferLedger: Sendable {
         guard let directory = PrivateFile.parent(of: path), !PrivateFile.isDirectory(directory) else {
             return fault.reason
         }
-        return "There is no directory at \(PrintableText.singleLine(directory)). Make it before the download ends."
+        return "There is no directory at \(PrintableText.singleLine(directory)). Create it before the download ends."
     }
 
     /// Keeps a file without a destination in the temporary directory, until the app fetches it.
@@ -237,16 +237,16 @@ extension HTTPRequestData {
         }
         // In the order of Apple's `NSURLErrorCancelledReasonUserForceQuitApplication` and the codes after it.
         let why = [
-            "since the user has quit the app",
-            "since the user lets it do nothing in the background",
-            "for want of resources",
+            "because the user quit the app",
+            "because the user has turned off background activity for the app",
+            "because system resources are low",
         ]
         return NetworkingError(
             .connectionLost,
             request: self,
             underlying: error,
-            reason: "The system has ended the transfer\(why.indices.contains(reason) ? ", \(why[reason])" : ""). "
-                + "Begin it anew, or resume it."
+            reason: "The system ended the transfer\(why.indices.contains(reason) ? " \(why[reason])" : ""). Restart or "
+                + "resume it."
         )
     }
 }

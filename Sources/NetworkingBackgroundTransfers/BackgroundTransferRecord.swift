@@ -39,12 +39,12 @@ extension BackgroundTransferRecord {
     /// Reads the description of a task, and expands paths that start at the app's home directory.
     init(_ text: String?, home: URL) throws(Unreadable) {
         guard let text else {
-            throw Unreadable(reason: "The transfer has no record. Something else has begun it in this session.")
+            throw Unreadable(reason: "The transfer has no record. Other code started it in this session.")
         }
         let (data, decoder) = (Data(text.utf8), JSONDecoder())
         guard let version = try? decoder.decode(Version.self, from: data).version else {
             throw Unreadable(
-                reason: "The record of the transfer is damaged, or something else has begun it in this session."
+                reason: "The record of the transfer is damaged, or other code started it in this session."
             )
         }
         guard version == Self.version else {
@@ -143,7 +143,7 @@ struct BackgroundResumption {
     init(_ data: Data, home: URL) throws(BackgroundTransferRecord.Unreadable) {
         guard let stored = try? JSONDecoder().decode(Stored.self, from: data) else {
             throw BackgroundTransferRecord.Unreadable(
-                reason: "These are not the resume data of a transfer in the background. Begin it anew."
+                reason: "The data is not the resume data of a background transfer. Restart the transfer."
             )
         }
         record = try BackgroundTransferRecord(stored.record, home: home)
@@ -179,7 +179,7 @@ struct BackgroundDeparture {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "The destination's URL does not name a file. Make it with URL(filePath:)."
+                reason: "The URL of the destination is not a file URL. Create it with URL(filePath:)."
             )
         }
         let prepared = try network.prepared(request)
@@ -187,7 +187,7 @@ struct BackgroundDeparture {
             throw NetworkingError(
                 .invalidRequest,
                 request: prepared,
-                reason: "A download in the background sends no body. Take it off, or download while the app runs."
+                reason: "A background download cannot send a body. Remove it, or download in the foreground."
             )
         }
         try self.init(prepared, id: id, destination: destination)
@@ -212,14 +212,14 @@ struct BackgroundDeparture {
             throw NetworkingError(
                 .invalidRequest,
                 request: prepared,
-                reason: "A sink cannot receive what the system transfers in the background. Take it off the request."
+                reason: "A sink cannot receive the data of a background transfer. Remove it from the request."
             )
         }
         guard let request = URLRequest(prepared) else {
             throw NetworkingError(
                 .invalidRequest,
                 request: prepared,
-                reason: "Foundation finds no URL in this request."
+                reason: "Foundation cannot create a URL from this request. Check its host and path."
             )
         }
         self.request = request
@@ -238,7 +238,7 @@ extension HTTPRequestData {
         NetworkingError(
             .invalidRequest,
             request: self,
-            reason: "The system sends nothing but files in the background. Write the body to a file, and name that."
+            reason: "A background upload can only send a file. Write the body to a file, and send that file."
         )
     }
 

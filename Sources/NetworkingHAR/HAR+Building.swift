@@ -174,7 +174,7 @@ extension HAR.Cookie {
 
 extension HAR {
     package static let hiddenBody =
-        "not shown: it has, or may have, what is hidden, and is of a form that cannot be shown without that"
+        "not shown: it may contain secrets, which cannot be removed from this format"
 
     /// Returns a body as text, or in base64 if it is not text.
     package static func encoded(_ data: Data) -> (text: String, encoding: String?) {

@@ -185,9 +185,9 @@ extension CallCapture.State {
         case let event as ExchangeEvent:
             return note(event, of: request, at: now, bodyLimit: bodyLimit, sizeLimit: sizeLimit)
         case TimeoutEvent.expired(let limit):
-            return noteEnd(of: "timeout", "It was given up after \(limit.milliseconds).", at: now)
+            return noteEnd(of: "timeout", "It timed out after \(limit.milliseconds).", at: now)
         case DeadlineEvent.exceeded(let limit):
-            return noteEnd(of: "deadline", "The deadline of \(limit.milliseconds) passed.", at: now)
+            return noteEnd(of: "deadline", "It exceeded the deadline of \(limit.milliseconds).", at: now)
         default: return false
         }
     }

@@ -15,7 +15,7 @@ struct CaptureRules: Sendable {
     /// The maximum size of a stored body, in bytes.
     let bodyLimit: Int
 
-    static let reasonToDrop = "no longer kept: later bodies needed the room"
+    static let reasonToDrop = "no longer kept: later bodies needed the space"
 
     func reasonToLeave(_ count: Int64) -> String {
         "not kept: \(count) bytes, more than the limit of \(bodyLimit)"

@@ -59,7 +59,7 @@ public final class HeldAnswer: Sendable {
     public func answer(_ response: MockResponse = .ok()) {
         precondition(
             !response.isHeld(by: self),
-            "response must not be held by the HeldAnswer that it answers; answer with what is to be sent"
+            "response must not be held by the same HeldAnswer; pass the response to send"
         )
         end(with: .success(response))
     }

@@ -45,7 +45,7 @@ extension MockTransport {
     public func serve(_ directory: URL, at path: String = "/") {
         precondition(
             directory.isFileURL,
-            "directory must be a file's URL (has the scheme \(directory.scheme ?? "none"))"
+            "directory must be a file URL (has the scheme \(directory.scheme ?? "none"))"
         )
         let prefix = PathPattern.segments(of: path).filter { !$0.isEmpty }
         board.update { $0.directories.append(MockDirectory(path: directory.path, prefix: prefix)) }
@@ -98,7 +98,7 @@ extension MockResponse {
             .joined()
         return MockResponse(
             status: .notFound,
-            data: Data("No file answers \(request).\(missing)\n".utf8),
+            data: Data("There is no file for \(request).\(missing)\n".utf8),
             headerFields: [.contentType: "text/plain; charset=utf-8"]
         )
     }

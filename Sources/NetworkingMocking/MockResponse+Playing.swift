@@ -67,7 +67,7 @@ extension MockResponse {
                 .storage,
                 request: request,
                 underlying: fault,
-                reason: "The file of MockResponse.file cannot be answered with. \(fault.reason)"
+                reason: "The file of MockResponse.file cannot be sent. \(fault.reason)"
             )
         }
     }

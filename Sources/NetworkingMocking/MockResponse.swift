@@ -138,7 +138,7 @@ public struct MockResponse: Sendable {
     ) -> MockResponse {
         precondition(
             url.isFileURL,
-            "url must name a file; make it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))"
+            "url must be a file URL; create it with URL(filePath:) (has the scheme \(url.scheme ?? "none"))"
         )
         let type = contentType ?? .mediaType(forFileName: url.lastPathComponent)
         let head = HTTPResponse(status: status, headerFields: [.contentType: type])
@@ -241,7 +241,7 @@ extension MockResponse: CustomStringConvertible, CustomReflectable {
         case .response(let head, .pieces(let pieces)): "\(head.status), \(pieces.count) pieces"
         case .failure(let error): "a failure of type \(type(of: error))"
         case .failureOfKind(let kind): "a failure, \(kind)"
-        case .held: "an answer that is held"
+        case .held: "a held response"
         case .never: "no answer"
         }
     }

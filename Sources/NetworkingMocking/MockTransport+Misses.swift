@@ -14,7 +14,7 @@ extension MockTransport {
             .unimplemented,
             request: request,
             reason: "MockTransport expects \(expectation.matcher) next, as request \(index + 1) of \(count). \(why) "
-                + "Send what is expected, or answer what may come at any time with on(_:uses:answer:)."
+                + "Send the expected request, or add a stub for requests in any order with on(_:uses:answer:)."
         )
     }
 
@@ -37,8 +37,8 @@ extension MockBoard {
         let (stub, uses) = (stubs[index], uses[index])
         let last = answerers.lastIndex(of: .stub(index))
         let user = last.map { ", the last time \(requests[$0])" } ?? ""
-        return "The stub \(stub.matcher) matches, but it answers \(stub.uses), which it has\(user). "
-            + "Give it uses: .exactly(\(uses + 1)) or .any if it is to answer again, or add another stub behind it."
+        return "The stub \(stub.matcher) matches, but it may be used \(stub.uses), and has been\(user). Give it uses: "
+            + ".exactly(\(uses + 1)) or .any to use it again, or add another stub after it."
     }
 
     /// A description of the nearest stub and why it does not match.
@@ -49,14 +49,14 @@ extension MockBoard {
             let misses = stub.matcher.misses(in: &reading)
             if misses.weight < nearest?.misses.weight ?? .infinity { nearest = (stub, misses) }
         }
-        let script = expectations.isEmpty ? "" : ", and its script is used up"
+        let script = expectations.isEmpty ? "" : ", and its script is used"
         guard let nearest else {
             return expectations.isEmpty
-                ? "MockTransport has no answer at all. Add one with on(_:uses:answer:), or to its script."
-                : "MockTransport has no answer left: its script of \(expectations.count) is used up. "
-                    + "Add one to it, or one for several requests with on(_:uses:answer:)."
+                ? "MockTransport has no responses. Add one with on(_:uses:answer:), or to its script."
+                : "MockTransport has no response left: all \(expectations.count) of its script are used. Add one to "
+                    + "it, or one for several requests with on(_:uses:answer:)."
         }
-        let others = stubs.count == 1 ? "Its only stub" : "The nearest of its \(stubs.count) stubs"
+        let others = stubs.count == 1 ? "Its only stub" : "The closest of its \(stubs.count) stubs"
         let why = nearest.misses.map(\.sentence).joined(separator: " ")
         return "MockTransport has no stub that matches\(script). \(others) is \(nearest.stub.matcher): \(why) "
             + "Add a stub with on(_:uses:answer:), or correct the request."

@@ -29,7 +29,7 @@ extension MockTransport {
     /// let transport = MockTransport()
     /// transport.on(.get, "/users", uses: .exactly(2), .json(users))
     /// // …
-    /// try transport.verifyAllUsed()   // GET /users has answered 1 request; it is to answer exactly 2 times.
+    /// try transport.verifyAllUsed()   // GET /users was used once; expected exactly 2 times.
     /// ```
     ///
     /// It checks stubs (``MockUses``), the script, the expectations, and requests without a response, whose error the
@@ -50,11 +50,11 @@ extension MockBoard {
                 let stub = stubs[index]
                 let count =
                     switch uses[index] {
-                    case 0: "has answered no request"
-                    case 1: "has answered 1 request"
-                    case let uses: "has answered \(uses) requests"
+                    case 0: "was not used"
+                    case 1: "was used once"
+                    case let uses: "was used \(uses) times"
                     }
-                let sentence = "\(stub.matcher) \(count); it is to answer \(stub.uses)."
+                let sentence = "\(stub.matcher) \(count); expected \(stub.uses)."
                 return "\(sentence)\(shadow(over: index))"
             }
     }
@@ -71,20 +71,20 @@ extension MockBoard {
             let first = requests.first
         else { return "" }
         let count = requests.count == 1 ? "1 request" : "\(requests.count) requests"
-        return " \(stubs[earlier].matcher), which stands before it, has answered \(count) that it matches too, "
-            + "such as \(first): put the narrower one first."
+        return " The earlier stub \(stubs[earlier].matcher) was used for \(count) that this one matches too, such as "
+            + "\(first): add the more specific stub first."
     }
 
     fileprivate var unmetExpectations: [String] {
         guard let next = nextExpectation else { return [] }
         let left = expectations.count - met
-        let answers = left == 1 ? "1 answer" : "\(left) answers"
-        let what = "Nobody has asked for \(answers) of \(expectations.count) that were to be given in order"
+        let answers = left == 1 ? "1 response" : "\(left) responses"
+        let what = "The script has \(answers) left of \(expectations.count)"
         return ["\(what); the next is for \(next.matcher)."]
     }
 
     fileprivate var unansweredRequests: [String] {
         zip(requests, answerers).filter { $0.1 == .nobody }
-            .map { "Nobody answered \($0.0). \(usedUp(for: $0.0) ?? nearestMiss(of: $0.0))" }
+            .map { "No stub matched \($0.0). \(usedUp(for: $0.0) ?? nearestMiss(of: $0.0))" }
     }
 }

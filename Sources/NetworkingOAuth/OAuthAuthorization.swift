@@ -26,25 +26,28 @@ public struct OAuthAuthorization: Sendable {
         guard let endpoint = server.authorizationEndpoint else {
             throw OAuthError(
                 .misconfigured,
-                "The provider has no page for users to sign in at. Name its authorizationEndpoint, or use another grant."
+                "The provider has no authorization endpoint. Set its authorizationEndpoint, or use another grant."
             )
         }
         guard !server.lacksProofKeys else {
             throw OAuthError(
                 .discovery,
-                "The provider has no PKCE with \(ProofKey.method), without which a code could be stolen. Ask it for that."
+                "The provider does not support PKCE with \(ProofKey.method), so the code could be stolen. Ask the "
+                    + "provider to support it."
             )
         }
         guard let redirectURI = system.redirectURI, redirectURI.scheme != nil else {
             throw OAuthError(
                 .misconfigured,
-                "The system has no redirect URI, so the provider could not send the user back. Set the one that is registered there."
+                "The system has no redirect URI, so the provider could not send the user back. Set the redirect URI "
+                    + "that is registered with the provider."
             )
         }
         guard redirectURI.scheme?.lowercased() != "http" || redirectURI.isProtected else {
             throw OAuthError(
                 .misconfigured,
-                "The redirect URI is plain http to another machine, where anybody could read the code. Register one with https."
+                "The redirect URI is plain http to another machine, so the code could be intercepted. Register one "
+                    + "with https."
             )
         }
         self.endpoint = endpoint
@@ -122,14 +125,16 @@ public struct OAuthAuthorization: Sendable {
         guard isRedirect(callback) else {
             throw OAuthError(
                 .invalidCallback,
-                "The callback did not go to the redirect URI of the system. Check the one that is registered with the provider."
+                "The callback did not use the redirect URI of the system. Check the redirect URI that is registered "
+                    + "with the provider."
             )
         }
         let fields = try CallbackFields(of: callback)
         guard let state = fields["state"], SecretComparison.areEqual(state, self.state) else {
             throw OAuthError(
                 .invalidCallback,
-                "The state of the callback is not the one that was sent, so it answers something else. Sign in anew."
+                "The state of the callback does not match the state that was sent, so it belongs to another request. "
+                    + "Sign in again."
             )
         }
         if let stated = fields["iss"] {
@@ -143,7 +148,7 @@ public struct OAuthAuthorization: Sendable {
         guard let code = fields["code"], !code.isEmpty else {
             throw OAuthError(
                 .invalidCallback,
-                "The callback has neither a code nor an error, so the provider is not one of authorization codes."
+                "The callback has neither a code nor an error, so the provider does not use authorization codes."
             )
         }
         return code
@@ -152,7 +157,7 @@ public struct OAuthAuthorization: Sendable {
     private static var wrongIssuer: OAuthError {
         OAuthError(
             .invalidCallback,
-            "The callback does not come from the provider that was asked (RFC 9207). Do not trust it; sign in anew."
+            "The callback does not come from the expected provider (RFC 9207). Do not trust it; sign in again."
         )
     }
 
@@ -182,7 +187,7 @@ private struct CallbackFields {
             guard values.updateValue(value, forKey: name) == nil else {
                 throw OAuthError(
                     .invalidCallback,
-                    "The callback has a parameter twice (RFC 6749 section 3.1), so that it is not clear what it says. Sign in anew."
+                    "The callback has a parameter twice (RFC 6749 section 3.1), so it is ambiguous. Sign in again."
                 )
             }
         }
@@ -204,7 +209,8 @@ extension OAuthError {
         self.init(
             .authorizationRefused,
             code: refusal.code,
-            "The provider refused to sign the user in\(refusal.text). Check what is registered with it: redirect URI and scopes."
+            "The provider refused to sign the user in\(refusal.text). Check the redirect URI and the scopes that are "
+                + "registered with it."
         )
     }
 }

@@ -51,7 +51,8 @@ struct DeviceFlow {
         guard let url = server.deviceAuthorizationEndpoint else {
             throw OAuthError(
                 .misconfigured,
-                "The provider has no endpoint for other devices. Name its deviceAuthorizationEndpoint, or use another grant."
+                "The provider has no device authorization endpoint. Set its deviceAuthorizationEndpoint, or use "
+                    + "another grant."
             )
         }
         var fields = system.furtherFields(besides: [])
@@ -75,8 +76,8 @@ struct DeviceFlow {
                 answer?.error == nil ? .invalidResponse : .tokenRefused,
                 code: refusal.code,
                 statusCode: response.status.code,
-                "The provider gave out no code for other devices\(refusal.text), with status \(response.status.code). "
-                    + "Check what the app is registered for."
+                "The provider issued no device code\(refusal.text), with status \(response.status.code). Check the "
+                    + "grants that the app is registered for."
             )
         }
         // Section 3.2: both are in seconds, and the interval is optional.
@@ -140,7 +141,7 @@ struct DeviceFlow {
     }
 
     private static var expired: OAuthError {
-        OAuthError(.expired, code: "expired_token", "The code for the other device has run out. Sign in anew.")
+        OAuthError(.expired, code: "expired_token", "The device code has expired. Sign in again.")
     }
 
     private struct Answer: Decodable {

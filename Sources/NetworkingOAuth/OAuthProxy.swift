@@ -48,7 +48,7 @@ public struct OAuthProxy: Sendable {
         guard let grant = grant ?? client.service.grant else {
             throw OAuthError(
                 .misconfigured,
-                "It is not said how to sign in. Name a grant: signIn(with: .authorizationCode(browser))."
+                "No grant is set. Pass one: signIn(with: .authorizationCode(browser))."
             )
         }
         return try await withEnvironment(network.environmentOfCredentials) {

@@ -35,10 +35,10 @@ extension OAuthServer {
         guard let url = URL(string: issuer), url.host() != nil, url.query() == nil, url.fragment() == nil else {
             throw OAuthError(
                 .misconfigured,
-                "The issuer of the system is no URL of a provider, such as https://login.example.com."
+                "The issuer of the system is not the URL of a provider, such as https://login.example.com."
             )
         }
-        var failure = OAuthError(.discovery, "The provider has no metadata. Check the issuer, or name the endpoints.")
+        var failure = OAuthError(.discovery, "The provider has no metadata. Check the issuer, or set the endpoints.")
         for place in wellKnownPlaces(of: url) {
             var request = HTTPRequestData(method: .get, url: place)
             request.headerFields[.accept] = "application/json"
@@ -77,8 +77,8 @@ extension OAuthServer {
             .discovery,
             statusCode: response.status.code,
             of: response,
-            "The provider has no metadata that can be read at \(place.path()) (status \(response.status.code)). "
-                + "Check the issuer, or name the endpoints."
+            "The provider has no readable metadata at \(place.path()) (status \(response.status.code)). Check the "
+                + "issuer, or set the endpoints."
         )
     }
 }
@@ -115,13 +115,13 @@ private struct Metadata: Decodable {
         guard issuer == asked || issuer == "\(asked)/" || "\(issuer)/" == asked else {
             throw OAuthError(
                 .discovery,
-                "The metadata is of another issuer than the one that was asked for, so it was not used. Check the issuer."
+                "The metadata belongs to another issuer, so it was not used. Check the issuer."
             )
         }
         guard let tokenEndpoint = tokenEndpoint.flatMap({ URL(string: $0) }) else {
             throw OAuthError(
                 .discovery,
-                "The metadata names no token endpoint. Name the endpoints in place of the issuer."
+                "The metadata names no token endpoint. Set the endpoints instead of the issuer."
             )
         }
         var server = OAuthServer(
@@ -137,8 +137,8 @@ private struct Metadata: Decodable {
             throw OAuthError(
                 .discovery,
                 "The metadata of the provider names a \(name) endpoint that is \(endpoint.isProtected ? "on this machine" : "not https"), "
-                    + "so none of its endpoints is used. Have the provider name an https URL of its own, or name the endpoints "
-                    + "in place of the issuer if the app means this one."
+                    + "so none of its endpoints is used. The provider must name an https URL on a public host. If the "
+                    + "app needs this endpoint, set the endpoints instead of the issuer."
             )
         }
         return server

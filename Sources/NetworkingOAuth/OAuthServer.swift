@@ -74,8 +74,8 @@ extension OAuthServer {
         for (name, url) in endpoints where !url.isProtected || url.fragment() != nil {
             throw OAuthError(
                 .misconfigured,
-                "The \(name) endpoint of the provider is neither https nor on this machine, or has a fragment, so it is not asked. "
-                    + "Use its https URL."
+                "The \(name) endpoint of the provider is neither https nor on this machine, or has a fragment, so it "
+                    + "is not used. Use its https URL."
             )
         }
     }

@@ -67,8 +67,8 @@ struct Revocation {
             code: code,
             statusCode: status,
             underlying: underlying,
-            "Nobody is signed in here any more, but the provider could not be told to void the tokens (\(why)). "
-                + "They are good until they run out."
+            "The user is signed out here, but the provider could not be asked to revoke the tokens (\(why)). They stay "
+                + "valid until they expire."
         )
     }
 }

@@ -84,7 +84,7 @@ extension NetworkingComponent {
         guard let url = request.url, url.isProtected else {
             throw OAuthError(
                 .misconfigured,
-                "The issuer is neither https nor on this machine, so it was not asked. Use its https URL."
+                "The issuer is neither https nor on this machine, so no request was sent to it. Use its https URL."
             )
         }
         request.authenticationMethod = .anonymous

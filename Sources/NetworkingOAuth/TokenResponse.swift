@@ -39,7 +39,7 @@ struct TokenResponse {
                 .invalidResponse,
                 statusCode: response.status.code,
                 of: response,
-                "The token endpoint answered without an access token that could be sent. Report this to the provider."
+                "The response of the token endpoint has no usable access token. Report this to the provider."
             )
         }
         guard fields.type.map({ $0.lowercased() == "bearer" }) ?? true else {
@@ -47,7 +47,7 @@ struct TokenResponse {
                 .invalidResponse,
                 statusCode: response.status.code,
                 of: response,
-                "The token endpoint gave out a token that is no bearer token, which is the only type that is known here."
+                "The token endpoint issued a token that is not a bearer token, the only supported type."
             )
         }
         accessToken = token
@@ -69,18 +69,18 @@ struct TokenResponse {
     private static func refusal(_ error: ProviderError, _ response: HTTPResponseData) -> OAuthError {
         let wayOut =
             switch error.code {
-            case "invalid_client", "unauthorized_client": "Check the client ID and how the app authenticates itself."
-            case "invalid_grant": "What was redeemed has run out or been used; sign in anew."
+            case "invalid_client", "unauthorized_client": "Check the client ID and the authentication of the app."
+            case "invalid_grant": "The code or token has expired or was already used; sign in again."
             case "invalid_scope": "Check the scopes."
-            case "unsupported_grant_type": "Check what the app is registered for."
-            default: "The provider's documentation says what it means."
+            case "unsupported_grant_type": "Check the grants that the app is registered for."
+            default: "See the provider's documentation for this code."
             }
         return OAuthError(
             .tokenRefused,
             code: error.code,
             statusCode: response.status.code,
             of: response,
-            "The token endpoint refused\(error.text). \(wayOut)"
+            "The token endpoint refused the request\(error.text). \(wayOut)"
         )
     }
 
@@ -94,14 +94,14 @@ struct TokenResponse {
             ? "nothing" : isJSON ? "no token" : PrintableText.cut(PrintableText.singleLine(type), to: 64)
         let wayOut =
             switch status {
-            case 300..<400: "It redirects, which is not followed with tokens; use the URL that it leads to."
+            case 300..<400: "It redirects, and redirects with tokens are not followed; use the final URL."
             default: "Check its URL."
             }
         return OAuthError(
             .invalidResponse,
             statusCode: status,
             of: response,
-            "The token endpoint answered with status \(status) and \(content) in place of a token in JSON. \(wayOut)"
+            "The token endpoint responded with status \(status) and \(content) instead of a token in JSON. \(wayOut)"
         )
     }
 

@@ -108,7 +108,10 @@ final class TokenService: Sendable {
         }
         signIn.end(
             with: .failure(
-                OAuthError(.expired, "Nobody signed in within \(signInTimeout). Sign in anew, or allow more time.")
+                OAuthError(
+                    .expired,
+                    "The user did not sign in within \(signInTimeout). Sign in again, or allow more time."
+                )
             )
         )
     }
@@ -176,7 +179,7 @@ final class TokenService: Sendable {
             guard callback.authorization.isSame(as: authorization) else {
                 throw OAuthError(
                     .invalidCallback,
-                    "The user agent brought back the answer to another page. Sign in anew."
+                    "The user agent returned the callback of another page. Sign in again."
                 )
             }
             let code = try callback.authorization.code(of: callback.url)
@@ -228,7 +231,7 @@ final class TokenService: Sendable {
     }
 
     private static func refused(_ error: OAuthError?) -> OAuthError {
-        .signInRequired(because: "and the provider refuses to renew it (invalid_grant)", code: "invalid_grant", error)
+        .signInRequired(because: "and the provider refused to renew it (invalid_grant)", code: "invalid_grant", error)
     }
 
     /// Revokes the tokens of a session, if the provider has an endpoint for that.
@@ -240,8 +243,8 @@ final class TokenService: Sendable {
             throw OAuthError(
                 .revocation,
                 underlying: error,
-                "Nobody is signed in here any more, but the provider could not be asked where to void the tokens. "
-                    + "They are good until they run out."
+                "The user is signed out here, but the provider's endpoint for revoking the tokens could not be loaded. "
+                    + "They stay valid until they expire."
             )
         }
         guard let url else { return }
@@ -275,7 +278,7 @@ extension OAuthError {
         OAuthError(
             .signInRequired,
             isForeseen: true,
-            "Nobody is signed in, so the request was not sent. Sign in with network.oauth(client).signIn(with:), "
+            "No user is signed in, so the request was not sent. Sign in with network.oauth(client).signIn(with:), "
                 + "give the client a grant, or set the request's authenticationMethod to .anonymous."
         )
     }
@@ -284,12 +287,13 @@ extension OAuthError {
         OAuthError(
             .denied,
             isForeseen: true,
-            "The user has closed the page before, and is not asked again by a request. Call signIn when they want to."
+            "The user closed the sign-in page before, and requests do not open it again. Call signIn when the user "
+                + "wants to sign in."
         )
     }
 
     static var superseded: OAuthError {
-        OAuthError(.superseded, "Somebody signed out, or began to sign in anew, before this came to its end.")
+        OAuthError(.superseded, "The user signed out, or started another sign-in, before this one was complete.")
     }
 
     fileprivate static func signInRequired(
@@ -303,7 +307,7 @@ extension OAuthError {
             statusCode: underlying?.statusCode,
             underlying: underlying,
             isForeseen: underlying == nil,
-            "The access token has run out or was refused, \(reason). Have the user sign in anew."
+            "The access token has expired or was refused, \(reason). Ask the user to sign in again."
         )
     }
 }

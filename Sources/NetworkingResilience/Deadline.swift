@@ -84,7 +84,7 @@ struct Deadline: DeadlineProviding, CustomStringConvertible {
                 kind,
                 request: request,
                 underlying: error,
-                reason: "The call was not over within \(limit), with all its attempts and waits."
+                reason: "The call was not complete within \(limit), including all attempts and waits."
             )
         }
     }

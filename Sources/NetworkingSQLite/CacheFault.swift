@@ -77,7 +77,10 @@ enum CacheFault: Equatable {
         case .newer(let format): .newer(file: file, format: format)
         case .full: .full(file: file)
         case .busy: .busy(file: file)
-        case .foreign: .unusable(reason: "\(file.path) is a database of something else. Give the cache another file.")
+        case .foreign:
+            .unusable(
+                reason: "\(file.path) is a database of another program. Use another file for the cache."
+            )
         case .file(let reason): .unusable(reason: reason)
         case .unknownTables:
             .unusable(reason: "The tables of the cache's file \(file.path) are unknown. Remove the file.")

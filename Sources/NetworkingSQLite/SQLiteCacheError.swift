@@ -18,16 +18,16 @@ public enum SQLiteCacheError: Error, LocalizedError, CustomStringConvertible {
     public var description: String {
         switch self {
         case .damaged(let other?):
-            "The cache's file was damaged and was set aside as \(other.path). It begins anew; that file may be removed."
+            "The cache's file was damaged and was moved to \(other.path), which can be removed. The cache starts empty."
         case .damaged(nil):
-            "The cache's file was damaged. It begins anew."
+            "The cache's file was damaged. The cache starts empty."
         case .newer(let file, let format):
             "\(file.path) was written by a newer version of this library, in its format \(format). Use that version, another "
                 + "file for each version, or remove the file."
         case .full(let file):
-            "There is no space left for \(file.path). Free some, or give the store a smaller limit."
+            "There is no space left for \(file.path). Free some space, or give the store a smaller limit."
         case .busy(let file):
-            "Another process has kept \(file.path) for itself for too long. Try again."
+            "Another process has locked \(file.path) for too long. Try again."
         case .unusable(let reason):
             reason
         }

@@ -271,7 +271,8 @@ extension SQLiteCacheStore {
         opened.withLock { $0 = nil }
         guard file.isFileURL else {
             throw .unusable(
-                reason: "\(file.scheme ?? "A URL without a scheme") is not a file's. Give the store a URL of a file."
+                reason: "The store needs a file URL (is \(file.scheme ?? "a URL without a scheme")). Use "
+                    + "URL(filePath:)."
             )
         }
         let location = location

@@ -55,8 +55,8 @@ extension HTTPRequestData {
             .bodyNotReplayable,
             request: self,
             reason:
-                "Its signature covers the body, which would be read for it and once more to be sent, and can be read only "
-                + "once. Use a body that can be replayed: data, a file, or stream(from:) with a closure that makes the stream."
+                "Its signature covers the body, which has to be read twice, but can be read only once. Use a body that "
+                + "can be replayed: data, a file, or stream(from:) with a closure that creates the stream."
         )
     }
 }

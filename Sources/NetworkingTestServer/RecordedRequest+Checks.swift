@@ -24,7 +24,7 @@ extension RecordedRequest {
         } catch {
             throw TestServerError(
                 kind: .unexpectedRequest,
-                description: "The body of \(self) is not the JSON of a \(type): \(Self.reason(of: error))."
+                description: "The body of \(self) does not decode to \(type): \(Self.reason(of: error))."
             )
         }
     }
@@ -61,12 +61,12 @@ extension RecordedRequest {
             differences.append("the field \(field.name) \(Self.difference(of: values, from: field))")
         }
         if let text, text != self.text {
-            differences.append("the body of \(bodyByteCount) bytes is not the text that was expected")
+            differences.append("the body of \(bodyByteCount) bytes is not the expected text")
         }
         guard differences.isEmpty else {
             throw TestServerError(
                 kind: .unexpectedRequest,
-                description: "\(self) is not what was expected:\n\(differences.numberedLines)"
+                description: "\(self) is not as expected:\n\(differences.numberedLines)"
             )
         }
         return self
@@ -74,7 +74,7 @@ extension RecordedRequest {
 
     private static func difference(of values: [String], from field: HTTPField) -> String {
         let isSecret = field.name.isSecret
-        if values.isEmpty { return isSecret ? "is missing" : "is missing, and is to be \"\(field.value)\"" }
+        if values.isEmpty { return isSecret ? "is missing" : "is missing; expected is \"\(field.value)\"" }
         if isSecret { return "has another value" }
         return "is \(values.map { "\"\($0)\"" }.joined(separator: ", ")) and not \"\(field.value)\""
     }
@@ -83,16 +83,16 @@ extension RecordedRequest {
     private static func reason(of error: any Error) -> String {
         func place(_ path: [any CodingKey]) -> String {
             path.isEmpty
-                ? "at the top"
+                ? "at the top level"
                 : "at " + path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
         }
         return switch error {
         case DecodingError.keyNotFound(let key, let context):
             "\(key.stringValue) is missing \(place(context.codingPath))"
-        case DecodingError.typeMismatch(let type, let context): "there is no \(type) \(place(context.codingPath))"
+        case DecodingError.typeMismatch(let type, let context): "expected \(type) \(place(context.codingPath))"
         case DecodingError.valueNotFound(let type, let context):
-            "there is null and no \(type) \(place(context.codingPath))"
-        case DecodingError.dataCorrupted(let context): "what is \(place(context.codingPath)) cannot be read"
+            "expected \(type) \(place(context.codingPath)), found null"
+        case DecodingError.dataCorrupted(let context): "the value \(place(context.codingPath)) cannot be read"
         // An error of the app may well hold the value that it could not use.
         default: "decoding it threw \(type(of: error))"
         }

@@ -35,7 +35,7 @@ extension TestResponse {
     /// - Precondition: A step that ends the answer is the last one.
     public static func raw(_ steps: RawStep...) -> TestResponse {
         for step in steps.dropLast() {
-            precondition(step.ending == nil, "\(step) must be the last step of a raw answer")
+            precondition(step.ending == nil, "\(step) must be the last step of a raw response")
         }
         return TestResponse(body: .raw(steps))
     }

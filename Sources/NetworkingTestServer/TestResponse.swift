@@ -86,7 +86,9 @@ extension TestResponse {
     /// A copy with a change, of an answer that is not raw: that one says everything itself.
     func with(_ modifier: StaticString, _ change: (inout TestResponse) -> Void) -> TestResponse {
         if case .raw = body {
-            preconditionFailure("a raw answer says itself what is sent and how it ends: it has no \(modifier)")
+            preconditionFailure(
+                "a raw response contains all bytes that are sent and how it ends: it cannot have \(modifier)"
+            )
         }
         var response = self
         change(&response)

@@ -101,7 +101,7 @@ extension TestServer {
             return try? await group.next() ?? nil
         }
         guard let taken else {
-            throw TestServerError.noRequest("The patience of \(patience) was over before \(filter) arrived.", requests)
+            throw TestServerError.noRequest("No request matched within \(patience): \(filter).", requests)
         }
         return taken
     }

@@ -47,9 +47,9 @@ extension TestServer {
         let misses = switchboard.withRecord { $0.misses }
         guard !misses.isEmpty else { return nil }
         return """
-            The script had no answer to what arrived:
+            These requests had no scripted response:
             \(misses.numberedLines)
-            Add a route or enqueue a response for a request that is meant to come.
+            Add a route or enqueue a response for each expected request.
             """
     }
 
@@ -57,9 +57,9 @@ extension TestServer {
         let requests = switchboard.withRecord { $0.unclaimed }
         guard !requests.isEmpty else { return nil }
         return """
-            Nobody took what arrived:
+            These requests were not taken:
             \(requests.numberedLines)
-            Take each request with takeRequest(), or call forgetRequests() where they do not matter.
+            Take each request with takeRequest(), or call forgetRequests() if they do not matter.
             """
     }
 
@@ -67,9 +67,9 @@ extension TestServer {
         let unused = switchboard.withScript { $0.unused }
         guard !unused.isEmpty else { return nil }
         return """
-            Nobody asked for what was scripted:
+            These scripted responses were not used:
             \(unused.numberedLines)
-            Script only what the client is meant to ask for, or call clearQueue() where it does not matter.
+            Script only responses that the client requests, or call clearQueue() if they do not matter.
             """
     }
 

@@ -43,8 +43,8 @@ extension TestServerError: LocalizedError, CustomStringConvertible {
         TestServerError(
             kind: .portTaken,
             description: """
-                Port \(port) of 127.0.0.1 is taken: another process, or another test of this one, listens there. Leave the port out \
-                for a free one, or end whoever has it.
+                Port \(port) of 127.0.0.1 is in use: another process, or another test of this process, listens there. \
+                Omit the port to use a free one, or end the other listener.
                 """
         )
     }
@@ -53,14 +53,16 @@ extension TestServerError: LocalizedError, CustomStringConvertible {
         TestServerError(
             kind: .portForbidden,
             description: """
-                The system does not let this user listen on port \(port) of 127.0.0.1. Choose one above 1023, or leave the port out \
-                for a free one.
+                The system does not let this user listen on port \(port) of 127.0.0.1. Choose one above 1023, or omit \
+                the port to use a free one.
                 """
         )
     }
 
     static func noRequest(_ sentence: String, _ requests: [RecordedRequest]) -> TestServerError {
-        let list = requests.isEmpty ? " Nothing has arrived." : " What has arrived:\n\(requests.numberedLines)"
+        let list =
+            requests.isEmpty
+            ? " No request has arrived." : " These requests have arrived:\n\(requests.numberedLines)"
         return TestServerError(kind: .noRequest, description: sentence + list)
     }
 }

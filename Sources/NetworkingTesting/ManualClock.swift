@@ -118,8 +118,8 @@ public final class ManualClock: Clock {
     public func advance(by duration: Duration) {
         precondition(
             duration >= .zero,
-            "duration must not be negative (is \(duration)): time does not go back. For an earlier date make a clock that "
-                + "begins there: ManualClock(start:)"
+            "duration must not be negative (is \(duration)): the clock cannot go back. For an earlier date, create a "
+                + "clock with ManualClock(start:)"
         )
         state.withLock { $0.advance(to: $0.now + duration) }.perform()
     }
@@ -140,9 +140,9 @@ public final class ManualClock: Clock {
         guard let effects else {
             let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
             preconditionFailure(
-                "date must not be before the clock's: \(date.formatted(format)) is \(now - moment) before "
-                    + "\(self.date.formatted(format)), where the clock stands, and time does not go back. For an earlier "
-                    + "date make a clock that begins there: ManualClock(start:)"
+                "date must not be before the date of the clock: \(date.formatted(format)) is \(now - moment) before "
+                    + "\(self.date.formatted(format)), and the clock cannot go back. For an earlier date, create a "
+                    + "clock with ManualClock(start:)"
             )
         }
         effects.perform()
@@ -285,7 +285,7 @@ extension ManualClock: CustomStringConvertible {
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.sleepers) }
         let waits = sleepers.map { ($0.isAlarm ? "a timeout at " : "a task until ") + "\($0.deadline)" }
-        return "\(now); " + (waits.isEmpty ? "nobody waits" : "waiting: " + waits.joined(separator: ", "))
+        return "\(now); " + (waits.isEmpty ? "no waits" : "waiting: " + waits.joined(separator: ", "))
     }
 }
 

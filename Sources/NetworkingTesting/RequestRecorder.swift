@@ -149,7 +149,7 @@ public struct UnexpectedRequests: LocalizedError, CustomStringConvertible {
     fileprivate init(expected: String, arrived requests: [HTTPRequestData]) {
         let list = requests.map { "\n  \($0)" }.joined()
         description =
-            "Expected \(expected)\nbut there came \(RequestRecorder.count(requests.count))"
+            "Expected \(expected)\nbut received \(RequestRecorder.count(requests.count))"
             + (requests.isEmpty ? "" : ":\(list)")
     }
 }

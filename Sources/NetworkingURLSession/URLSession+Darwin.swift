@@ -6,7 +6,7 @@ extension URLSession {
     /// Creates a session whose tasks are exchanges.
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("A copy of a URLSessionConfiguration is one.")
+            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
         }
         // Both would act without the stack's knowledge.
         configuration.urlCache = nil

@@ -9,7 +9,7 @@ extension URLSession {
     static func forExchanges(_ configuration: URLSessionConfiguration) -> URLSession {
         // The initializer copies the configuration, but the changes made here must not reach the caller's object.
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("A copy of a URLSessionConfiguration is one.")
+            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
         }
         // With a cache, a task that is cancelled early crashes the process. Both would also act without the stack's
         // knowledge.
@@ -70,7 +70,7 @@ extension URLSession {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "This URLSession has a delegate of its own, which exchanges could not honour on Linux. "
+                reason: "This URLSession has a delegate, which the library cannot call on Linux. "
                     + "Use URLSessionTransport(configuration:), or a session without a delegate."
             )
         }

@@ -54,7 +54,11 @@ extension URLSession {
     /// - Throws: The errors of ``URLSessionTransport/exchange(_:)``.
     func respond(to request: HTTPRequestData, calls: URLSessionCalls = .shared) async throws -> HTTPResponseData {
         guard var urlRequest = URLRequest(request, asksForCodings: asksForCodings) else {
-            throw NetworkingError(.invalidRequest, request: request, reason: "Foundation finds no URL in this request.")
+            throw NetworkingError(
+                .invalidRequest,
+                request: request,
+                reason: "Foundation cannot create a URL from this request. Check its host and path."
+            )
         }
         let cookies = cookiesForExchanges
         cookies?.add(to: &urlRequest, of: request)

@@ -13,14 +13,18 @@ extension HTTPRequestData {
             .tooLarge,
             request: self,
             reason:
-                "The body came so much faster than it was read that \(maximumBufferedBytes) bytes waited, the most that "
-                + "may. Read faster, or raise maximumBufferedBytes."
+                "The body arrived faster than it was read and filled the buffer of \(maximumBufferedBytes) bytes. Read "
+                + "faster, or raise maximumBufferedBytes."
         )
     }
 
     /// Returns the error for bytes that could not be stored for their reader.
     func unbuffered(_ fault: FileFault) -> NetworkingError {
-        NetworkingError(.storage, request: self, reason: "The body came faster than it was read. \(fault.reason)")
+        NetworkingError(
+            .storage,
+            request: self,
+            reason: "The body arrived faster than it was read and could not be buffered. \(fault.reason)"
+        )
     }
 
     /// Returns the error for a body in a coding that was not requested, on platforms where URLSession does not check
@@ -32,8 +36,8 @@ extension HTTPRequestData {
             response: response(with: head),
             reason:
                 "The server sent a body in \(PrintableText.singleLine(coding)), which the request did not ask for. URLSession on "
-                + "Linux cannot tell a compressed body that was cut off from a whole one, so the library refuses it. Set "
-                + "Accept-Encoding to accept it nevertheless, or use AsyncHTTPClientTransport, which checks it."
+                + "Linux cannot detect that a compressed body is truncated, so the library rejects it. Set "
+                + "Accept-Encoding to accept it anyway, or use AsyncHTTPClientTransport, which checks it."
         )
     }
 
@@ -92,8 +96,8 @@ extension HTTPRequestData {
         case .undecodable:
             return Self.undecodable(head.flatMap { $0.decodedCoding ?? $0.http.headerFields[.contentEncoding] })
         case .invalidHead(let detail), .invalidBody(let detail):
-            return "The answer is not valid HTTP, or not such as this platform's URLSession reads (\(detail)). "
-                + "Check the server, or use another transport."
+            return "The response is not valid HTTP, or this platform's URLSession cannot read it (\(detail)). Check "
+                + "the server, or use another transport."
         case .truncated:
             return Self.endedBetweenChunks
         case .untrusted(let detail):
@@ -102,7 +106,8 @@ extension HTTPRequestData {
             break
         }
         guard code == .dataLengthExceedsMaximum else { return nil }
-        return "This platform's URLSession sends no body with \(method). Use another method, or another transport."
+        return "This platform's URLSession does not send a body with "
+            + "\(method). Use another method, or another transport."
     }
 }
 

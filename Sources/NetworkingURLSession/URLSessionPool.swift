@@ -68,7 +68,7 @@ final class URLSessionPool: Sendable {
         calls: URLSessionCalls = .shared
     ) {
         guard let configuration = configuration.copy() as? URLSessionConfiguration else {
-            preconditionFailure("A copy of a URLSessionConfiguration is one.")
+            preconditionFailure("The copy of a URLSessionConfiguration is not a URLSessionConfiguration.")
         }
         if let maximumConnectionsPerHost {
             configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost

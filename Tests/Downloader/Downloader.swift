@@ -60,7 +60,7 @@ enum Downloader {
                 isQuiet
                 ? try await transport.download(request, to: file)
                 : try await transport.modified(TellArrivals())
-                    .download(request, to: file) { tell("kept \($0.count)") }
+                    .download(request, to: file) { tell("kept \($0.received.count)") }
             tell("done \(downloaded.byteCount) \(downloaded.resumedByteCount)")
             return true
         } catch let error as NetworkingError {

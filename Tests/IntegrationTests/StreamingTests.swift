@@ -158,7 +158,7 @@ extension Loopback {
                     for try await _ in stream {}
                 }
                 #expect(error?.kind == .tooLarge)
-                #expect(error?.reason.contains("6291456 bytes waited") == true)
+                #expect(error?.reason.contains("filled the buffer of 6291456 bytes") == true)
             }
         }
 

@@ -64,6 +64,8 @@ extension LawfulModifier {
                 $0.timeout(.seconds(9), head: .seconds(8), idle: .seconds(7))
             },
             LawfulModifier("deduplicated(methods:)") { $0.deduplicated() },
+            LawfulModifier("removeDuplicates()") { $0.removeDuplicates() },
+            LawfulModifier("duplicatesRemoved()") { $0.duplicatesRemoved() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
             LawfulModifier("whenOffline(_:)", "waiting") {
                 $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, Returning())
@@ -81,7 +83,10 @@ extension LawfulModifier {
                 $0.whenOffline(.fail).environment(\.connectivity, ManualConnectivity())
             },
             LawfulModifier("retry(_:)") { $0.retry() },
+            LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
+            LawfulModifier("automaticRetry()") { $0.automaticRetry() },
             LawfulModifier("intercepted(by:)") { $0.intercepted(by: Untouched()) },
+            LawfulModifier("intercepted(by:)", "an array") { $0.intercepted(by: [Untouched()]) },
             LawfulModifier("throttled(max:)") { $0.throttled(max: 6) },
             LawfulModifier("throttled(maxPerHost:)") {
                 $0.throttled(maxPerHost: 6, queue: 9, maximumWait: .seconds(9))
@@ -91,6 +96,12 @@ extension LawfulModifier {
             LawfulModifier("rateLimited(by:)") { $0.rateLimited(by: RateLimiter(100, per: .seconds(1))) },
             LawfulModifier("redirected(_:)") { $0.redirected() },
             LawfulModifier("checkedStatusCode(_:)") { $0.checkedStatusCode() },
+            LawfulModifier("checkedStatusCode(as:)") { $0.checkedStatusCode(as: LawProblem.self) },
+            LawfulModifier("checkedStatusCode(as:)", "transformed") {
+                $0.checkedStatusCode(as: LawProblem.self) { problem, _ in problem }
+            },
+            LawfulModifier("decoder(_:)") { $0.decoder(.json(keys: .convertFromSnakeCase)) },
+            LawfulModifier("encoder(_:)") { $0.encoder(.json(keys: .convertToSnakeCase)) },
             LawfulModifier("environment(_:)") { $0.environment(\.random, .seeded(1)) },
             LawfulModifier("logged(using:)") { $0.logged(using: LogRecorder().logger(.trace), detail: .body()) },
             LawfulModifier("logged(using:)", "silent") { $0.logged(using: .silent, detail: .off) },
@@ -120,10 +131,17 @@ extension LawfulModifier {
             URL(string: "https://api.example.com/v1").map { AnyNetworkingComponent(upstream.server(baseURL: $0)) }
                 ?? upstream
         },
+        LawfulModifier("server(baseURL:)", "switchable") { upstream in
+            URL(string: "https://api.example.com/v1")
+                .map { AnyNetworkingComponent(upstream.server(baseURL: SwitchableServer($0))) } ?? upstream
+        },
         LawfulModifier("server(scheme:)") { $0.server(scheme: "https") },
         LawfulModifier("server(authority:)") { $0.server(authority: "api.example.com", overriding: true) },
         LawfulModifier("server(path:)") { $0.server(path: "index") },
         LawfulModifier("server(prefixPath:)") { $0.server(prefixPath: "v1") },
+        LawfulModifier("server(headerFields:)") {
+            $0.server(headerFields: [.authorization: "Bearer secret", "X-Client": "laws"])
+        },
         LawfulModifier("server(headerField:)") { $0.server(headerField: .authorization, "Bearer secret") },
         LawfulModifier("server(customHeaderField:)") { $0.server(customHeaderField: "X-Custom", "value") },
         LawfulModifier("server(userAgent:)") { $0.server(userAgent: "Shop/2.1") },
@@ -329,3 +347,8 @@ extension HTTPField.Name {
     fileprivate static let lawsTimestamp = HTTPField.Name("X-Timestamp")!
 }
 #endif
+
+/// The server's description of a problem.
+private struct LawProblem: Error, Decodable {
+    let message: String
+}

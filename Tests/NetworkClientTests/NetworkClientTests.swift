@@ -13,7 +13,8 @@ struct NetworkClientTests {
         let message = "\(try #require(error))"
         #expect(
             message
-                == "GET https://ipinfo.io/203.0.113.7: Nothing is there to send it: a NetworkClient (withNetworkClient, an initialiser, "
+                == "GET https://ipinfo.io/203.0.113.7: The request cannot be sent because a "
+                + "NetworkClient (withNetworkClient, an initialiser, "
                 + "or SwiftUI's environment) was never provided. Provide URLSession.shared, or a MockTransport in a test."
         )
     }

@@ -121,7 +121,7 @@ struct HTTPArchiveTests {
     ])
     func whatIsNoArchiveIsSaid(json: String) {
         let error = #expect(throws: HTTPArchiveError.self) { try archive(json) }
-        #expect(error?.reason.hasPrefix("This is no HTTP archive") == true)
+        #expect(error?.reason.hasPrefix("This is not an HTTP archive") == true)
     }
 
     @Test func aMarkOfTheByteOrderIsNoJSON() throws {
@@ -225,7 +225,7 @@ struct HTTPArchiveTests {
             let error = #expect(throws: HTTPArchiveError.self) {
                 try NetworkInspector().writeReport(to: directory.appending(path: "no/such/directory.html"))
             }
-            #expect(error?.reason == "There is no folder \(directory.path)/no/such. Make it first.")
+            #expect(error?.reason == "There is no folder \(directory.path)/no/such. Create it first.")
             let folder = #expect(throws: HTTPArchiveError.self) { try NetworkInspector().writeReport(to: directory) }
             #expect(folder?.reason.contains("\(directory.path) is a directory") == true)
             let page = try #require(URL(string: "https://example.com/a.html"))

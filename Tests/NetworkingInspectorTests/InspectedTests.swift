@@ -212,7 +212,7 @@ struct InspectedTests {
         await #expect(throws: NetworkingError.self) { try await call.value }
 
         #expect(entries.map { $0.error?.kind } == ["timeout"])
-        #expect(entries.first?.error?.reason == "It was given up after 5000.0 ms.")
+        #expect(entries.first?.error?.reason == "It timed out after 5000.0 ms.")
         #expect(summaries.first?.state == .failure)
         #expect(summaries.first?.error?.kind == "timeout")
     }
@@ -336,7 +336,7 @@ struct InspectedTests {
         let entries = inspector.archive.har.log.entries
         #expect(entries.map { $0.request.queryString.first?.value } == ["2", "3", "4"])
         #expect(entries.map(\.response.content.text) == [nil, text, text])
-        #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the room")
+        #expect(entries[0].response.content.comment == "no longer kept: later bodies needed the space")
         #expect(entries[0].response.content.size == 100_000)
         // They are gone, and not only left out.
         let kept = inspector.shelf.captures.first?.snapshot.state
@@ -361,7 +361,7 @@ struct InspectedTests {
             )
         let postData = inspector.archive.har.log.entries.first?.request.postData
         #expect(postData?.params == nil)
-        #expect(postData?.comment == "no longer kept: later bodies needed the room")
+        #expect(postData?.comment == "no longer kept: later bodies needed the space")
     }
 
     @Test func binaryBodiesAreInBase64AndPartsByTheirNames() async throws {

@@ -247,7 +247,7 @@ struct DamageTests {
             try await DatabaseQueue(path: file.path).write { try $0.execute(sql: sql) }
             let store = SQLiteCacheStore(file: file) { Issue.record($0) }
             let error = await #expect(throws: SQLiteCacheError.self) { try await store.open() }
-            #expect(error?.description.contains("something else") == true)
+            #expect(error?.description.contains("another program") == true)
             #expect(try await DatabaseQueue(path: file.path).read { try $0.tableExists("mine") })
         }
     }

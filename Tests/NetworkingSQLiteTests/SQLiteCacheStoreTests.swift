@@ -233,7 +233,7 @@ struct SQLiteCacheStoreTests {
             let files = [
                 (folder, "\(folder.path) is not a regular file"),
                 (occupied.appending(path: "cache"), "\(occupied.path)"),
-                (URL(string: "https://a.example/")!, "https is not a file's"),
+                (URL(string: "https://a.example/")!, "needs a file URL (is https)"),
             ]
             for (file, text) in files {
                 let store = SQLiteCacheStore(file: file)

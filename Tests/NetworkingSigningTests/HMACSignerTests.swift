@@ -187,7 +187,7 @@ struct HMACSignerTests {
             signing: [.field(.timestamp), ";", .timestamp(format, in: .timestamp)],
             into: .field(.xSignature)
         )
-        let sent = try await send(HTTPRequestData(headerFields: [.timestamp: "old"]), signedWith: signer)
+        let sent = try await send(HTTPRequestData(headerFields: [.init(.timestamp): "old"]), signedWith: signer)
         #expect(sent.headerFields[values: .timestamp] == [text])
         #expect(sent.headerFields[.xSignature] == code("\(text);\(text)"))
     }

@@ -204,8 +204,8 @@ struct DisconnectTests {
             #expect(
                 answer.hasSuffix(
                     """
-                    The answer to POST /upload says how the request is received, and was only known after that: \
-                    use routeAtHead(…), enqueue(…) or route(…, responses: …).
+                    The response to POST /upload controls how the request is received, but it was created after its head \
+                    had arrived: use routeAtHead(…), enqueue(…) or route(…, responses: …).
                     """
                 )
             )

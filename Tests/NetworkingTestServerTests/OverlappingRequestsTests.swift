@@ -93,8 +93,8 @@ struct OverlappingRequestsTests {
                 #expect(
                     answer.hasSuffix(
                         """
-                        The answer to PUT /file says how the request is received, and was scripted after its head had arrived: \
-                        script it before the client sends the request.
+                        The response to PUT /file controls how the request is received, but it was scripted after its head \
+                        had arrived: script it before the client sends the request.
                         """
                     )
                 )

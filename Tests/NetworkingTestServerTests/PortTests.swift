@@ -13,8 +13,8 @@ struct PortTests {
             #expect(error?.kind == .portTaken)
             #expect(
                 error?.description == """
-                    Port \(server.port) of 127.0.0.1 is taken: another process, or another test of this one, listens there. \
-                    Leave the port out for a free one, or end whoever has it.
+                    Port \(server.port) of 127.0.0.1 is in use: another process, or another test of this process, listens there. \
+                    Omit the port to use a free one, or end the other listener.
                     """
             )
         }

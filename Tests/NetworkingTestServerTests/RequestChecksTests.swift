@@ -92,17 +92,17 @@ struct RequestChecksTests {
     }
 
     @Test(arguments: [
-        (#"{"name":"secret"}"#, "id is missing at the top"),
-        (#"{"id":"secret"}"#, "there is no Int at id"),
-        (#"{"id":null}"#, "there is null and no Int at id"),
-        ("secret", "what is at the top cannot be read"),
-        ("", "what is at the top cannot be read"),
+        (#"{"name":"secret"}"#, "id is missing at the top level"),
+        (#"{"id":"secret"}"#, "expected Int at id"),
+        (#"{"id":null}"#, "expected Int at id, found null"),
+        ("secret", "the value at the top level cannot be read"),
+        ("", "the value at the top level cannot be read"),
     ])
     func saysWhereABodyIsNotTheJSONThatWasExpected(body: String, reason: String) async throws {
         let request = try await post(body)
         let error = #expect(throws: TestServerError.self) { try request.json(as: User.self) }
         #expect(error?.kind == .unexpectedRequest)
-        #expect(error?.description == "The body of \(request) is not the JSON of a User: \(reason).")
+        #expect(error?.description == "The body of \(request) does not decode to User: \(reason).")
         #expect(error?.description.contains("secret") == false)
     }
 
@@ -112,7 +112,7 @@ struct RequestChecksTests {
         let error = #expect(throws: TestServerError.self) { try request.json(as: Picky.self) }
         #expect(
             error?.description
-                == "The body of \(request) is not the JSON of a Picky: decoding it threw UnusableValue."
+                == "The body of \(request) does not decode to Picky: decoding it threw UnusableValue."
         )
     }
 
@@ -137,14 +137,14 @@ struct RequestChecksTests {
         }
         #expect(
             error?.description == """
-                GET /a, 3 bytes (connection 1, request 1) is not what was expected:
+                GET /a, 3 bytes (connection 1, request 1) is not as expected:
                   1. the method is not POST
                   2. the path is not /b
                   3. the field Accept is "text/html" and not "text/plain"
                   4. the field Authorization has another value
-                  5. the field Range is missing, and is to be "bytes=0-"
+                  5. the field Range is missing; expected is "bytes=0-"
                   6. the field Cookie is missing
-                  7. the body of 3 bytes is not the text that was expected
+                  7. the body of 3 bytes is not the expected text
                 """
         )
     }

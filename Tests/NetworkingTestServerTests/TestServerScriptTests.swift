@@ -85,7 +85,11 @@ struct TestServerScriptTests {
         try await withTestServer { server in
             let response = try await response(of: server, to: "PUT /users/1?x=1 HTTP/1.1\r\n\r\n")
             #expect(response.hasPrefix("HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain; charset=utf-8\r\n"))
-            #expect(response.hasSuffix("\r\n\r\nNobody scripted PUT /users/1: add a route or enqueue a response."))
+            #expect(
+                response.hasSuffix(
+                    "\r\n\r\nNo response is scripted for PUT /users/1: add a route or enqueue a response."
+                )
+            )
             #expect(server.requests.count == 1)
         }
     }

@@ -84,7 +84,7 @@ struct VerificationTests {
             #expect(error?.kind == .noRequest)
             #expect(
                 error?.description == """
-                    The patience of 3.0 seconds was over before a request POST /users arrived. What has arrived:
+                    No request matched within 3.0 seconds: a request POST /users. These requests have arrived:
                       1. GET /other (connection 1, request 1)
                     """
             )
@@ -106,7 +106,7 @@ struct VerificationTests {
         await server.stop()
         for _ in 0..<2 {
             let error = await #expect(throws: TestServerError.self) { try await taking.value }
-            #expect(error?.description == "The server stopped before any request arrived. Nothing has arrived.")
+            #expect(error?.description == "The server stopped before any request arrived. No request has arrived.")
         }
         await #expect(throws: TestServerError.self) { try await server.takeRequest() }
     }
@@ -123,10 +123,10 @@ struct VerificationTests {
             try server.verifyAllUsed()
             try server.verifyAllScripted()
             let expected = """
-                Nobody took what arrived:
+                These requests were not taken:
                   1. GET /1 (connection 1, request 1)
                   2. POST /2?token=<redacted>&page=3, 4 bytes (connection 1, request 2)
-                Take each request with takeRequest(), or call forgetRequests() where they do not matter.
+                Take each request with takeRequest(), or call forgetRequests() if they do not matter.
                 """
             #expect(try complaint { try server.verifyAllClaimed() } == expected)
             #expect(try complaint { try server.verify() } == expected)
@@ -147,15 +147,15 @@ struct VerificationTests {
             server.onConnection(7, .close)
             server.forgetRequests()
             let expected = """
-                Nobody asked for what was scripted:
+                These scripted responses were not used:
                   1. a queued response: 404 Not Found
                   2. a queued response: a hang-up
-                  3. a queued response: a raw answer
+                  3. a queued response: a raw response
                   4. a queued connection: stall
                   5. connection 7: close
                   6. the route GET /users/:id, 2 times more
                   7. the route GET /report, once more
-                Script only what the client is meant to ask for, or call clearQueue() where it does not matter.
+                Script only responses that the client requests, or call clearQueue() if they do not matter.
                 """
             #expect(try complaint { try server.verifyAllUsed() } == expected)
             #expect(try complaint { try server.verify() } == expected)
@@ -166,9 +166,9 @@ struct VerificationTests {
         try await withTestServer { server in
             server.route(.get, "/report", responses: .ok)
             let expected = """
-                Nobody asked for what was scripted:
+                These scripted responses were not used:
                   1. the route GET /report, once more
-                Script only what the client is meant to ask for, or call clearQueue() where it does not matter.
+                Script only responses that the client requests, or call clearQueue() if they do not matter.
                 """
             #expect(try complaint { try server.verifyAllUsed() } == expected)
             for _ in 0..<2 {
@@ -187,11 +187,11 @@ struct VerificationTests {
             _ = try await response(of: server, to: "nonsense\r\n\r\n")
             server.forgetRequests()
             let expected = """
-                The script had no answer to what arrived:
-                  1. GET /nobody (connection 1, request 1) got 501: nobody scripted it
+                These requests had no scripted response:
+                  1. GET /nobody (connection 1, request 1) got 501: it has no scripted response
                   2. GET /broken (connection 2, request 1) got 500: The handler of GET /broken threw Broken().
                   3. bytes on connection 3 got 400: they are not a request
-                Add a route or enqueue a response for a request that is meant to come.
+                Add a route or enqueue a response for each expected request.
                 """
             #expect(try complaint { try server.verifyAllScripted() } == expected)
             #expect(try complaint { try server.verify() } == expected)

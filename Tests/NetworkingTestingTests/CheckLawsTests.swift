@@ -15,21 +15,22 @@ struct CheckLawsTests {
     }
 
     static let breaking = [
-        Breaking("A request that is answered with 200 is sent 2 times, not once.") { request, upstream in
+        Breaking("A request with the response 200 is sent 2 times, not once.") { request, upstream in
             _ = try await upstream.send(request)
             return try await upstream.send(request)
         },
         Breaking(
-            "A request that is answered with 200 fails with Refusal.",
-            "The law could not be looked at: the request fails with Refusal.",
-            "After a request that was cancelled and one that failed the next fails, which is answered.",
-            "One of several callers at the same time fails."
+            "A request with the response 200 fails with Refusal.",
+            "The law could not be checked: the request fails with Refusal.",
+            "After a request that was cancelled and one that failed, the next one fails although the upstream returns "
+                + "a response.",
+            "One of several concurrent callers fails."
         ) { request, upstream in
             let response = try await upstream.send(request)
             guard request.sink != nil else { throw Refusal() }
             return response
         },
-        Breaking("The response to a request does not come back: 418 I'm a teapot.") { request, upstream in
+        Breaking("The caller does not get the response to its request: 418 I'm a teapot.") { request, upstream in
             var response = try await upstream.send(request)
             if request.sink == nil {
                 response.status = .teapot
@@ -37,7 +38,7 @@ struct CheckLawsTests {
             return response
         },
         Breaking(
-            "Another component's error does not pass through as it is: Wrapped.",
+            "The error of another component is changed: Wrapped.",
             "The error with which a body breaks off on its way to the sink becomes Wrapped."
         ) { request, upstream in
             do {
@@ -50,7 +51,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "An error of the upstream is swallowed.",
-            "A body that breaks off on its way to the sink is no error."
+            "A body that breaks off on its way to the sink causes no error."
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
@@ -62,7 +63,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "A cancelled caller gets Wrapped, not CancellationError itself.",
-            "A caller that was cancelled before it began does not get CancellationError."
+            "A caller that was cancelled before it started does not get CancellationError."
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
@@ -72,7 +73,7 @@ struct CheckLawsTests {
         },
         Breaking(
             "A cancelled caller gets a response.",
-            "A caller that was cancelled before it began does not get CancellationError."
+            "A caller that was cancelled before it started does not get CancellationError."
         ) { request, upstream in
             do {
                 return try await upstream.send(request)
@@ -80,7 +81,7 @@ struct CheckLawsTests {
                 return HTTPResponseData(request: request)
             }
         },
-        Breaking("Something is sent after the caller was cancelled: 2 requests.") { request, upstream in
+        Breaking("Requests are sent after the caller was cancelled: 2.") { request, upstream in
             do {
                 return try await upstream.send(request)
             } catch is CancellationError {
@@ -101,7 +102,7 @@ struct CheckLawsTests {
             try await request.sink?.receive(response.data)
             return response
         },
-        Breaking("The sink hears 2 times, not once, that its body is complete.") { request, upstream in
+        Breaking("The sink is notified 2 times, not once, that its body is complete.") { request, upstream in
             let response = try await upstream.send(request)
             try await request.sink?.finish()
             return response
@@ -115,11 +116,11 @@ struct CheckLawsTests {
             }
             return response
         },
-        Breaking("A caller that was cancelled before it began still sends.") { request, upstream in
+        Breaking("A caller that was cancelled before it started still sends a request.") { request, upstream in
             guard Task.isCancelled else { return try await upstream.send(request) }
             return try await Task.detached { try await upstream.send(request) }.value
         },
-        Breaking("A caller that was cancelled before it began does not get CancellationError.") { request, upstream in
+        Breaking("A caller that was cancelled before it started does not get CancellationError.") { request, upstream in
             if Task.isCancelled { throw Refusal() }
             return try await upstream.send(request)
         },
@@ -172,12 +173,12 @@ struct CheckLawsTests {
             }
             return response
         },
-        Breaking("The sink hears 0 times, not once, that its body breaks off.") { request, upstream in
+        Breaking("The sink is notified 0 times, not once, that its body breaks off.") { request, upstream in
             var request = request
             request.sink = request.sink.map { Deaf(sink: $0) }
             return try await upstream.send(request)
         },
-        Breaking("A body that breaks off on its way to the sink is no error.") {
+        Breaking("A body that breaks off on its way to the sink causes no error.") {
             request,
             upstream in
             guard request.sink != nil else { return try await upstream.send(request) }
@@ -237,7 +238,7 @@ struct CheckLawsTests {
         #expect(
             violations?.sentences == [
                 "A cancelled caller does not cancel the upstream.",
-                "A caller that was cancelled before it began still sends.",
+                "A caller that was cancelled before it started still sends a request.",
             ]
         )
     }
@@ -248,7 +249,7 @@ struct CheckLawsTests {
 
         #expect(
             violations?.description
-                == "principal: The upstream's principal does not show: caches outside would mix up users. "
+                == "principal: The principal of the upstream is not visible: caches outside would mix up users. "
                 + "Forward principal(for:) to the upstream, or do not implement it."
         )
     }
@@ -261,7 +262,7 @@ struct CheckLawsTests {
         #expect(violations?.violations.map(\.law) == [.principal])
         #expect(violations?.exceptions == [.oneSend: "something else"])
         #expect(
-            violations?.description.split(separator: "\n").last == "Not looked at: oneSend, because something else."
+            violations?.description.split(separator: "\n").last == "Not checked: oneSend, because something else."
         )
     }
 
@@ -270,7 +271,7 @@ struct CheckLawsTests {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: FirstForAll()) }
         #expect(
             violations?.sentences
-                .contains("One of several callers at the same time gets the response to another's request.")
+                .contains("One of several concurrent callers gets the response to the request of another caller.")
                 == true
         )
     }
@@ -280,7 +281,7 @@ struct CheckLawsTests {
             try await checkLaws { AnyNetworkingComponent($0.modified(ByPath())) }
         }
         #expect(
-            violations?.sentences.contains("A request that comes again gets what another request was answered with.")
+            violations?.sentences.contains("A request that is sent again gets the response to another request.")
                 == true
         )
     }
@@ -296,7 +297,7 @@ struct CheckLawsTests {
     func requestThatNeverEndsIsNamed() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stuck()) }
 
-        let sentence = "The request never ends, though nothing holds it up."
+        let sentence = "The request never ends, although nothing blocks it."
         #expect(
             violations?.violations.map { "\($0.law): \($0.sentence)" } == [
                 "oneSend: \(sentence)",
@@ -309,7 +310,7 @@ struct CheckLawsTests {
                 "failedSinks: \(sentence)",
                 "retention: \(sentence)",
                 "nextRequest: \(sentence)",
-                "concurrency: One of several callers at the same time waits for ever.",
+                "concurrency: One of several concurrent callers waits forever.",
             ]
         )
     }
@@ -343,10 +344,10 @@ struct CheckLawsTests {
             .retention, "The progress handler of a request is kept after the request is over.",
             { Hoarding(keepsSinks: false) }
         ),
-        (.nextRequest, "After a request that was cancelled the next waits for ever.", { Locking() }),
-        (.nextRequest, "After a request that failed the next waits for ever.", { Locking(forgets: false) }),
+        (.nextRequest, "After a request that was cancelled, the next one waits forever.", { Locking() }),
+        (.nextRequest, "After a request that failed, the next one waits forever.", { Locking(forgets: false) }),
         (
-            .concurrency, "One of several callers at the same time gets the response to another's request.",
+            .concurrency, "One of several concurrent callers gets the response to the request of another caller.",
             { Confusing() }
         ),
     ]
@@ -366,7 +367,7 @@ struct CheckLawsTests {
     func callerThatNeverComesBackIsNamed() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Stubborn()) }
 
-        #expect(violations?.sentences == ["A cancelled caller does not come back, even though the upstream has."])
+        #expect(violations?.sentences == ["A cancelled caller does not return, although the upstream has returned."])
     }
 
     @Test(.patience(.seconds(1)))
@@ -385,14 +386,16 @@ struct CheckLawsTests {
     @Test func impureResolveIsNamed() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Counting()) }
 
-        #expect(violations?.sentences == ["resolve is not pure: it gives different results for the same request."])
+        #expect(violations?.sentences == ["resolve is not pure: it returns different results for the same request."])
     }
 
     @Test func hiddenPrincipalIsNamed() async {
         let violations = await #expect(throws: LawViolations.self) { try await checkLaws(of: Hiding()) }
 
         #expect(
-            violations?.sentences == ["The upstream's principal does not show: caches outside would mix up users."]
+            violations?.sentences == [
+                "The principal of the upstream is not visible: caches outside would mix up users."
+            ]
         )
     }
 
@@ -403,7 +406,7 @@ struct CheckLawsTests {
 
         #expect(
             violations?.sentences == [
-                "The chain upstream is resolved 0 times a send, not once."
+                "The upstream chain is resolved 0 times per send, not once."
             ]
         )
     }
@@ -456,15 +459,15 @@ extension CheckLawsTests {
             { AnyNetworkingComponent(Bare { _ in HTTPResponseData(request: .lawful) }) }
         ),
         (
-            .ownResponse, "The request fails with Refusal; give one that is answered.",
+            .ownResponse, "The request fails with Refusal; use a request that gets a response.",
             { AnyNetworkingComponent(Bare { _ in throw Refusal() }) }
         ),
         (
-            .pureResolve, "resolve is not pure: it gives different results for the same request.",
+            .pureResolve, "resolve is not pure: it returns different results for the same request.",
             { AnyNetworkingComponent(MockTransport { _ in .ok() }.modified(Counting())) }
         ),
         (
-            .cancelledBefore, "A caller that was cancelled before it began does not get CancellationError.",
+            .cancelledBefore, "A caller that was cancelled before it started does not get CancellationError.",
             { AnyNetworkingComponent(Bare { HTTPResponseData(request: $0) }) }
         ),
         (
@@ -480,11 +483,11 @@ extension CheckLawsTests {
         ),
         (
             .sinks,
-            "The law could not be looked at: the request fails with Refusal; give one that is answered.",
+            "The law could not be checked: the request fails with Refusal; use a request that gets a response.",
             { AnyNetworkingComponent(Bare { _ in throw Refusal() }) }
         ),
         (
-            .sinks, "The sink gets 0 bytes of a body of 5, or other ones.",
+            .sinks, "The sink gets 0 bytes of a body of 5, or different bytes.",
             { AnyNetworkingComponent(Bare { HTTPResponseData(request: $0, data: Data("hello".utf8)) }) }
         ),
         (
@@ -515,14 +518,14 @@ extension CheckLawsTests {
             try await checkLaws(of: Bare { _ in try await Stuck.wait() })
         }
 
-        let sentence = "The request never ends, though nothing holds it up."
+        let sentence = "The request never ends, although nothing blocks it."
         #expect(
             violations?.violations.map { "\($0.law): \($0.sentence)" } == [
                 "ownResponse: \(sentence)",
-                "cancellation: A cancelled caller does not come back.",
+                "cancellation: A cancelled caller does not return.",
                 "cancelledBefore: \(sentence)",
                 "sinks: \(sentence)",
-                "nextRequest: After a request that was cancelled the next waits for ever.",
+                "nextRequest: After a request that was cancelled, the next one waits forever.",
             ]
         )
     }
@@ -547,7 +550,7 @@ extension CheckLawsTests {
         }
 
         #expect(violations?.violations.map(\.law) == [.cancellation])
-        #expect(violations?.sentences == ["A cancelled caller does not come back."])
+        #expect(violations?.sentences == ["A cancelled caller does not return."])
     }
 
     @Test func componentThatIsStuckAfterACancellationIsNamed() async throws {

@@ -198,7 +198,7 @@ struct ManualClockTests {
     }
 
     @Test func saysWhoWaitsAndUntilWhen() async throws {
-        #expect("\(clock)" == "0.0 seconds; nobody waits")
+        #expect("\(clock)" == "0.0 seconds; no waits")
         clock.advance(by: .seconds(1))
         let alarm = NetworkClock.manual(clock).alarm(at: .seconds(10)) {}
         let call = Task { try await sleep(.seconds(5)) }

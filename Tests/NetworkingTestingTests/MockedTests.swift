@@ -220,7 +220,7 @@ struct WithMockTransportTests {
             try await withMockTransport { $0.on(.get, "/users", .ok()) }
         }
 
-        #expect(error?.description == "GET /users has answered no request; it is to answer at least once.")
+        #expect(error?.description == "GET /users was not used; expected at least once.")
     }
 
     @Test func errorOfTheTestComesFirst() async {

@@ -67,7 +67,7 @@ struct RequestRecorderTests {
         try recorder.verify()
         try recorder.verify(count: 0)
         let none = #expect(throws: UnexpectedRequests.self) { try recorder.verify("GET https://a.example/one") }
-        #expect(none?.description == "Expected one request:\n  GET https://a.example/one\nbut there came no requests")
+        #expect(none?.description == "Expected one request:\n  GET https://a.example/one\nbut received no requests")
 
         try await network.data(HTTPRequestData(path: "one"))
         try await network.data(HTTPRequestData(method: .delete, path: "two?token=secret"))
@@ -77,7 +77,8 @@ struct RequestRecorderTests {
         let fewer = #expect(throws: UnexpectedRequests.self) { try recorder.verify(count: 3) }
         #expect(
             fewer?.description
-                == "Expected 3 requests\nbut there came 2 requests:\n  GET https://a.example/one\n  \(try #require(recorder.last))"
+                == "Expected 3 requests\nbut received 2 "
+                + "requests:\n  GET https://a.example/one\n  \(try #require(recorder.last))"
         )
         #expect(fewer?.description.contains("secret") == false)
         #expect(throws: UnexpectedRequests.self) { try recorder.verify() }

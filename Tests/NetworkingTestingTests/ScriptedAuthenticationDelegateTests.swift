@@ -48,9 +48,8 @@ struct ScriptedAuthenticationDelegateTests {
         #expect(error?.kind == .unauthorized)
         #expect(
             error?.reason
-                == "The server refused the credentials, and their refresh failed: The test's delegate has no answer to refresh, "
-                + "and was asked once more. "
-                + "Add one to refreshing:, or find out why the stack asks."
+                == "The server refused the credentials, and their refresh failed: The test's delegate has no result for refresh, "
+                + "and was called once more. Add a result to refreshing:, or find out why the stack calls it."
         )
     }
 
@@ -75,7 +74,7 @@ struct ScriptedAuthenticationDelegateTests {
         let error = await #expect(throws: AuthenticationScriptEnd.self) {
             try await delegate.authorize(over: MockTransport())
         }
-        #expect(error?.description.contains("has no answer to authorize") == true)
+        #expect(error?.description.contains("has no result for authorize") == true)
     }
 
     @Test func heldCallsGoOnWhenTheyAreLetGo() async throws {

@@ -47,7 +47,7 @@ struct TestErrorTextTests {
             try await delegate.refresh(Session(accessToken: "a"), after: nil, over: MockTransport())
         }
         #expect(error?.errorDescription == error?.description)
-        #expect(error?.errorDescription?.contains("no answer to refresh") == true)
+        #expect(error?.errorDescription?.contains("no result for refresh") == true)
     }
 
     #if TestServer
@@ -58,7 +58,7 @@ struct TestErrorTextTests {
         }
         let failure = try #require(error)
         #expect(!failure.expectation.isEmpty)
-        #expect("\(failure)" == "methods: expected \(failure.expectation); came \(failure.outcome)")
+        #expect("\(failure)" == "methods: expected \(failure.expectation); got \(failure.outcome)")
     }
     #endif
 }

@@ -91,7 +91,8 @@ extension RequestBody {
             guard collected.count + chunk.count <= limit else {
                 throw Failure(
                     .tooLarge,
-                    reason: "The body of the request is longer than \(limit) bytes, the most that were to be collected."
+                    reason: "The body of the request is longer than the limit of \(limit) bytes. Raise the limit, or "
+                        + "read the body in chunks."
                 )
             }
             collected.append(chunk)

@@ -133,8 +133,8 @@ extension RequestBody.Failure {
         return RequestBody.Failure(
             .storage,
             reason:
-                "\(name) changed while it was sent, so that what arrived may be neither version. Send a copy that nobody "
-                + "writes to."
+                "\(name) changed while it was being sent, so the server may have received a mix of both versions. Send "
+                + "a copy that does not change."
         )
     }
 }

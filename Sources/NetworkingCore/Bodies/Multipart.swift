@@ -138,8 +138,8 @@ public struct MultipartPart: Sendable, Hashable {
             ?? RequestBody.Failure(
                 .unencodableBody,
                 reason:
-                    "The part \"\(PrintableText.singleLine(name))\" could not be encoded, so nothing was sent. The encoder's "
-                    + "error says which value is at fault.",
+                    "The part \"\(PrintableText.singleLine(name))\" could not be encoded, so the request was not sent. "
+                    + "The encoder's error names the value at fault.",
                 underlying: error
             )
     }
@@ -319,12 +319,12 @@ extension RequestBody.Failure {
     fileprivate static let invalidBoundary = RequestBody.Failure(
         .unencodableBody,
         reason:
-            "The boundary is not 1 to 70 letters, digits and '()+_,-./:=? (RFC 2046 section 5.1.1). Leave it out to have "
-            + "one drawn."
+            "The boundary is not 1 to 70 letters, digits and '()+_,-./:=? (RFC 2046 section 5.1.1). Omit it to use a "
+            + "random one."
     )
     fileprivate static let boundaryInPart = RequestBody.Failure(
         .unencodableBody,
-        reason: "The boundary occurs in a part, so the parts could not be told apart. Leave it out to have one drawn."
+        reason: "The boundary occurs in a part, so the parts could not be separated. Omit it to use a random one."
     )
 }
 

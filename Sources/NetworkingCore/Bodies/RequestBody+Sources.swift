@@ -17,7 +17,7 @@ extension RequestBody {
     public static func file(_ url: URL, contentType: String? = nil) -> RequestBody {
         guard url.isFileURL else {
             return RequestBody(
-                Failure(.storage, reason: "The URL of a file body does not name a file. Make it with URL(filePath:).")
+                Failure(.storage, reason: "The URL of a file body is not a file URL. Create it with URL(filePath:).")
             )
         }
         return RequestBody(
@@ -124,6 +124,7 @@ extension RequestBody {
 extension RequestBody.Failure {
     static let invalidContentType = RequestBody.Failure(
         .unencodableBody,
-        reason: "The content type of the body holds a line break, a NUL or another byte that HTTP forbids. Remove it."
+        reason: "The content type of the body contains a line "
+            + "break, a NUL or another byte that HTTP forbids. Remove it."
     )
 }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -23,7 +24,7 @@ public struct RequestBody: Sendable {
     private let storage: Storage
 
     private init(_ content: Content, contentType: String?) {
-        storage = Storage(content: content, contentType: contentType)
+        storage = Storage(content, contentType: contentType)
     }
 
     /// Creates a body from a source.
@@ -52,16 +53,35 @@ public struct RequestBody: Sendable {
 
     /// Creates a body with a value as JSON.
     ///
-    /// The value is encoded once, in this call, so that retries send the same bytes. If it cannot be encoded, the send
-    /// fails with ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
+    /// The stack's `encoder` encodes it while it rewrites the request. Without one, an encoder does that sorts keys, so
+    /// that equal values make equal requests, and does not escape slashes. The value is encoded once for each send, so
+    /// that retries send the same bytes. If it cannot be encoded, the send fails with
+    /// ``NetworkingError/Kind/unencodableBody``, which contains the encoder's error.
+    ///
+    /// - Parameter value: The value to encode. To send a value that is not `Sendable`, name the encoder.
+    /// - Returns: A body of type `application/json`.
+    public static func json(_ value: some Encodable & Sendable) -> RequestBody {
+        RequestBody(EncodableValue(isJSON: true) { try $0.encode(value) })
+    }
+
+    /// Creates a body with a value as JSON of one encoder, whatever the stack's encoder is.
+    ///
+    /// The value is encoded in this call.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
-    ///   - encoder: The encoder. The default sorts keys, so that equal values make equal requests, and does not escape
-    ///     slashes.
+    ///   - encoder: The encoder.
     /// - Returns: A body of type `application/json`.
-    public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) -> RequestBody {
-        encoded(value, by: encoder ?? .standard, contentType: "application/json")
+    public static func json(_ value: some Encodable, encoder: JSONEncoder) -> RequestBody {
+        encoded(value, by: encoder, contentType: "application/json")
+    }
+
+    /// Creates a body with a value in the form of the stack's `encoder`, or as JSON if the stack has none.
+    ///
+    /// - Parameter value: The value to encode.
+    /// - Returns: A body of the encoder's media type.
+    public static func encoded(_ value: some Encodable & Sendable) -> RequestBody {
+        RequestBody(EncodableValue(isJSON: false) { try $0.encode(value) })
     }
 
     /// Creates a body with a value as a property list.
@@ -74,7 +94,7 @@ public struct RequestBody: Sendable {
         encoded(value, by: encoder ?? .standard, contentType: "application/x-plist")
     }
 
-    /// Creates a body with a value from a custom encoder, encoded once as by ``json(_:encoder:)``.
+    /// Creates a body with a value from a custom encoder, encoded in this call.
     ///
     /// - Parameters:
     ///   - value: The value to encode.
@@ -86,11 +106,7 @@ public struct RequestBody: Sendable {
         by encoder: some BodyEncoder,
         contentType: String
     ) -> RequestBody {
-        do {
-            return RequestBody(.data(try encoder.encode(value)), contentType: contentType)
-        } catch {
-            return RequestBody(.unencodable(error), contentType: contentType)
-        }
+        RequestBody(Content { try encoder.encode(value) }, contentType: contentType)
     }
 
     /// Creates a body of names and values as an HTML form sends them, encoded by the rules of WHATWG's URL standard.
@@ -200,20 +216,76 @@ public struct RequestBody: Sendable {
         return source.identity
     }
 
-    private enum Content: Sendable {
+    fileprivate enum Content: Sendable {
         case data(Data)
         case source(any BodySource)
         case unencodable(any Error)
+
+        init(encoding encode: () throws -> Data) {
+            do {
+                self = .data(try encode())
+            } catch {
+                self = .unencodable(error)
+            }
+        }
     }
 
     /// A single reference, because a request is copied far more often than its body is read.
     private final class Storage: Sendable {
-        let content: Content
+        private let fixed: Content?
+        let value: EncodableValue?
         let contentType: String?
 
-        init(content: Content, contentType: String?) {
-            self.content = content
+        init(_ content: Content, contentType: String?) {
+            fixed = content
+            value = nil
             self.contentType = contentType
+        }
+
+        init(_ value: EncodableValue) {
+            fixed = nil
+            self.value = value
+            contentType = "application/json"
+        }
+
+        var content: Content {
+            fixed ?? value?.standard ?? .data(Data())
+        }
+    }
+
+    private init(_ value: EncodableValue) {
+        storage = Storage(value)
+    }
+
+    /// Returns the body as a stack's encoder encodes it; `nil` if the body does not leave its encoding to the stack.
+    func encoded(byStack encoder: any BodyEncoder, contentType: String) -> RequestBody? {
+        guard let value = storage.value else { return nil }
+        guard !value.isJSON || BodyType(contentType).shape == .json else { return nil }
+        return RequestBody(Content { try value.encode(encoder) }, contentType: contentType)
+    }
+}
+
+/// A value that the stack's encoder encodes, or the standard encoder if the stack has none.
+private final class EncodableValue: Sendable {
+    /// Whether only encoders of JSON may encode the value.
+    let isJSON: Bool
+    let encode: @Sendable (any BodyEncoder) throws -> Data
+    private let encoded = Mutex<RequestBody.Content?>(nil)
+
+    init(isJSON: Bool, encode: @escaping @Sendable (any BodyEncoder) throws -> Data) {
+        self.isJSON = isJSON
+        self.encode = encode
+    }
+
+    /// The value as the standard encoder encodes it, on the first use.
+    var standard: RequestBody.Content {
+        if let content = encoded.withLock({ $0 }) { return content }
+        // The value's own code must not run under the lock, so two threads may encode it at the same time.
+        let content = RequestBody.Content { try encode(JSONEncoder.standard) }
+        return encoded.withLock { first in
+            let result = first ?? content
+            first = result
+            return result
         }
     }
 }
@@ -264,8 +336,8 @@ public protocol BodyEncoder: Sendable {
 }
 
 extension JSONEncoder: BodyEncoder {
-    /// The default encoder of ``RequestBody/json(_:encoder:)``.
-    fileprivate static var standard: JSONEncoder {
+    /// A new encoder with the output format of ``RequestBody/json(_:)``.
+    static var standard: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return encoder

@@ -29,8 +29,8 @@ struct StreamBody: BodySource {
                 throw RequestBody.Failure(
                     .bodyNotReplayable,
                     reason:
-                        "The stream of this body was read before, and can be read only once. Give a closure that makes "
-                        + "the stream, so that it can be made again."
+                        "The stream of this body has already been read, and can be read only once. Pass a closure that "
+                        + "creates the stream, so that it can be created again."
                 )
             }
             return make()
@@ -79,8 +79,8 @@ private struct StatedLengthReader: BodyReader {
             throw RequestBody.Failure(
                 .unencodableBody,
                 reason:
-                    "The stream of the body has \(chunk == nil ? "only" : "at least") \(count) bytes, where its length says "
-                    + "\(length). Give the right length, or none."
+                    "The stream of the body has \(chunk == nil ? "only" : "at least") \(count) bytes, but its stated "
+                    + "length is \(length). State the correct length, or none."
             )
         }
         return chunk

@@ -61,7 +61,7 @@ extension HTTPRequestData {
 
     /// Returns the reason for refusing to send a secret over plain http.
     package static func plaintextRefusal(of what: String) -> String {
-        "\(what) would go over plain http, where it can be read on the way. "
+        "\(what) would be sent over plain http, where it can be intercepted. "
             + "Use https, or set allowsPlaintextCredentials if this network is trusted."
     }
 

@@ -1,63 +1,77 @@
-import HTTPTypes
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 
+/// The texts for the user of the app: short sentences without URL, header or file name.
+///
+/// Each kind has its own texts, and so do the statuses 403, 404, 409, 410, 412, 413, 429 and 500 to 599. A 401 has
+/// those of ``Kind/unauthorized`` and a 408 those of ``Kind/timeout``.
+///
+/// On Apple's platforms, an app translates them in the table `Networking` of its main bundle. The file
+/// `Documentation/Networking.xcstrings` is such a table; add it to the app. ``text(_:translatedBy:)`` translates them
+/// on any platform. A text without a translation is English.
 extension NetworkingError: LocalizedError {
-    /// One sentence for the user of the app, which `localizedDescription` returns: without URL, header or file name.
+    /// What happened.
+    ///
+    /// `localizedDescription` returns it too. For example: "There is no internet connection."
     public var errorDescription: String? {
-        guard kind == .status, let status = response?.status else { return kind.userText }
-        return switch status.code {
-        case 401: Kind.unauthorized.userText
-        case 403: "You do not have access to this."
-        case 404, 410: "This could not be found on the server."
-        case 408: Kind.timeout.userText
-        case 409, 412: "This was changed on the server in the meantime."
-        case 413: "This is too large for the server."
-        case 429: Kind.rejected.userText
-        case 500...599: "The server has a problem. Try again later."
-        default: Kind.status.userText
-        }
+        userText.localized(.description)
+    }
+
+    /// Why it happened.
+    ///
+    /// For example: "This device is not connected to the internet."
+    public var failureReason: String? {
+        userText.localized(.reason)
+    }
+
+    /// The way out for the user.
+    ///
+    /// For example: "Check your internet connection and try again."
+    public var recoverySuggestion: String? {
+        userText.localized(.suggestion)
     }
 }
 
-extension NetworkingError.Kind {
-    /// One sentence for the user of the app.
-    package var userText: String {
-        switch self {
-        case .invalidRequest, .unencodableBody, .bodyNotReplayable, .unimplemented:
-            "The request could not be sent."
-        case .nameResolution, .connection:
-            "The server could not be reached."
-        case .tls:
-            "No secure connection to the server could be made."
-        case .offline:
-            "There is no internet connection."
-        case .timeout, .deadline:
-            "The server took too long to respond."
-        case .connectionLost, .truncated:
-            "The connection to the server was lost."
-        case .invalidResponse, .decoding:
-            "The server sent a response that could not be read."
-        case .tooLarge:
-            "The server sent too much data."
-        case .representationChanged:
-            "The file was changed on the server during the transfer."
-        case .checksumMismatch:
-            "The downloaded file is damaged."
-        case .tooManyRedirects:
-            "The server redirected the request too many times."
-        case .status:
-            "The server refused the request."
-        case .unauthorized:
-            "You have to sign in for this."
-        case .rejected:
-            "There are too many requests. Try again later."
-        case .storage:
-            "A file could not be read or written."
-        }
+extension NetworkingError {
+    /// A part of the text for the user of the app.
+    public enum TextPart: String, Sendable, Hashable, CaseIterable {
+        /// What happened, in one short sentence.
+        case description
+        /// Why it happened, in one short sentence.
+        case reason
+        /// The way out for the user, in one short sentence.
+        case suggestion
+    }
+
+    /// Returns a text for the user of the app, translated by the app.
+    ///
+    /// ```swift
+    /// label.text = error.text(.description) { key, english in
+    ///     translations[key] ?? english   // the key is, for example, "offline.description"
+    /// }
+    /// ```
+    ///
+    /// The table `Networking` of the app is not used. The keys are those of `Documentation/Networking.xcstrings`: the
+    /// name of the kind or the status, and the part.
+    ///
+    /// - Parameters:
+    ///   - part: The part of the text.
+    ///   - translate: Receives the key and the English text, and returns the text to show.
+    /// - Returns: The result of `translate`.
+    public func text(
+        _ part: TextPart,
+        translatedBy translate: (_ key: String, _ english: String) -> String
+    ) -> String {
+        let text = userText
+        return translate(text.key(of: part), text.english(part))
+    }
+
+    /// The texts of the status if it has its own, and those of the kind otherwise.
+    private var userText: UserText {
+        guard kind == .status, let status else { return kind.text }
+        return UserText.status(status.code) ?? kind.text
     }
 }

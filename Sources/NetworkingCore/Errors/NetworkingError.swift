@@ -1,9 +1,9 @@
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// An error of a request, with everything that is known about it.
@@ -13,7 +13,9 @@ public import Foundation
 ///     let (user, _) = try await network.value(.user(id: 42))
 /// } catch let error as NetworkingError where error.isOffline {
 ///     showOfflineBanner()
-/// } catch let error as NetworkingError where error.kind == .status {
+/// } catch let error as NetworkingError where error.isUnauthorized {
+///     showSignIn()
+/// } catch let error as NetworkingError where error.isClientError {
 ///     let problem = try? error.decodeBody(as: Problem.self)
 /// }
 /// ```
@@ -21,9 +23,10 @@ public import Foundation
 /// Errors are wrapped once, where they occur. Errors of other components pass through a stack unwrapped, and a
 /// cancelled caller gets `CancellationError`.
 ///
-/// An error has two texts. `localizedDescription` is one short English sentence for the user of the app, without URL,
-/// header or file name: "The server took too long to respond." ``description`` and ``reason`` are for the developer and
-/// contain the request, the cause and a solution. Neither of them, nor a dump of the error, shows a secret.
+/// An error has texts for two readers. `localizedDescription`, ``failureReason`` and ``recoverySuggestion`` are short
+/// sentences for the user of the app, without URL, header or file name: "The server took too long to respond." They can
+/// be translated. ``description`` and ``reason`` are for the developer and contain the request, the cause and a
+/// solution. None of them, nor a dump of the error, shows a secret.
 public struct NetworkingError: Error {
     /// The kind of a failure; a bounded set, suitable as a label of a metric.
     @nonexhaustive
@@ -60,9 +63,11 @@ public struct NetworkingError: Error {
         case checksumMismatch
         /// The redirects exceed the limit of the policy, or form a loop.
         case tooManyRedirects
-        /// The request does not accept the status code of the response.
+        /// The request does not accept the status code of the response, which is not 401.
         case status
-        /// The server requires credentials, or other ones (401).
+        /// The server requires credentials, or did not accept the ones that were sent (401).
+        ///
+        /// ``NetworkingError/status`` is the 401, as for any other status.
         case unauthorized
         /// The body could not be decoded.
         case decoding
@@ -148,28 +153,6 @@ extension NetworkingError {
         set { self.metadata.set(newValue, for: metadata) }
     }
 
-    /// Whether a time limit was exceeded: that of an attempt, of the call, or of the server (408).
-    public var isTimeout: Bool {
-        kind == .timeout || kind == .deadline || response?.status.code == 408
-    }
-
-    /// Whether the device has no network.
-    ///
-    /// `false` if the server is down.
-    public var isOffline: Bool {
-        kind == .offline
-    }
-
-    /// Whether the server requires credentials, or other ones.
-    public var isUnauthorized: Bool {
-        kind == .unauthorized || response?.status.code == 401
-    }
-
-    /// Whether the body of the response could not be decoded.
-    public var isDecodingFailure: Bool {
-        kind == .decoding
-    }
-
     /// The body of the response as text; `nil` if there is no response or the body is not UTF-8.
     public var bodyText: String? {
         response.flatMap { String(validating: $0.data, as: UTF8.self) }
@@ -181,14 +164,14 @@ extension NetworkingError {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value, or `nil` if there is no response.
     /// - Throws: An error if the body cannot be decoded.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type,
-        decoder: any BodyDecoder = JSONDecoder()
+        decoder: (any BodyDecoder)? = nil
     ) throws -> Value? {
-        try response.map { try decoder.decodeBody(as: type, of: $0) }
+        try response?.decodeBody(as: type, by: decoder)
     }
 }
 
@@ -225,47 +208,47 @@ extension NetworkingError.Kind {
         case .invalidRequest:
             "The request is not valid and was not sent."
         case .unencodableBody:
-            "The body could not be encoded, so nothing was sent. The encoder's error says which value is at fault."
+            "The body could not be encoded, so the request was not sent. The encoder's error names the value at fault."
         case .bodyNotReplayable:
-            "The request would have to be sent again, but its body can be read only once. Use a body that can be replayed."
+            "The request has to be sent again, but its body can be read only once. Use a body that can be replayed."
         case .nameResolution:
             "The host name could not be resolved. Check its spelling and the network's DNS."
         case .connection:
-            "No connection to the server could be made. Check that it runs and that the port is right."
+            "No connection to the server could be made. Check the server and the port."
         case .tls:
             "No secure connection to the server could be made. Check its certificate and the clock of this device."
         case .offline:
             "There is no network. Try again when the device is online."
         case .timeout:
-            "The attempt took longer than its timeout allows. Try again, or allow more time."
+            "The attempt exceeded its timeout. Try again, or allow more time."
         case .deadline:
-            "The call took longer than its deadline allows."
+            "The call exceeded its deadline. Allow more time."
         case .connectionLost:
-            "The connection broke before the exchange was over. Try again if the request may be repeated."
+            "The connection was lost before the exchange was complete. Try again if the request may be repeated."
         case .invalidResponse:
-            "The answer is not valid HTTP. Check that the port speaks HTTP."
+            "The response is not valid HTTP. Check that the server speaks HTTP on this port."
         case .tooLarge:
             "The body is longer than the limit. Raise maximumResponseBytes, or send the body to a sink."
         case .truncated:
             "The body ended before its announced length. Try again if the request may be repeated."
         case .representationChanged:
-            "What the server sends changed during the transfer. Start it anew."
+            "The file changed on the server during the transfer. Restart the transfer."
         case .checksumMismatch:
-            "What was downloaded is not what was expected: its checksum is another."
+            "The checksum of the download is not the expected one. Download the file again, or correct the checksum."
         case .tooManyRedirects:
-            "The server redirects more often than the policy follows, or in circles."
+            "The server sent more redirects than the policy follows, or a redirect loop."
         case .status:
-            "The status code is not one that the request accepts."
+            "The request does not accept the status code of the response."
         case .unauthorized:
-            "The server wants credentials, or other ones than it got (401)."
+            "The server requires credentials, or did not accept the ones that were sent (401)."
         case .decoding:
-            "The body is not what the decoder expects. Its error says where."
+            "The body could not be decoded. The underlying error says where."
         case .rejected:
-            "A limit of the stack refused the request."
+            "A limit of the stack rejected the request. Send fewer requests, or raise the limit."
         case .storage:
-            "A file could not be read or written."
+            "A file could not be read or written. Check its path, its permissions and the free space."
         case .unimplemented:
-            "Nothing is there to send it. Give the stack a transport."
+            "The stack has no transport that could send the request. Add one."
         }
     }
 }

@@ -52,6 +52,7 @@ extension HTTPRequestData {
     public var url: URL? {
         get { absoluteString.flatMap { URL(string: $0) } }
         set {
+            state.remove(.hasInvalidSegment)
             guard let newValue else {
                 scheme = nil
                 authority = nil

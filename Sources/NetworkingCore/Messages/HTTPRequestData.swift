@@ -99,14 +99,14 @@ public struct HTTPRequestData: Sendable, Identifiable {
     ///   - scheme: `https` or `http`; `nil` leaves it open.
     ///   - authority: The host, and the port if it is not the scheme's default; `nil` leaves it open.
     ///   - path: The path, with or without its leading slash, followed by the query if it contains a question mark;
-    ///     `nil` leaves the path open.
+    ///     `nil` leaves the path open. Values that a literal interpolates are escaped.
     ///   - headerFields: The header fields.
     ///   - body: The body.
     public init(
         method: HTTPRequest.Method = .get,
         scheme: String? = nil,
         authority: String? = nil,
-        path: String? = nil,
+        path: RequestPath? = nil,
         headerFields: HeaderFields = HeaderFields(),
         body: RequestBody? = nil
     ) {
@@ -116,11 +116,44 @@ public struct HTTPRequestData: Sendable, Identifiable {
                 method: method,
                 scheme: scheme?.asFieldValue,
                 authority: authority?.asFieldValue,
-                target: path.map { Self.target(path: $0).asFieldValue }
+                target: path.map { Self.target(path: $0.text).asFieldValue }
             )
         )
         self.headerFields = headerFields
         self.body = body
+        if path?.hasInvalidSegment == true {
+            state.insert(.hasInvalidSegment)
+        }
+    }
+
+    /// Creates a request from its parts, with a path that was composed before.
+    ///
+    /// - Parameters:
+    ///   - method: The method, GET by default.
+    ///   - scheme: `https` or `http`; `nil` leaves it open.
+    ///   - authority: The host, and the port if it is not the scheme's default; `nil` leaves it open.
+    ///   - path: The path, with or without its leading slash, followed by the query if it contains a question mark;
+    ///     `nil` leaves the path open. It is not escaped any further.
+    ///   - headerFields: The header fields.
+    ///   - body: The body.
+    @_disfavoredOverload
+    public init(
+        method: HTTPRequest.Method = .get,
+        scheme: String? = nil,
+        authority: String? = nil,
+        path: String?,
+        headerFields: HeaderFields = HeaderFields(),
+        body: RequestBody? = nil
+    ) {
+        // Disfavored, so that a literal becomes a path whose values are escaped.
+        self.init(
+            method: method,
+            scheme: scheme,
+            authority: authority,
+            path: path.map { RequestPath($0) },
+            headerFields: headerFields,
+            body: body
+        )
     }
 
     /// Creates a request that has only the identifier and the line of another request.
@@ -128,7 +161,7 @@ public struct HTTPRequestData: Sendable, Identifiable {
         id = other.id
         line = other.line
         headerFields = HeaderFields()
-        state = other.state.intersection([.isResolved, .isForServer, .hasServer])
+        state = other.state.intersection([.isResolved, .isForServer, .hasServer, .hasInvalidSegment])
     }
 
     /// Creates a request to a URL.
@@ -243,6 +276,10 @@ extension HTTPRequestData {
         package static let isAuthorized = State(rawValue: 512)
         /// The time that each part of a stack takes is measured.
         @usableFromInline package static let isMeasured = State(rawValue: 1_024)
+        /// An interpolated value made a segment of the path empty or a dot segment.
+        ///
+        /// It stays when the path is changed, because a prefix does not make the value valid.
+        static let hasInvalidSegment = State(rawValue: 2_048)
     }
 
     /// Whether a modifier of the stack cancels an exchange that is silent for too long.
@@ -309,6 +346,7 @@ extension HTTPRequestData {
     /// options.
     package mutating func takeMessage(of other: HTTPRequestData) {
         line = other.line
+        state.formUnion(other.state.intersection(.hasInvalidSegment))
         headerFields = other.headerFields
         body = other.body
         exchangeNumber = other.exchangeNumber
@@ -333,7 +371,7 @@ extension HTTPRequestData {
             request.settings.stackObservers = []
         }
         // The stack still traces the request.
-        box?.value.trace?.traceAnew(&request)
+        box?.value.trace?.startNewTrace(&request)
         return request
     }
 

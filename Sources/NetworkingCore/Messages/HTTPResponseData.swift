@@ -83,6 +83,19 @@ public struct HTTPResponseData: Sendable {
         set { box.value.sentRequest = newValue.outsideStack }
     }
 
+    /// The decoder of the stack or of the request; `nil` if neither names one.
+    package var decoder: (any BodyDecoder)? {
+        box.value.decoder ?? sentRequest.decoder
+    }
+
+    /// Sets the request as the caller created it, and the decoder that the stack has for it.
+    mutating func complete(with request: HTTPRequestData, decoder: (any BodyDecoder)?) {
+        box.value.request = request
+        if decoder != nil {
+            box.value.decoder = decoder
+        }
+    }
+
     /// The URL that the response came from, after redirects.
     public var url: URL? {
         sentRequest.url
@@ -131,6 +144,7 @@ public struct HTTPResponseData: Sendable {
         var principal: Principal?
         var wasOfferedToSink = false
         var sentBodyLength: Int64?
+        var decoder: (any BodyDecoder)?
         @usableFromInline var metadata = TypedValues()
 
         init(request: HTTPRequestData) {

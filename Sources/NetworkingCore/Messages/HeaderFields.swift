@@ -106,6 +106,26 @@ public struct HeaderFields: Sendable {
         httpFields.append(field)
     }
 
+    /// Sets the fields of another collection, and remembers its invalid ones.
+    ///
+    /// - Parameters:
+    ///   - other: The fields to set.
+    ///   - overriding: Whether they replace fields with the same names.
+    /// - Returns: The names that were set.
+    mutating func merge(_ other: HeaderFields, overriding: Bool) -> Set<HTTPField.Name> {
+        let names = Set(other.httpFields.map(\.name)).filter { overriding || !contains($0) }
+        for name in names {
+            self[fields: name] = other[fields: name]
+        }
+        for name in other.refusedNames where names.contains(name) {
+            refuse(name)
+        }
+        if let name = other.refusedCustomName {
+            refuse(customName: name)
+        }
+        return names
+    }
+
     /// Sets a field whose value is redacted in every printed form and is not indexed by header compression.
     mutating func setSecret(_ value: String, for name: HTTPField.Name) {
         self[name] = value
@@ -153,16 +173,6 @@ extension HeaderFields: Hashable {
     /// Hashes the parts that equality compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(httpFields)
-    }
-}
-
-extension HeaderFields: ExpressibleByDictionaryLiteral {
-    /// Creates fields from names and values; a name may occur more than once.
-    public init(dictionaryLiteral elements: (HTTPField.Name, String)...) {
-        self.init()
-        for (name, value) in elements {
-            append(name: name, value: value)
-        }
     }
 }
 

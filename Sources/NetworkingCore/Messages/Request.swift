@@ -9,7 +9,7 @@ public import Foundation
 /// ```swift
 /// extension Request where Response == User {
 ///     static func user(id: Int) -> Self {
-///         Request(HTTPRequestData(path: "users/\(id)"))
+///         .get("users/\(id)")
 ///     }
 /// }
 ///
@@ -41,17 +41,46 @@ public struct Request<Response>: Sendable {
     /// - Parameters:
     ///   - http: The request to send.
     ///   - type: The type to decode the body into.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default. It is not changed.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     ///   - transform: Converts the transport object into the value.
     public init<Body: Decodable & SendableMetatype>(
         _ http: HTTPRequestData,
         as type: Body.Type,
-        decoder: any BodyDecoder = JSONDecoder(),
+        decoder: (any BodyDecoder)? = nil,
         transform: @escaping @Sendable (Body) throws -> Response
     ) {
         self.init(http) { response in
-            try transform(decoder.decodeBody(of: response))
+            try transform(response.decodeBody(by: decoder))
         }
+    }
+
+    /// Creates a request whose response is decoded into a transport object and then converted into a domain value.
+    ///
+    /// It is the same as ``init(_:as:decoder:transform:)``.
+    ///
+    /// - Parameters:
+    ///   - http: The request to send.
+    ///   - type: The type to decode the body into.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    ///   - transform: Converts the transport object into the value.
+    public init<Body: Decodable & SendableMetatype>(
+        http: HTTPRequestData,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil,
+        transform: @escaping @Sendable (Body) throws -> Response
+    ) {
+        self.init(http, as: type, decoder: decoder, transform: transform)
+    }
+
+    /// Creates a request with a custom decoding.
+    ///
+    /// It is the same as ``init(_:decode:)``.
+    ///
+    /// - Parameters:
+    ///   - http: The request to send.
+    ///   - decode: Decodes the response into the value.
+    public init(http: HTTPRequestData, decode: @escaping @Sendable (HTTPResponseData) throws -> Response) {
+        self.init(http, decode: decode)
     }
 }
 
@@ -70,11 +99,22 @@ extension Request where Response: Decodable & SendableMetatype {
     ///
     /// - Parameters:
     ///   - http: The request to send.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default. It is not changed.
-    public init(_ http: HTTPRequestData, decoder: any BodyDecoder = JSONDecoder()) {
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    public init(_ http: HTTPRequestData, decoder: (any BodyDecoder)? = nil) {
         self.init(http) { response in
-            try decoder.decodeBody(of: response)
+            try response.decodeBody(by: decoder)
         }
+    }
+
+    /// Creates a request whose response is decoded into the value.
+    ///
+    /// It is the same as ``init(_:decoder:)``.
+    ///
+    /// - Parameters:
+    ///   - http: The request to send.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    public init(http: HTTPRequestData, decoder: (any BodyDecoder)? = nil) {
+        self.init(http, decoder: decoder)
     }
 }
 

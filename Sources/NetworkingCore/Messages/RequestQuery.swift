@@ -29,6 +29,31 @@ public struct RequestQuery: Sendable, Hashable {
         pieces?.joined(separator: "&")
     }
 
+    /// Whether there are no items.
+    public var isEmpty: Bool {
+        pieces?.allSatisfy(\.isEmpty) ?? true
+    }
+
+    /// Adds the items of another query after the existing ones.
+    ///
+    /// - Parameter query: The other query, whose items keep their exact bytes.
+    public mutating func append(_ query: RequestQuery) {
+        guard !query.isEmpty else { return }
+        pieces = (isEmpty ? [] : pieces ?? []) + (query.pieces ?? [])
+    }
+
+    /// Adds items after the existing ones.
+    mutating func append(_ items: [(name: String, value: String)]) {
+        guard !items.isEmpty else { return }
+        pieces = (pieces ?? []) + items.map { Item(name: $0.name, value: $0.value).encoded(with: .standard) }
+    }
+
+    /// Adds one item with commas between its texts; commas in the texts are percent-encoded.
+    mutating func append(commaSeparated texts: [String], name: String) {
+        let value = texts.map { QueryEncoding.strict.encode($0) }.joined(separator: ",")
+        pieces = (pieces ?? []) + ["\(QueryEncoding.standard.encode(name))=\(value)"[...]]
+    }
+
     /// The value of the first item with this name; setting it removes the others, and `nil` removes all.
     ///
     /// The value of an item without `=` is empty.

@@ -3,8 +3,8 @@ package protocol RequestTrace: Sendable {
     /// The identifier of the trace, for log lines; `nil` if it is not known.
     var id: (any CustomStringConvertible & Sendable)? { get }
 
-    /// Gives a request that is sent in the background a separate trace.
-    func traceAnew(_ request: inout HTTPRequestData)
+    /// Starts a separate trace for a request that is sent in the background.
+    func startNewTrace(_ request: inout HTTPRequestData)
 }
 
 extension HTTPRequestData {

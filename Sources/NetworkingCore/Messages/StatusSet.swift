@@ -63,6 +63,21 @@ extension HTTPResponse.Status {
         reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)"
     }
 
+    /// Whether the response is an interim one: 100 to 199.
+    public var isInformational: Bool {
+        kind == .informational
+    }
+
+    /// Whether the response redirects the client: 300 to 399.
+    public var isRedirection: Bool {
+        kind == .redirection
+    }
+
+    /// Whether the server refused the request: 400 to 499.
+    public var isClientError: Bool {
+        kind == .clientError
+    }
+
     /// Whether the request succeeded: 200 to 299.
     public var isSuccess: Bool {
         kind == .successful

@@ -21,6 +21,62 @@ extension NetworkingComponent {
     }
 }
 
+extension NetworkingComponent {
+    /// Throws the server's own description of a problem for responses whose status the request does not accept.
+    ///
+    /// ```swift
+    /// struct Problem: Error, Decodable {
+    ///     let code: Int
+    ///     let message: String
+    /// }
+    ///
+    /// let network = URLSession.shared.retry().checkedStatusCode(as: Problem.self)
+    /// do {
+    ///     try await network.perform(.post("orders", body: .json(order)))
+    /// } catch let problem as Problem {
+    ///     show(problem.message)
+    /// }
+    /// ```
+    ///
+    /// Place it outside of `retry`, `authenticated` and `cached`, which decide by responses. A body that does not
+    /// decode is reported as ``checkedStatusCode(_:)`` reports it, so that the response is not lost.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the errors.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: A component that throws a value of the type, or the errors of ``checkedStatusCode(_:)``.
+    public func checkedStatusCode<Problem: Error & Decodable & SendableMetatype>(
+        as type: Problem.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) -> some NetworkingComponent {
+        checkedStatusCode { try? $0.decodeBody(as: Problem.self, by: decoder) }
+    }
+
+    /// Throws an error made from the server's own description of a problem for responses whose status the request does
+    /// not accept.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.checkedStatusCode(as: Problem.self) { problem, response in
+    ///     ShopError(code: problem.code, status: response.status.code)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode the body into.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
+    ///   - transform: Creates the error from the decoded body and the response.
+    /// - Returns: A component that throws these errors, or those of ``checkedStatusCode(_:)`` if a body does not decode.
+    public func checkedStatusCode<Body: Decodable & SendableMetatype>(
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil,
+        transform: @escaping @Sendable (Body, HTTPResponseData) -> any Error
+    ) -> some NetworkingComponent {
+        checkedStatusCode { response in
+            (try? response.decodeBody(as: Body.self, by: decoder)).map { transform($0, response) }
+        }
+    }
+}
+
 struct CheckedStatusCode: NetworkingModifier, CustomStringConvertible {
     let error: @Sendable (HTTPResponseData) -> (any Error)?
 

@@ -18,10 +18,7 @@ extension HTTPRequestData {
     /// Whether the request may be sent again, according to its method, its header fields and its caller.
     package var mayBeSentTwice: Bool {
         if let isIdempotent { return isIdempotent }
-        switch method {
-        case .get, .head, .options, .trace, .put, .delete: return true
-        default: return method.rawValue == "QUERY" || headerFields.contains(.idempotencyKey)
-        }
+        return method.isIdempotent || headerFields.contains(.idempotencyKey)
     }
 }
 

@@ -30,6 +30,7 @@ package struct RequestSettings: Sendable {
     var route: String?
     var progressHandler: (@Sendable (TransferProgress) -> Void)?
     var sink: (any ResponseSink)?
+    var decoder: (any BodyDecoder)?
     package var observers: [any NetworkEventObserver] = []
     /// The listeners that the modifiers of a stack added; they are removed when the request leaves the stack.
     package var stackObservers: [any NetworkEventObserver] = []

@@ -13,12 +13,18 @@ extension NetworkingComponent {
     /// the sink unless the transport has offered it. The parts upstream find the mark and only pass the request on.
     @usableFromInline
     package func begin(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await begin(request, by: request)
+    }
+
+    /// Sends a request that the whole chain may have rewritten, on behalf of the request that the caller created.
+    @usableFromInline
+    package func begin(_ request: HTTPRequestData, by original: HTTPRequestData) async throws -> HTTPResponseData {
         let underway = try prepared(request)
         var response = try await send(underway)
         if let sink = underway.sink {
             try await response.deliver(to: sink, for: underway)
         }
-        response.request = request
+        response.complete(with: original, decoder: underway.decoder)
         return response
     }
 

@@ -55,38 +55,45 @@ extension HTTPRequestData {
 
     private func schemeInvalidity(_ scheme: String?) -> String? {
         guard let scheme, scheme != "https", scheme != "http" else { return nil }
-        return "The scheme is neither https nor http. Other schemes have no transport here."
+        return "The scheme is neither https nor http. Other schemes are not supported."
     }
 
     /// RFC 9110 section 4.2: userinfo is deprecated because it appears in logs and can imitate a host.
     func authorityInvalidity(_ authority: Authority) -> String? {
         if authority.userinfo != nil {
-            return "The URL holds credentials. Take them out of it and set the Authorization field instead."
+            return "The URL contains credentials. Remove them and set the Authorization field instead."
         }
         guard authority.hasValidHost else {
             return "The authority is malformed. It is a host name or an address, without a scheme or a path."
         }
         guard authority.host.utf8.count <= Authority.maximumHostBytes else {
             return
-                "The host of the authority is longer than \(Authority.maximumHostBytes) bytes, so it is no name or address."
+                "The host of the authority is longer than \(Authority.maximumHostBytes) bytes, so it is neither a name "
+                + "nor an address."
         }
         if authority.portText != nil, authority.port == nil {
             return "The port of the authority is not a number from 0 to 65535. "
-                + "An authority is a host, and a port after a colon, without a scheme or a path."
+                + "An authority is a host, with an optional port after a colon, and without a scheme or a path."
         }
         return nil
     }
 
     private func targetInvalidity() -> String? {
+        if state.contains(.hasInvalidSegment) {
+            return
+                "A value in the path is empty, \".\" or \"..\", so that the path would name another resource. Check the "
+                + "value before the request is created."
+        }
         // swift-http-types replaces line breaks and NUL with spaces. Intended spaces are percent-encoded at this point.
         guard var target, target.withUTF8({ $0.contains { $0 <= 32 || $0 == 127 } }) else { return nil }
-        return "The path or query holds a line break or another control character. Percent-encode it."
+        return "The path or query contains a line break or another control character. Percent-encode it."
     }
 
     private func headerFieldInvalidity() -> String? {
         if let name = headerFields.refusedNames.first {
             return
-                "The value of the field \(name.rawName) holds a line break, a NUL or another byte that HTTP forbids. "
+                "The value of the field \(name.rawName) contains a line "
+                + "break, a NUL or another byte that HTTP forbids. "
                 + "Remove it; a token that was read from a file often ends with a line break."
         }
         if let name = headerFields.refusedCustomName {

@@ -1,9 +1,9 @@
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension NetworkingComponent {
@@ -23,8 +23,7 @@ extension NetworkingComponent {
     ) async throws -> (body: Response, response: HTTPResponseData) {
         // The rewritten request decides, because the stack may accept more statuses than its caller.
         let resolved = resolved(request.http)
-        var response = try await begin(resolved)
-        response.request = request.http
+        let response = try await begin(resolved, by: request.http)
         guard resolved.acceptedStatuses.contains(response.status) else {
             throw NetworkingError.refusedStatus(of: response)
         }
@@ -41,13 +40,13 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func value<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
-        decoder: any BodyDecoder = JSONDecoder()
+        decoder: (any BodyDecoder)? = nil
     ) async throws -> (body: Body, response: HTTPResponseData) {
         try await value(Request<Body>(request, decoder: decoder))
     }
@@ -56,7 +55,7 @@ extension NetworkingComponent {
     ///
     /// - Parameter request: The request.
     /// - Returns: The value.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func request<Response: Sendable>(_ request: Request<Response>) async throws -> Response {
         try await value(request).body
     }
@@ -66,15 +65,66 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - request: The request.
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` uses that of the request or the stack, and then a plain `JSONDecoder`.
     /// - Returns: The value.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func request<Body: Decodable & Sendable>(
         _ request: HTTPRequestData,
         as type: Body.Type,
-        decoder: any BodyDecoder = JSONDecoder()
+        decoder: (any BodyDecoder)? = nil
     ) async throws -> Body {
         try await value(request, as: type, decoder: decoder).body
+    }
+}
+
+extension NetworkingComponent {
+    /// Sends a request and returns its response, if the request accepts the status.
+    ///
+    /// ```swift
+    /// try await network.perform(.delete("users/\(id)"))
+    /// ```
+    ///
+    /// Unlike ``data(_:progress:)``, it throws an error for a status that is not accepted, so that a failed call whose
+    /// response the app does not read is not overlooked.
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: The response.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``, without those of decoding.
+    @discardableResult
+    public func perform(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        try await value(Request<HTTPResponseData>(request) { $0 }).body
+    }
+
+    /// Sends a request and returns its decoded response, or the error of the call.
+    ///
+    /// ```swift
+    /// switch await network.result(of: .user(id: 42)) {
+    /// case .success(let user): show(user)
+    /// case .failure(let error) where error.isCancelled: break
+    /// case .failure(let error): show(error.localizedDescription)
+    /// }
+    /// ```
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: The value, or the error that ``value(_:)-(Request<Response>)`` throws; `CancellationError` if the caller was cancelled.
+    public func result<Response: Sendable>(of request: Request<Response>) async -> Result<Response, any Error> {
+        do {
+            return .success(try await value(request).body)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Sends a request and returns its response, whatever the status, or the error of the call.
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: The response, or the error that ``data(_:progress:)`` throws.
+    public func result(of request: HTTPRequestData) async -> Result<HTTPResponseData, any Error> {
+        do {
+            return .success(try await data(request))
+        } catch {
+            return .failure(error)
+        }
     }
 }
 
@@ -105,7 +155,7 @@ extension NetworkingError {
             isUnauthorized ? .unauthorized : .status,
             request: response.sentRequest,
             response: response,
-            reason: isUnauthorized ? nil : "The server answered \(response.status.text). Its body may say why."
+            reason: isUnauthorized ? nil : "The server responded with \(response.status.text). The body may say why."
         )
     }
 }

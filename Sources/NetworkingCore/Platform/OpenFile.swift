@@ -236,13 +236,14 @@ package struct FileFault: Error, Equatable {
         let path = PrintableText.singleLine(path)
         return switch code {
         case ENOENT: "There is no file at \(path)."
-        case EACCES, EPERM: "The file \(path) must not be opened by this process. Check its permissions."
+        case EACCES, EPERM: "This process is not allowed to open the file \(path). Check its permissions."
         case EISDIR: "\(path) is a directory. Name a file in it."
         case EINVAL: "\(path) is not a regular file."
-        case ENOSPC, EDQUOT, EFBIG: "There is no space left for \(path). Free some, or use another volume."
+        case ENOSPC, EDQUOT, EFBIG: "There is no space left for \(path). Free some space, or use another volume."
         case ETIMEDOUT: "The volume of \(path) takes too long to write. Use another volume."
-        case EEXIST, ELOOP: "There is something else at \(path) already."
-        case EMFILE, ENFILE: "The file \(path) could not be opened, since too many others are. Send less at once."
+        case EEXIST, ELOOP: "Another file already exists at \(path)."
+        case EMFILE, ENFILE:
+            "The file \(path) could not be opened because too many files are open. Send fewer requests at once."
         default: "The file \(path) could not be used: \(String(cString: strerror(code)))."
         }
     }

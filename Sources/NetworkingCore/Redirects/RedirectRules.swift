@@ -96,7 +96,7 @@ extension HTTPRequestData {
         guard next.body?.isReplayable ?? true else { return refused(.bodyNotReplayable) }
 
         guard history.count < limit else {
-            throw tooManyRedirects(head, "The server redirects more than \(limit) times, the most that are followed.")
+            throw tooManyRedirects(head, "The server sent more redirects than the limit of \(limit).")
         }
         // If a redirect has set a cookie, the response to the same request may be different the second time.
         let hasNewCookie = head.headerFields.contains(.setCookie) || history.contains(where: \.setsCookie)
@@ -104,7 +104,7 @@ extension HTTPRequestData {
             next.method == method && next.url == self.url
             || history.contains { $0.request.method == next.method && $0.request.url == next.url }
         guard !isRepeated || hasNewCookie else {
-            throw tooManyRedirects(head, "The server redirects in circles, to where the request has been.")
+            throw tooManyRedirects(head, "The server redirects in a loop, to a URL that was already requested.")
         }
         if next.origin != origin {
             next.removeCredentials(under: policy)

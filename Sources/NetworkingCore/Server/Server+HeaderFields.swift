@@ -48,6 +48,24 @@ extension NetworkingComponent {
         return modified(Server(headerField: fieldName, value, overriding: overriding, label: "customHeaderField"))
     }
 
+    /// Sets several header fields of requests that do not have them.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .server(headerFields: [.accept: "application/json", "X-Client": "app"])
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// Fields with credentials go only to the server that the stack names next to this modifier.
+    ///
+    /// - Parameters:
+    ///   - fields: The fields. If HTTP forbids a name or a value, each send fails with an error that says so.
+    ///   - overriding: Whether they replace the fields of requests that have them.
+    /// - Returns: A component that sends requests with those fields.
+    public func server(headerFields fields: HeaderFields, overriding: Bool = false) -> some NetworkingComponent {
+        modified(Server(headerFields: fields, overriding: overriding))
+    }
+
     /// Sets the User-Agent of requests that do not have one.
     ///
     /// - Parameter userAgent: The product and its version, for example `Shop/2.1`.
@@ -58,6 +76,20 @@ extension NetworkingComponent {
 }
 
 extension Server {
+    fileprivate init(headerFields fields: HeaderFields, overriding: Bool) {
+        let credentials = Set(fields.httpFields.filter(\.isCredential).map(\.name))
+        let names = fields.httpFields.map(\.name.rawName).joined(separator: ", ")
+        self.init(
+            "headerFields: \(names)\(overriding.setting)",
+            credential: credentials.contains(.authorization) ? .authorization : credentials.first
+        ) { request in
+            let added = request.headerFields.merge(fields, overriding: overriding)
+            for name in credentials where added.contains(name) {
+                request.addServerCredential(name)
+            }
+        }
+    }
+
     fileprivate init(
         headerField name: HTTPField.Name,
         _ value: String,

@@ -24,7 +24,7 @@ extension NetworkingComponent {
         )
         precondition(
             Authority(base.authority ?? "").userinfo == nil,
-            "baseURL must not hold credentials (is \(base)); set the Authorization field instead"
+            "baseURL must not contain credentials (is \(base)); set the Authorization field instead"
         )
         let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
         return modified(

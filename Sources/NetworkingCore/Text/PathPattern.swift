@@ -54,7 +54,7 @@ package struct PathPattern: Sendable {
         }
         precondition(
             !names.contains("") && Set(names).count == names.count,
-            "each parameter of a path needs a name of its own (is \(text))"
+            "each parameter of a path needs a unique name (is \(text))"
         )
     }
 

@@ -30,13 +30,13 @@ extension HTTPRequestData {
     }
 
     /// The error for a compressed body that exceeds the decompression limit.
-    package func unfoldedTooFar(_ head: HTTPResponse?, after received: Int64) -> NetworkingError {
+    package func decompressionLimitExceeded(_ head: HTTPResponse?, after received: Int64) -> NetworkingError {
         NetworkingError(
             .tooLarge,
             request: self,
             response: head.map { response(with: $0) },
-            reason: "The compressed body unfolds further than decompressionLimit allows; it was given up after "
-                + "\(received) bytes. Raise the limit if this server is to be trusted."
+            reason: "The decompressed body exceeds decompressionLimit; the exchange was cancelled after \(received) "
+                + "bytes. Raise the limit if you trust this server."
         )
     }
 
@@ -51,16 +51,17 @@ extension HTTPRequestData {
     package static func undecodable(_ coding: String?) -> String {
         guard let coding else {
             return
-                "The body is not valid in its Content-Encoding or Transfer-Encoding, or this transport cannot decode that."
+                "The body is not valid in its Content-Encoding or Transfer-Encoding, or this transport cannot decode "
+                + "it."
         }
         return
-            "The body is not valid in its Content-Encoding, \(PrintableText.singleLine(coding)), or this transport cannot decode "
-            + "that."
+            "The body is not valid in its Content-Encoding, \(PrintableText.singleLine(coding)), or this transport "
+            + "cannot decode it."
     }
 
     /// The reason for a chunked body that was cut off.
     package static let endedBetweenChunks =
-        "The body ended before the last of its chunks. Try again if the request may be repeated."
+        "The body ended before its last chunk. Try again if the request may be repeated."
 
     /// Returns the reason for a connection that could not be secured.
     ///

@@ -31,8 +31,8 @@ public struct UnimplementedTransport: NetworkingComponent {
         throw NetworkingError(
             .unimplemented,
             request: request,
-            reason: "Nothing is there to send it: \(label) was never provided. "
-                + "Provide URLSession.shared, or a MockTransport in a test."
+            reason: "The request cannot be sent because \(label) was never provided. Provide URLSession.shared, or a "
+                + "MockTransport in a test."
         )
     }
 }

@@ -52,7 +52,7 @@ extension CallCapture {
                 content: HAR.Content(
                     size: 0,
                     mimeType: head.headerFields[.contentType],
-                    because: "not kept: it did not arrive whole"
+                    because: "not kept: it did not arrive completely"
                 ),
                 redaction: state.redaction
             )

@@ -65,7 +65,7 @@ public struct HTTPArchive: Sendable, Hashable {
             har = try JSONDecoder().decode(HAR.self, from: Data(json)).redacted(by: redaction)
         } catch {
             throw HTTPArchiveError(
-                reason: json.isEmpty ? "This is no HTTP archive: it is empty." : Self.fault(in: error)
+                reason: json.isEmpty ? "This is not an HTTP archive: it is empty." : Self.fault(in: error)
             )
         }
     }
@@ -95,9 +95,9 @@ public struct HTTPArchive: Sendable, Hashable {
     private static func fault(in error: any Error) -> String {
         switch error as? DecodingError {
         case .keyNotFound, .typeMismatch, .valueNotFound:
-            "This is no HTTP archive: an object 'log' with an array 'entries' is missing (HAR 1.2)."
+            "This is not an HTTP archive: an object 'log' with an array 'entries' is missing (HAR 1.2)."
         default:
-            "This is no HTTP archive: it is no JSON, or nested too deeply."
+            "This is not an HTTP archive: it is not JSON, or nested too deeply."
         }
     }
 
@@ -154,7 +154,8 @@ public struct HTTPArchive: Sendable, Hashable {
             // Names the intended file, not the temporary file that was to replace it.
             throw HTTPArchiveError(
                 reason: error.isAbsence
-                    ? "There is no folder \(PrintableText.singleLine(url.deletingLastPathComponent().path)). Make it first."
+                    ? "There is no folder \(PrintableText.singleLine(url.deletingLastPathComponent().path)). Create it "
+                        + "first."
                     : FileFault(path: url.path, code: error.code).reason
             )
         }
@@ -181,7 +182,7 @@ extension HTTPArchiveError {
     fileprivate static func notAFile(_ url: URL) -> HTTPArchiveError {
         HTTPArchiveError(
             reason:
-                "A file is needed here, and a URL of the scheme \(url.scheme ?? "none") names none. Use URL(filePath:)."
+                "An HTTP archive needs a file URL (the scheme is \(url.scheme ?? "none")). Use URL(filePath:)."
         )
     }
 }

@@ -63,7 +63,7 @@ final class LivePage: HTTPHandler {
         if let refusal = refusal(of: request) { return refusal }
         let path = request.target.path().split(separator: "/", omittingEmptySubsequences: false)
         guard path.count >= 2, path[0].isEmpty, SecretComparison.areEqual(path[1], token) else {
-            return Self.text(.notFound, "There is nothing here. The page's URL is the one that the app has printed.")
+            return Self.text(.notFound, "Not found. Use the URL of the page that the app has printed.")
         }
         switch (request.method, path.dropFirst(2).joined(separator: "/")) {
         case (.GET, "") where path.count == 2:
@@ -76,8 +76,8 @@ final class LivePage: HTTPHandler {
         case (.POST, "pause"): inspector.pause()
         case (.POST, "resume"): inspector.resume()
         case (_, "") where path.count > 2, (_, "calls"), (_, "archive.har"), (_, "clear"), (_, "pause"), (_, "resume"):
-            return Self.text(.methodNotAllowed, "Not with this method.")
-        default: return Self.text(.notFound, "There is nothing here.")
+            return Self.text(.methodNotAllowed, "This method is not allowed here.")
+        default: return Self.text(.notFound, "Not found.")
         }
         return HTTPResponse(statusCode: .noContent)
     }
@@ -90,13 +90,16 @@ final class LivePage: HTTPHandler {
     /// reveals a page of another origin.
     private func refusal(of request: HTTPRequest) -> HTTPResponse? {
         guard let host = request.headers[.host], authorities.withLock({ $0.contains(host) }) else {
-            return Self.text(.forbidden, "This page answers by the name 127.0.0.1 or localhost alone.")
+            return Self.text(.forbidden, "This page is available only as 127.0.0.1 or localhost.")
         }
         if let origin = request.headers[HTTPHeader("Origin")], origin != "http://\(host)" {
-            return Self.text(.forbidden, "This page answers to itself alone.")
+            return Self.text(.forbidden, "This page accepts no requests from other pages.")
         }
         if let site = request.headers[HTTPHeader("Sec-Fetch-Site")], site != "same-origin", site != "none" {
-            return Self.text(.forbidden, "This page answers to itself alone. Paste its URL into the address bar.")
+            return Self.text(
+                .forbidden,
+                "This page accepts no requests from other pages. Paste its URL into the address bar."
+            )
         }
         return nil
     }

@@ -86,12 +86,14 @@ public struct LivePageError: Error, LocalizedError, CustomStringConvertible {
         reason =
             switch error {
             case .failed(_, EADDRINUSE, _):
-                "The live page could not be served: \(place) is in use by another program. Choose another, or 0 for any that is free."
+                "The live page could not be served: \(place) is in use by another program. Choose another port, or 0 "
+                    + "for any free one."
             case .failed(_, EACCES, _):
-                "The live page could not be served: \(place) is not for this user. Choose one above 1023, or 0 for any that is free."
+                "The live page could not be served: this user may not use \(place). Choose a port above 1023, or 0 for "
+                    + "any free one."
             case .failed(_, _, let message):
-                "The live page could not be served: \(place) could not be had (\(message))."
-            default: "The live page could not be served: \(place) could not be had."
+                "The live page could not be served: \(place) is not available (\(message))."
+            default: "The live page could not be served: \(place) is not available."
             }
     }
 

@@ -112,7 +112,7 @@ extension HTTPArchive {
         do {
             return try page.html()
         } catch {
-            throw HTTPArchiveError(reason: "The report could not be made of the archive.")
+            throw HTTPArchiveError(reason: "The report could not be created from the archive.")
         }
     }
 }

@@ -115,7 +115,7 @@ package enum JSONDocument: Sendable {
             let (shown, other) = (text(limit: 80, isHidden: isHidden), expected.text(limit: 80, isHidden: isHidden))
             sentences.append(
                 shown == other
-                    ? "\(place) is \(shown), and other than it should be in what cannot be seen of it."
+                    ? "\(place) is \(shown), and differs in a part that is not shown."
                     : "\(place) is \(shown), not \(other)."
             )
         }

@@ -42,7 +42,7 @@ extension RequestMatcher {
                 return [
                     RequestMiss(
                         shown == expected
-                            ? "The body differs in what is not shown of it." : "The body is \(shown), not \(expected)."
+                            ? "The body differs in a part that is not shown." : "The body is \(shown), not \(expected)."
                     )
                 ]
             }
@@ -118,8 +118,8 @@ extension RequestMatcher {
         if let document = JSONDocument(Data(bytes)) { return json(document, comparison) }
         // A trap would also end all other tests, only because of a syntax error.
         let place = JSONTokenizer.fault(in: bytes).map { ", from byte \($0 + 1) on" } ?? ""
-        let reason = "What the stub expects is no JSON\(place): correct its text."
-        return RequestMatcher("a text that is no JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })
+        let reason = "The stub's expected body is not valid JSON\(place): correct its text."
+        return RequestMatcher("a text that is not JSON", test: { _ in false }, explain: { _ in [RequestMiss(reason)] })
     }
 
     private static func json(_ expected: JSONDocument, _ comparison: JSONDocument.Comparison) -> RequestMatcher {
@@ -130,7 +130,7 @@ extension RequestMatcher {
             test: { $0.json?.says(expected, comparison) ?? false },
             explain: { reading in
                 guard let json = reading.json else {
-                    return [RequestMiss(reading.body.isEmpty ? "There is no body." : "The body is no JSON.")]
+                    return [RequestMiss(reading.body.isEmpty ? "There is no body." : "The body is not JSON.")]
                 }
                 let redaction = reading.redaction
                 return json.differences(from: expected, comparison, isHidden: redaction.hidesBodyField)
@@ -143,7 +143,7 @@ extension RequestMatcher {
 extension JSONDocument {
     fileprivate init(encoding value: some Encodable, by encoder: JSONEncoder) {
         guard let data = try? encoder.encode(value), let document = JSONDocument(data) else {
-            preconditionFailure("the value must be one that its encoder makes JSON of (is a \(type(of: value)))")
+            preconditionFailure("the encoder must encode the value as JSON (is a \(type(of: value)))")
         }
         self = document
     }

@@ -69,7 +69,7 @@ extension RequestMatcher {
                 }
                 guard let nearest else { return [RequestMiss("It matches no request.")] }
                 let sentences = nearest.map(\.sentence).joined(separator: " ")
-                let others = matchers.count == 1 ? "" : " Nothing else that it may be fits better."
+                let others = matchers.count == 1 ? "" : " The other alternatives differ more."
                 return [RequestMiss(sentences + others, weight: nearest.weight)]
             }
         )

@@ -177,7 +177,7 @@ extension RequestMatcher {
             let expected = other.description.drop { $0 != " " }.dropFirst()
             let what =
                 shown == expected
-                ? "The URL differs in what is not shown of it." : "The URL is \(shown), not \(expected)."
+                ? "The URL differs in a part that is not shown." : "The URL is \(shown), not \(expected)."
             misses.append(
                 RequestMiss(
                     what,
@@ -218,7 +218,7 @@ extension RequestMatcher {
         }
         let (shown, expected) = (reading.shown(body: reading.body), reading.shown(body: data))
         return shown == expected
-            ? "The body differs in what is not shown of it." : "The body is \(shown), not \(expected)."
+            ? "The body differs in a part that is not shown." : "The body is \(shown), not \(expected)."
     }
 }
 

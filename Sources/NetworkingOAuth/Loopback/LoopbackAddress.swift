@@ -20,8 +20,8 @@ struct LoopbackAddress {
         guard redirectURI.scheme?.lowercased() == "http", let host, ["127.0.0.1", "localhost"].contains(host) else {
             throw OAuthError(
                 .misconfigured,
-                "The redirect URI does not lead to this machine, so its answer would not come here. "
-                    + "Register and use one as http://127.0.0.1/callback, or another user agent."
+                "The redirect URI does not point to this machine, so the callback would not arrive. Register and use "
+                    + "one such as http://127.0.0.1/callback, or use another user agent."
             )
         }
         var port: UInt16?
@@ -30,7 +30,7 @@ struct LoopbackAddress {
             guard port ?? 0 > 0 else {
                 throw OAuthError(
                     .misconfigured,
-                    "The redirect URI has no port that there is. Leave it out for any that is free."
+                    "The port of the redirect URI is not valid. Omit it to use any free port."
                 )
             }
         }

@@ -186,13 +186,13 @@ extension OAuthError {
         let reason =
             switch error {
             case .failed(_, EADDRINUSE, _):
-                "\(place), which the redirect URI names, is in use by another program. End that one, "
-                    + "or leave the port out, if the provider allows for any."
+                "\(place), which the redirect URI names, is in use by another program. Quit that program, or omit the "
+                    + "port if the provider allows any."
             case .failed(_, EACCES, _):
-                "\(place), which the redirect URI names, is not for this user. Use one above 1023, "
-                    + "or leave the port out, if the provider allows for any."
-            case .failed(_, _, let message): "\(place) could not be had for the redirect (\(message))."
-            default: "\(place) could not be had for the redirect."
+                "\(place), which the redirect URI names, may not be used by this user. Use a port above 1023, or omit "
+                    + "the port if the provider allows any."
+            case .failed(_, _, let message): "\(place) is not available for the redirect (\(message))."
+            default: "\(place) is not available for the redirect."
             }
         self.init(.misconfigured, underlying: error, reason)
     }

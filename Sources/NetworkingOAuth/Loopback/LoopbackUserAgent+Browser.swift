@@ -68,8 +68,8 @@ extension LoopbackUserAgent {
         #endif
         return OAuthError(
             .misconfigured,
-            "No browser could be opened with \(opener) (\(why)). Print the URL for the user to open, and go on without this error (try?), "
-                + "or sign in by device code."
+            "No browser could be opened with \(opener) (\(why)). Print the URL for the user to open and ignore this "
+                + "error (try?), or sign in with a device code."
         )
     }
 }

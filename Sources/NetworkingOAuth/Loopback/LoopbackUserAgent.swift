@@ -101,12 +101,12 @@ extension LoopbackUserAgent {
         /// The title of the page.
         public var title = "Sign-in"
         /// Shown when the provider has sent a code.
-        public var received = "The app has the answer and goes on. You can close this page."
+        public var received = "The app has received the response. You can close this page."
         /// Shown when the provider has refused.
-        public var refused = "Nobody was signed in; the app says why. You can close this page."
+        public var refused = "You were not signed in. See the app for the reason. You can close this page."
         /// Shown for a request that does not belong to this sign-in.
         public var unexpected =
-            "This does not belong to the sign-in that the app waits for. Go on where the app has sent you."
+            "This page does not belong to the current sign-in. Continue on the page that the app opened."
         /// Shown when the callback had already arrived.
         public var over = "This sign-in is over. You can close this page."
 

@@ -93,7 +93,8 @@ extension OAuthAuthorization {
             default:
                 throw OAuthError(
                     .misconfigured,
-                    "The system's sheet cannot be sent back to http. Register a redirect URI with a scheme of the app's, or with https."
+                    "The system's sign-in sheet cannot redirect to http. Register a redirect URI with a scheme of the "
+                        + "app, or with https."
                 )
             }
         }
@@ -105,7 +106,7 @@ extension OAuthError {
         OAuthError(
             .misconfigured,
             underlying: error,
-            "The page to sign in at could not be shown. Check the window that it is shown over."
+            "The sign-in page could not be shown. Check the window that presents it."
         )
     }
 }

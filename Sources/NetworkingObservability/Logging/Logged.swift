@@ -268,19 +268,19 @@ private struct EventLog: NetworkEventObserver {
     /// Returns the line for an event; `nil` for an event that the other lines of the request imply.
     private func text(for event: any NetworkEvent, of request: HTTPRequestData) -> String? {
         switch event {
-        case ExchangeEvent.readingBody: "reads the body before it connects"
+        case ExchangeEvent.readingBody: "reading the body before connecting"
         case is ExchangeEvent, is CallEvent: nil
         case let event as WaitEvent: text(for: event)
         case let event as CacheEvent: text(for: event)
-        case RetryEvent.retrying(let attempt): "tries again (attempt \(attempt))"
-        case RetryEvent.refused(let refusal): "does not try again (\(refusal))"
+        case RetryEvent.retrying(let attempt): "retrying (attempt \(attempt))"
+        case RetryEvent.refused(let refusal): "not retried (\(refusal))"
         case RedirectEvent.redirected(let next): "redirected to \(redaction.line(for: next))"
         case RedirectEvent.refused(let reason): "redirect not followed (\(reason))"
-        case AuthenticationEvent.refreshing: "refreshes credentials"
+        case AuthenticationEvent.refreshing: "refreshing credentials"
         case CredentialsEvent.withheld(let withheld): "\(withheld)"
-        case DeduplicationEvent.shared: "shares the exchange of an identical request"
-        case TimeoutEvent.expired(let limit): "gave up after \(limit)"
-        case DeadlineEvent.exceeded(let limit): "deadline of \(limit) passed"
+        case DeduplicationEvent.shared: "sharing the exchange of an identical request"
+        case TimeoutEvent.expired(let limit): "timed out after \(limit)"
+        case DeadlineEvent.exceeded(let limit): "deadline of \(limit) exceeded"
         // A package may forget that a value was marked as secret.
         default: redaction.hidingSecrets(of: request).shown(event.description)
         }
@@ -297,7 +297,7 @@ private struct EventLog: NetworkEventObserver {
 
     private func text(for event: CacheEvent) -> String? {
         switch event {
-        case .hit(let hit): "answered from the cache (\(hit))"
+        case .hit(let hit): "served from the cache (\(hit))"
         case .bypassed(let reason): "not cached (\(reason))"
         case .failed(let error): "the cache failed (\(type(of: error)))"
         case .missed, .stored, .evicted, .revalidated: nil

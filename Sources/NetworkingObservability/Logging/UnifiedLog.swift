@@ -1,12 +1,18 @@
 #if canImport(os)
 public import Logging
-import NetworkingCore
-import os
+public import NetworkingCore
+public import os
 
 /// Apple's unified log as a destination of `logged`, with private values as private arguments.
 ///
 /// ```swift
 /// let network = URLSession.shared.logged(to: .unifiedLog(subsystem: "com.example.app", category: "network"))
+/// ```
+///
+/// An app that already has an `os.Logger` passes that one:
+///
+/// ```swift
+/// let network = URLSession.shared.logged(using: Logger(subsystem: "com.example.app", category: "network"))
 /// ```
 ///
 /// Levels up to debug become debug, info stays info, notice becomes the default level, warnings and errors become
@@ -36,6 +42,26 @@ public struct UnifiedLog: LogDestination {
         self.logLevel = logLevel
         logger = os.Logger(subsystem: subsystem, category: category)
         signposter = signposts ? OSSignposter(subsystem: subsystem, category: category) : nil
+    }
+
+    /// Creates a destination that writes to an existing logger.
+    ///
+    /// ```swift
+    /// let log = UnifiedLog(logger, signposter: OSSignposter(logger: logger), logLevel: .debug)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - logger: The logger.
+    ///   - signposter: The signposter that emits signposts for Instruments; `nil` for none.
+    ///   - logLevel: The minimum level of the records to write.
+    public init(
+        _ logger: os.Logger,
+        signposter: OSSignposter? = nil,
+        logLevel: Logging.Logger.Level = .info
+    ) {
+        self.logLevel = logLevel
+        self.logger = logger
+        self.signposter = signposter
     }
 
     /// Writes a record.
@@ -94,6 +120,61 @@ extension LogDestination where Self == UnifiedLog {
         signposts: Bool = false
     ) -> UnifiedLog {
         UnifiedLog(subsystem: subsystem, category: category, logLevel: logLevel, signposts: signposts)
+    }
+
+    /// Creates a destination that writes to an existing logger of Apple's unified log.
+    ///
+    /// - Parameters:
+    ///   - logger: The logger.
+    ///   - signposter: The signposter that emits signposts for Instruments; `nil` for none.
+    ///   - logLevel: The minimum level of the records to write.
+    /// - Returns: The destination.
+    public static func unifiedLog(
+        _ logger: os.Logger,
+        signposter: OSSignposter? = nil,
+        logLevel: Logging.Logger.Level = .info
+    ) -> UnifiedLog {
+        UnifiedLog(logger, signposter: signposter, logLevel: logLevel)
+    }
+}
+
+extension NetworkingComponent {
+    /// Logs the start and the end of each request to an existing logger of Apple's unified log.
+    ///
+    /// ```swift
+    /// import os
+    ///
+    /// let network = URLSession.shared.logged(using: Logger(subsystem: "com.example.app", category: "network"))
+    /// ```
+    ///
+    /// It is `logged(to:)` with a ``UnifiedLog``, so values are private arguments of the unified log, and secrets are
+    /// redacted.
+    ///
+    /// - Parameters:
+    ///   - logger: The logger.
+    ///   - signposter: The signposter that emits signposts for Instruments; `nil` for none.
+    ///   - logLevel: The minimum level of the lines to write. At `debug`, the events of a request are written too.
+    ///   - level: The level of the lines of a successful or cancelled request. A failure is logged as a warning.
+    ///   - detail: The amount of detail. ``HTTPRequestData/logDetail`` replaces it for one request.
+    ///   - privacy: The visibility of the values of query items, header fields and bodies that are not redacted.
+    ///   - redaction: The secrets to redact.
+    /// - Returns: A component that logs its requests.
+    public func logged(
+        using logger: os.Logger,
+        signposter: OSSignposter? = nil,
+        logLevel: Logging.Logger.Level = .info,
+        level: Logging.Logger.Level = .info,
+        detail: LogDetail = .basic,
+        privacy: LogPrivacy = .auto,
+        redaction: Redaction = .standard
+    ) -> some NetworkingComponent {
+        logged(
+            to: UnifiedLog(logger, signposter: signposter, logLevel: logLevel),
+            level: level,
+            detail: detail,
+            privacy: privacy,
+            redaction: redaction
+        )
     }
 }
 

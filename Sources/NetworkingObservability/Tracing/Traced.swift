@@ -54,7 +54,7 @@ struct Traced: NetworkingModifier, CustomStringConvertible {
 
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         guard stack.isInside(.retry) else { return [] }
-        return [StackDiagnostic("\(self) is inside retry, so each attempt is a trace of its own.", about: self)]
+        return [StackDiagnostic("\(self) is inside retry, so each attempt starts its own trace.", about: self)]
     }
 
     var description: String {
@@ -99,8 +99,8 @@ private struct TraceMark: RequestTrace {
         traceID
     }
 
-    func traceAnew(_ request: inout HTTPRequestData) {
-        request.trace(by: ExchangeTrace(anew: request, sampling: ratio), sampling: ratio)
+    func startNewTrace(_ request: inout HTTPRequestData) {
+        request.trace(by: ExchangeTrace(startingFor: request, sampling: ratio), sampling: ratio)
     }
 }
 
@@ -125,12 +125,12 @@ package struct ExchangeTrace: NetworkEventObserver {
         } else if let context = environment.traceContext {
             self.init(context, isFixed: false, environment.secureRandom)
         } else {
-            self.init(anew: request, sampling: ratio)
+            self.init(startingFor: request, sampling: ratio)
         }
     }
 
     /// Starts a new trace.
-    fileprivate init(anew request: HTTPRequestData, sampling ratio: Double) {
+    fileprivate init(startingFor request: HTTPRequestData, sampling ratio: Double) {
         let random = NetworkEnvironment.current.secureRandom
         let id = TraceParent.TraceID.random(random)
         let isSampled = request.isTraceSampled ?? id.isWithin(ratio)

@@ -45,6 +45,26 @@ extension NetworkingComponent {
             )
         )
     }
+
+    /// Sends identical concurrent requests once and returns the response to every caller.
+    ///
+    /// It is ``deduplicated(methods:excluding:followersRetryOnFailure:sharing:)`` without arguments, under the name in
+    /// the guide of danthorpe/swift-networking.
+    ///
+    /// - Returns: A component that shares exchanges and throws their errors.
+    public func removeDuplicates() -> some NetworkingComponent {
+        deduplicated()
+    }
+
+    /// Sends identical concurrent requests once and returns the response to every caller.
+    ///
+    /// It is ``deduplicated(methods:excluding:followersRetryOnFailure:sharing:)`` without arguments, under the name in
+    /// the code of danthorpe/swift-networking.
+    ///
+    /// - Returns: A component that shares exchanges and throws their errors.
+    public func duplicatesRemoved() -> some NetworkingComponent {
+        deduplicated()
+    }
 }
 
 extension HTTPRequestData {

@@ -139,7 +139,7 @@ extension Backoff.Jitter {
         case .stretched(let part):
             precondition(part >= 0 && part.isFinite, "the part of a stretched jitter must not be negative (is \(part))")
         case .additive(let duration):
-            precondition(duration >= .zero, "the while of an additive jitter must not be negative (is \(duration))")
+            precondition(duration >= .zero, "the duration of an additive jitter must not be negative (is \(duration))")
         case .none, .full, .equal, .decorrelated, .smooth:
             break
         }

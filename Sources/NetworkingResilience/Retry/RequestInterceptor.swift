@@ -17,9 +17,10 @@ extension NetworkingComponent {
     ///         return request
     ///     }
     ///
-    ///     func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
+    ///     func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async throws -> RetryDecision {
     ///         guard attempt.number == 1, attempt.response?.status == .unauthorized else { return .standard }
-    ///         return await tokens.refresh() ? .retry : .giveUp
+    ///         try await tokens.refresh()
+    ///         return .retry
     ///     }
     /// }
     ///
@@ -30,9 +31,31 @@ extension NetworkingComponent {
     ///   - interceptors: The interceptors, in order.
     ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
     ///   - budget: The share of the requests to a server that may be retries.
-    /// - Returns: A component that throws the errors of the interceptors' `adapt`.
+    /// - Returns: A component that throws the errors of the interceptors.
     public func intercepted(
         by interceptors: any RequestInterceptor...,
+        policy: RetryPolicy = .exponential(),
+        budget: RetryBudget = RetryBudget()
+    ) -> some NetworkingComponent {
+        intercepted(by: interceptors, policy: policy, budget: budget)
+    }
+
+    /// Lets a list of interceptors change each attempt and decide whether failed attempts are retried.
+    ///
+    /// It is the form for interceptors that the app collects in an array. With an empty array, no request is changed or
+    /// retried.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.intercepted(by: configuration.interceptors)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - interceptors: The interceptors, in order.
+    ///   - policy: The number of retries and the backoff; the policy's own rules for what is retried are not used.
+    ///   - budget: The share of the requests to a server that may be retries.
+    /// - Returns: A component that throws the errors of the interceptors.
+    public func intercepted(
+        by interceptors: [any RequestInterceptor],
         policy: RetryPolicy = .exponential(),
         budget: RetryBudget = RetryBudget()
     ) -> some NetworkingComponent {
@@ -58,7 +81,9 @@ public protocol RequestInterceptor: RequestOptionReader, Sendable {
     ///   - request: The request, before it was adapted.
     ///   - attempt: The attempt, with its number, its response and its error.
     /// - Returns: ``RetryDecision/standard`` to leave it to the next interceptor, or a decision.
-    func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision
+    /// - Throws: An error that the call fails with, instead of the result of the attempt. The next interceptors are not
+    ///   asked.
+    func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async throws -> RetryDecision
 }
 
 extension RequestInterceptor {
@@ -68,7 +93,7 @@ extension RequestInterceptor {
     }
 
     /// Leaves the decision to the next interceptor.
-    public func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async -> RetryDecision {
+    public func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async throws -> RetryDecision {
         .standard
     }
 }
@@ -81,10 +106,10 @@ private struct Interceptors: RetryStrategy {
         self.interceptors = interceptors
     }
 
-    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision {
+    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async throws -> RetryDecision {
         guard let attempt = attempts.last else { return .giveUp }
         for interceptor in interceptors {
-            let decision = await interceptor.retry(request, dueTo: attempt)
+            let decision = try await interceptor.retry(request, dueTo: attempt)
             if decision != .standard { return decision }
         }
         return .giveUp

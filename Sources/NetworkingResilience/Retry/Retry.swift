@@ -37,6 +37,40 @@ extension NetworkingComponent {
     ) -> some NetworkingComponent {
         modified(Retry(policy: policy, budget: budget))
     }
+
+    /// Retries requests that failed with one of the given statuses or with a network failure.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared.retry(statuses: [429, 503])
+    /// ```
+    ///
+    /// Otherwise it works like ``retry(_:budget:)``. The statuses 421 and 425 are retried once, even if `statuses` does
+    /// not include them.
+    ///
+    /// - Parameters:
+    ///   - policy: Whether, when and how often to retry; ``HTTPRequestData/retryPolicy`` replaces it for one request,
+    ///     together with `statuses`.
+    ///   - statuses: The statuses that are retried, instead of those of the policy.
+    ///   - budget: The share of the requests to a server that may be retries.
+    /// - Returns: A component that retries failed requests.
+    public func retry(
+        _ policy: RetryPolicy = .exponential(),
+        statuses: StatusSet,
+        budget: RetryBudget = RetryBudget()
+    ) -> some NetworkingComponent {
+        var policy = policy
+        policy.statuses = statuses
+        return retry(policy, budget: budget)
+    }
+
+    /// Retries requests that failed with a transient error, with the default policy and budget.
+    ///
+    /// It is ``retry(_:budget:)`` without arguments, under the name that danthorpe/swift-networking uses.
+    ///
+    /// - Returns: A component that retries failed requests.
+    public func automaticRetry() -> some NetworkingComponent {
+        retry()
+    }
 }
 
 struct Retry: NetworkingModifier, CustomStringConvertible {
@@ -84,7 +118,8 @@ struct Retry: NetworkingModifier, CustomStringConvertible {
         guard stack.isInside(.retry) else { return [] }
         return [
             StackDiagnostic(
-                "\(self) is inside another retry, which does not retry what this one has given up. Keep one of the two.",
+                "\(self) is inside another retry, which does not retry a call that this one has given up. Keep one of "
+                    + "the two.",
                 about: self
             )
         ]
@@ -167,7 +202,7 @@ private struct RetriedCall {
         }
         let elapsed = environment.clock.now - start
         let attempt = Attempt(number: history.count + 1, result: result, elapsed: elapsed)
-        guard let refusal = await refusal(toRetryAfter: attempt) else { return nil }
+        guard let refusal = try await refusal(toRetryAfter: attempt) else { return nil }
         // A refusal is reported only for transient failures.
         let told = policy.isTransient(attempt, after: history.attempts[...]) ? refusal : nil
         return try given(result, refusal: told)
@@ -194,7 +229,9 @@ private struct RetriedCall {
     }
 
     /// Decides about an attempt: returns `nil` when everything is ready for the next one, or the reason to stop.
-    private mutating func refusal(toRetryAfter attempt: Attempt) async -> RetryRefusal? {
+    ///
+    /// - Throws: The error of the strategy, or `CancellationError` if the caller was cancelled.
+    private mutating func refusal(toRetryAfter attempt: Attempt) async throws -> RetryRefusal? {
         history.append(attempt)
         if policy.isTransient(attempt, after: history.attempts.dropLast()) {
             budget.note(request.authority, at: environment.clock.now)
@@ -207,7 +244,13 @@ private struct RetriedCall {
         }
         var decision = RetryDecision.standard
         if let strategy = policy.strategy {
-            decision = await strategy.decide(about: request, after: history.attempts)
+            do {
+                decision = try await strategy.decide(about: request, after: history.attempts)
+            } catch {
+                // A strategy may report a cancellation with an error of its own.
+                try Task.checkCancellation()
+                throw error
+            }
         }
         let isStandard = decision == .standard
         if isStandard {
@@ -379,7 +422,7 @@ extension RetryPolicy {
 
     fileprivate func isTransient(_ error: NetworkingError) -> Bool {
         switch error.kind {
-        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: true
+        case .nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated: retriesNetworkFailures
         case .status, .unauthorized: error.response.map { statuses.contains($0.status) } ?? false
         // The response of a token server was damaged on the way, or came from an intermediary.
         case .invalidResponse, .decoding: error.isRefreshFailure

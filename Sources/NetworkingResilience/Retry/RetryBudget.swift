@@ -302,7 +302,7 @@ extension RetryBudget.Model {
         case .ratio(let part, let reserve, let window):
             precondition((0...1).contains(part), "the ratio must be 0 to 1 (is \(part))")
             precondition(reserve >= 0, "reserve must not be negative (is \(reserve))")
-            precondition(window > .zero, "the while must be greater than zero (is \(window))")
+            precondition(window > .zero, "the window must be greater than zero (is \(window))")
         case .throttle(let tokens, let part):
             precondition(tokens > 0, "tokens must be greater than zero (is \(tokens))")
             precondition(part >= 0 && part.isFinite, "the ratio must not be negative (is \(part))")

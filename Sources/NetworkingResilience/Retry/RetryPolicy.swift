@@ -15,6 +15,9 @@ public import NetworkingCore
 /// - network failures: no such host, no connection, offline, a lost connection, a truncated body, an attempt that timed
 ///   out.
 ///
+/// ``statuses`` can be replaced, also by an argument: `.exponential(statuses: [429, 503])`. With
+/// ``retriesNetworkFailures`` set to `false`, only statuses are retried.
+///
 /// The request must be safe to send twice. GET, HEAD, OPTIONS, TRACE, PUT, DELETE and QUERY are safe (RFC 9110 section
 /// 9.2.2). Any other method is safe if the request has an `Idempotency-Key`, if ``HTTPRequestData/isIdempotent`` says
 /// so, or if the failure shows that nothing was sent. In addition, the body must be replayable, and the sink must have
@@ -35,7 +38,12 @@ public struct RetryPolicy: Sendable {
     public var backoff: Backoff
 
     /// The statuses that are retried.
-    public var statuses = RetryPolicy.transientStatuses
+    public var statuses: StatusSet
+
+    /// Whether network failures are retried; `true` by default.
+    ///
+    /// They are: no such host, no connection, offline, a lost connection, a truncated body, an attempt that timed out.
+    public var retriesNetworkFailures = true
 
     /// The longest `Retry-After` that a retry waits for.
     ///
@@ -85,10 +93,11 @@ public struct RetryPolicy: Sendable {
 
     var strategy: (any RetryStrategy)?
 
-    private init(maximumRetries: Int, backoff: Backoff) {
+    private init(maximumRetries: Int, backoff: Backoff, statuses: StatusSet = RetryPolicy.transientStatuses) {
         precondition(maximumRetries >= 0, "maximumRetries must not be negative (is \(maximumRetries))")
         self.maximumRetries = maximumRetries
         self.backoff = backoff
+        self.statuses = statuses
     }
 
     /// Never retries.
@@ -96,11 +105,16 @@ public struct RetryPolicy: Sendable {
 
     /// Retries at once.
     ///
-    /// - Parameter maximumRetries: The maximum number of retries.
+    /// - Parameters:
+    ///   - maximumRetries: The maximum number of retries.
+    ///   - statuses: The statuses that are retried.
     /// - Returns: The policy.
     /// - Precondition: `maximumRetries` is not negative.
-    public static func immediate(maximumRetries: Int = 3) -> RetryPolicy {
-        RetryPolicy(maximumRetries: maximumRetries, backoff: .immediate)
+    public static func immediate(
+        maximumRetries: Int = 3,
+        statuses: StatusSet = RetryPolicy.transientStatuses
+    ) -> RetryPolicy {
+        RetryPolicy(maximumRetries: maximumRetries, backoff: .immediate, statuses: statuses)
     }
 
     /// Retries after the same delay each time.
@@ -109,14 +123,16 @@ public struct RetryPolicy: Sendable {
     ///   - delay: The delay.
     ///   - jitter: The random spread of the delay.
     ///   - maximumRetries: The maximum number of retries.
+    ///   - statuses: The statuses that are retried.
     /// - Returns: The policy.
     /// - Precondition: Neither `delay` nor `maximumRetries` is negative.
     public static func constant(
         _ delay: Duration,
         jitter: Backoff.Jitter = .none,
-        maximumRetries: Int = 3
+        maximumRetries: Int = 3,
+        statuses: StatusSet = RetryPolicy.transientStatuses
     ) -> RetryPolicy {
-        RetryPolicy(maximumRetries: maximumRetries, backoff: .constant(delay, jitter: jitter))
+        RetryPolicy(maximumRetries: maximumRetries, backoff: .constant(delay, jitter: jitter), statuses: statuses)
     }
 
     /// Retries with exponential backoff and jitter: the default of `retry`.
@@ -127,6 +143,7 @@ public struct RetryPolicy: Sendable {
     ///   - cap: The longest delay, including its jitter.
     ///   - jitter: The random spread of the delay.
     ///   - maximumRetries: The maximum number of retries.
+    ///   - statuses: The statuses that are retried.
     /// - Returns: The policy.
     /// - Precondition: `base`, `cap` and `maximumRetries` are not negative, and `multiplier` is at least 1.
     public static func exponential(
@@ -134,11 +151,13 @@ public struct RetryPolicy: Sendable {
         multiplier: Double = 2,
         cap: Duration = .seconds(20),
         jitter: Backoff.Jitter = .full,
-        maximumRetries: Int = 3
+        maximumRetries: Int = 3,
+        statuses: StatusSet = RetryPolicy.transientStatuses
     ) -> RetryPolicy {
         RetryPolicy(
             maximumRetries: maximumRetries,
-            backoff: .exponential(base: base, multiplier: multiplier, cap: cap, jitter: jitter)
+            backoff: .exponential(base: base, multiplier: multiplier, cap: cap, jitter: jitter),
+            statuses: statuses
         )
     }
 
@@ -160,9 +179,12 @@ public struct RetryPolicy: Sendable {
     /// })
     /// ```
     ///
-    /// - Parameter decide: Receives the attempts so far, oldest first, and decides about the last one.
+    /// - Parameter decide: Receives the attempts so far, oldest first, and decides about the last one. An error that it
+    ///   throws fails the call.
     /// - Returns: A policy that asks the closure.
-    public func deciding(_ decide: @escaping @Sendable (_ attempts: [Attempt]) async -> RetryDecision) -> RetryPolicy {
+    public func deciding(
+        _ decide: @escaping @Sendable (_ attempts: [Attempt]) async throws -> RetryDecision
+    ) -> RetryPolicy {
         deciding(by: ClosureStrategy(decide: decide))
     }
 }
@@ -186,7 +208,8 @@ public protocol RetryStrategy: Sendable {
     ///   - attempts: The attempts so far, oldest first; the last is the one to decide about. If there are more than
     ///     100, they are the first 10 and the last ones.
     /// - Returns: The decision.
-    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision
+    /// - Throws: An error that the call fails with, instead of the result of the last attempt.
+    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async throws -> RetryDecision
 }
 
 /// The decision of a strategy or an interceptor about an attempt.
@@ -208,10 +231,10 @@ public enum RetryDecision: Sendable, Hashable {
 }
 
 private struct ClosureStrategy: RetryStrategy {
-    let decide: @Sendable ([Attempt]) async -> RetryDecision
+    let decide: @Sendable ([Attempt]) async throws -> RetryDecision
 
-    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async -> RetryDecision {
-        await decide(attempts)
+    func decide(about request: HTTPRequestData, after attempts: [Attempt]) async throws -> RetryDecision {
+        try await decide(attempts)
     }
 }
 

@@ -114,7 +114,8 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
             throw NetworkingError(
                 .rejected,
                 request: request,
-                reason: "The limit of \(limiter) is reached; the next may go in \(wait). Send fewer, or wait longer.",
+                reason: "The rate limit of \(limiter) is reached; the next request may be sent in \(wait). Send fewer "
+                    + "requests, or raise maximumWait.",
                 retryAfter: wait
             )
         case .impossible:
@@ -122,8 +123,8 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
                 .rejected,
                 request: request,
                 reason:
-                    "The request counts as \(request.rateLimitWeight), and the limit of \(limiter) never lets so many "
-                    + "go at once. Give it a lower rateLimitWeight, or the limit a larger burst."
+                    "The request counts as \(request.rateLimitWeight), which is more than the limit of \(limiter) ever "
+                    + "allows at once. Lower its rateLimitWeight, or raise the burst of the limit."
             )
         }
         return try await upstream.send(request.holdingPermit(of: limiter.held))

@@ -129,7 +129,8 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         NetworkingError(
             .rejected,
             request: request,
-            reason: "No slot came free within \(maximumWait ?? .zero). Send fewer requests at a time, or wait longer."
+            reason: "No permit became free within \(maximumWait ?? .zero). Send fewer requests at a time, or raise "
+                + "maximumWait."
         )
     }
 
@@ -137,7 +138,7 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         NetworkingError(
             .rejected,
             request: request,
-            reason: "Too many requests wait for a slot already. Send fewer at a time, or allow a longer queue."
+            reason: "The queue of the limiter is full. Send fewer requests at a time, or allow a longer queue."
         )
     }
 

@@ -66,12 +66,12 @@ struct TimeLimits: Sendable, CustomStringConvertible {
         case .connect:
             "No connection within \(limit). Try again, or allow more time with request.connectTimeout."
         case .head:
-            "No response began within \(limit). Try again, or allow more time with request.headTimeout."
+            "No response started within \(limit). Try again, or allow more time with request.headTimeout."
         case .connectAndHead:
-            "No response began within \(limit), the time to connect and that for the head. Try again, or allow more time "
-                + "with request.connectTimeout and request.headTimeout."
+            "No response started within \(limit), the sum of the time limits for the connection and the head. Try "
+                + "again, or allow more time with request.connectTimeout and request.headTimeout."
         case .idle:
-            "Nothing moved for \(limit). Try again, or allow more time with request.idleTimeout."
+            "No data was transferred for \(limit). Try again, or allow more time with request.idleTimeout."
         }
     }
 

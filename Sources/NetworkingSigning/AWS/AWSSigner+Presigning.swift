@@ -27,7 +27,7 @@ extension AWSSigner {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "The request has no authority, which its signature covers. Give it a whole URL."
+                reason: "The request has no authority, which its signature covers. Give it a complete URL."
             )
         }
         var request = request

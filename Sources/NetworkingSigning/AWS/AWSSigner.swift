@@ -142,7 +142,7 @@ public struct AWSSigner: RequestSigner {
                 .invalidRequest,
                 request: request,
                 reason:
-                    "A signature in the query holds for a second to seven days, and this one was to hold for \(lifetime)."
+                    "A signature in the query can be valid for one second to seven days (is \(lifetime))."
             )
         }
         let credentials = try await credentials(for: request)
@@ -194,14 +194,14 @@ public struct AWSSigner: RequestSigner {
                 .invalidRequest,
                 request: request,
                 reason:
-                    "The region, the service or the access key that it is to be signed with is empty. Give all three."
+                    "The region, the service or the access key for its signature is empty. Set all three."
             )
         }
         guard !credentials.secretAccessKey.utf8.contains(where: { $0 <= 32 }) else {
             throw NetworkingError(
                 .invalidRequest,
                 request: request,
-                reason: "The secret access key that it is to be signed with holds a space or a line break. Remove it; "
+                reason: "The secret access key for its signature contains a space or a line break. Remove it; "
                     + "a key that was read from a file often ends with a line break."
             )
         }

@@ -176,8 +176,9 @@ extension HTTPResponseData {
             .unauthorized,
             request: sentRequest,
             reason:
-                "The server's Digest challenge does not let an answer cover the body (qop=auth-int), which coversBody requires, "
-                + "so it was not answered. Have the server offer auth-int, or create the DigestSigner without coversBody."
+                "The server's Digest challenge does not allow the body to be covered (qop=auth-int), which coversBody "
+                + "requires, so no credentials were sent. Let the server offer auth-int, or create the DigestSigner "
+                + "without coversBody."
         )
     }
 
@@ -186,8 +187,8 @@ extension HTTPResponseData {
             .invalidResponse,
             request: sentRequest,
             reason:
-                "The answer does not prove that the server knows the password (rspauth, RFC 7616 section 3.5), so it is not "
-                + "handed on. It may come from somebody else, or was changed on its way; use https."
+                "The response does not prove that the server knows the password (rspauth, RFC 7616 section 3.5), so it "
+                + "was discarded. It may come from another server, or was changed in transit; use https."
         )
     }
 }

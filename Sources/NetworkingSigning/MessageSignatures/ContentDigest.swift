@@ -103,8 +103,8 @@ extension SignableMessage {
             }
             guard try await self.digest(algorithm) == digest else {
                 throw SignatureFault(
-                    "The body is not what its Content-Digest field says (\(algorithm.rawValue)). It was changed on the way, "
-                        + "or decompressed by the transport, which Accept-Encoding: identity prevents.",
+                    "The body does not match its Content-Digest field (\(algorithm.rawValue)). It was changed in "
+                        + "transit, or decompressed by the transport, which Accept-Encoding: identity prevents.",
                     kind: .checksumMismatch
                 )
             }
@@ -118,8 +118,8 @@ extension SignableMessage {
         case .response(let response):
             guard let data = response.body.data else {
                 throw SignatureFault(
-                    "Its body went to a sink, so it cannot be compared with its Content-Digest field. Collect it, or do not "
-                        + "have the digest checked."
+                    "Its body went to a sink, so it cannot be compared with its Content-Digest field. Collect the "
+                        + "body, or turn the check off."
                 )
             }
             return try await data.digest(algorithm)

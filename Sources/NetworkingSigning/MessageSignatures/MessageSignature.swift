@@ -29,7 +29,8 @@ public struct MessageSignature: Sendable, Hashable {
     init(label: String, input: InnerList) throws {
         guard input.bareInnerList.count <= Self.maximumComponents else {
             throw SignatureFault(
-                "The signature \"\(label)\" covers more than \(Self.maximumComponents) components, so it is not looked at."
+                "The signature \"\(label)\" covers more than \(Self.maximumComponents) components, so it is not "
+                    + "verified."
             )
         }
         self.label = label
@@ -54,7 +55,9 @@ public struct MessageSignature: Sendable, Hashable {
         var seen: Set<MessageComponent> = []
         for component in components {
             guard component.name != "@signature-params" else {
-                throw SignatureFault("The signature covers \"@signature-params\", which every one covers unsaid.")
+                throw SignatureFault(
+                    "The signature covers \"@signature-params\", which every signature covers implicitly."
+                )
             }
             guard seen.insert(component).inserted else {
                 throw SignatureFault("The signature covers \(component) twice.")
@@ -133,7 +136,7 @@ extension MessageSignature {
 extension MessageComponent {
     fileprivate init(_ item: Item) throws {
         guard case .string(let name) = item.rfc9651BareItem else {
-            throw SignatureFault("The signature covers something that is not named by a string.")
+            throw SignatureFault("The signature covers a component whose name is not a string.")
         }
         self.init(name, item.rfc9651Parameters)
     }

@@ -129,8 +129,8 @@ public struct MessageSigner: RequestSigner {
         fields.add(signature, Data())
         guard !label.isEmpty, let input = try? fields.inputs.serialized else {
             throw SignatureFault(
-                "Its signature cannot be written. The label consists of small letters, digits and _-.* and does not begin with "
-                    + "a digit; key id, tag and the names of components are in ASCII."
+                "Its signature cannot be serialized. The label must consist of lower-case letters, digits and _-.* and "
+                    + "must not start with a digit; the key ID, the tag and the names of components must be in ASCII."
             )
         }
         return input

@@ -132,7 +132,7 @@ public struct MessageVerifier: Sendable {
         let candidates = fields.labels.filter { label == nil || $0 == label }
         guard candidates.count <= Self.maximumSignatures else {
             throw SignatureFault(
-                "It has more than \(Self.maximumSignatures) signatures, so none is looked at. Verify one by its label."
+                "It has more than \(Self.maximumSignatures) signatures, so none is verified. Verify one by its label."
             )
         }
         var faults: [SignatureFault] = []
@@ -148,28 +148,28 @@ public struct MessageVerifier: Sendable {
         // A fault of the expected key's signature is more useful than one about a foreign signature.
         throw faults.first { !$0.isForeign } ?? faults.first
             ?? SignatureFault(
-                label.map { _ in "It has no signature of the label that is asked for." }
+                label.map { _ in "It has no signature with the requested label." }
                     ?? "It has no signature: there is no Signature-Input field."
             )
     }
 
     private func check(_ signature: MessageSignature, _ bytes: Data, of message: SignableMessage) async throws {
         if let tag, signature.tag != tag {
-            throw SignatureFault("Its signature has another tag than the one that is asked for.", isForeign: true)
+            throw SignatureFault("Its signature does not have the requested tag.", isForeign: true)
         }
         guard let key = try await key(signature) else {
-            throw SignatureFault("Its signature is of a key that is not known here.", isForeign: true)
+            throw SignatureFault("The key of its signature is unknown.", isForeign: true)
         }
         if let stated = signature.algorithm, let known = key.signatureAlgorithm, stated != known {
             throw SignatureFault(
-                "Its signature says that it is of another algorithm than its key, which is for \(known)."
+                "Its signature names another algorithm than that of its key, \(known)."
             )
         }
         try checkCoverage(of: signature, in: message)
         try checkDates(of: signature)
         guard try await key.isMessageSignature(bytes, of: try message.base(for: signature)) else {
             throw SignatureFault(
-                "Its signature is not right: what it covers was changed on the way, or it was made with another key."
+                "Its signature is not valid: the signed content was changed in transit, or another key was used."
             )
         }
         if checksBody, signature.coversContentDigest {
@@ -183,7 +183,7 @@ public struct MessageVerifier: Sendable {
         }
         guard missing.isEmpty else {
             let names = missing.map(\.description).joined(separator: ", ")
-            throw SignatureFault("Its signature does not cover what is required: \(names).")
+            throw SignatureFault("Its signature does not cover all required components: \(names).")
         }
     }
 
@@ -194,14 +194,14 @@ public struct MessageVerifier: Sendable {
             throw SignatureFault("Its signature has expired. Check the clocks of both sides.")
         }
         if let created = signature.created, created.timeIntervalSince(now) > leeway {
-            throw SignatureFault("Its signature was made in the future. Check the clocks of both sides.")
+            throw SignatureFault("Its signature was created in the future. Check the clocks of both sides.")
         }
         guard let maximumAge else { return }
         guard let created = signature.created else {
-            throw SignatureFault("Its signature does not say when it was made, so its age is not known.")
+            throw SignatureFault("Its signature does not say when it was created, so its age is unknown.")
         }
         if now.timeIntervalSince(created) > maximumAge / .seconds(1) + leeway {
-            throw SignatureFault("Its signature is older than it may be. Check the clocks of both sides.")
+            throw SignatureFault("Its signature is older than allowed. Check the clocks of both sides.")
         }
     }
 }

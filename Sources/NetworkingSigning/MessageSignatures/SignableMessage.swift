@@ -66,7 +66,7 @@ enum SignableMessage {
         guard component.isOfRequest else { return self }
         guard case .response(let response) = self else {
             throw SignatureFault(
-                "The signature covers \(component), but only that of a response can cover its request."
+                "The signature covers \(component), but only the signature of a response can cover its request."
             )
         }
         return .request(response.sentRequest)
@@ -82,7 +82,8 @@ enum SignableMessage {
             "\(response.status.code)"
         case .response:
             throw SignatureFault(
-                "The signature covers \(component), which a response does not have. Cover that of its request with .ofRequest."
+                "The signature covers \(component), which a response does not have. Cover the component of its request "
+                    + "with .ofRequest."
             )
         }
     }
@@ -98,21 +99,21 @@ extension MessageComponent {
             case ("req", .bool(true)):
                 break
             case ("sf", .bool(true)), ("bs", .bool(true)), ("key", .string):
-                guard isField else { throw SignatureFault("The parameter \(name) of \(self) is for fields alone.") }
+                guard isField else { throw SignatureFault("The parameter \(name) of \(self) is only for fields.") }
             case ("name", .string):
                 guard self.name == "@query-param" else {
-                    throw SignatureFault("The parameter name of \(self) is for @query-param alone.")
+                    throw SignatureFault("The parameter name of \(self) is only for @query-param.")
                 }
             case ("tr", _):
-                throw SignatureFault("The signature covers \(self), a trailer. Trailers are not kept here.")
+                throw SignatureFault("The signature covers \(self), a trailer. Trailers are not supported.")
             default:
                 throw SignatureFault("The signature covers \(self), whose parameter \(name) is unknown or malformed.")
             }
         }
         if parameters["bs"] != nil, parameters["sf"] != nil || parameters["key"] != nil {
             throw SignatureFault(
-                "The signature covers \(self), whose parameters exclude each other: bs takes the lines as they are, sf and "
-                    + "key what they mean."
+                "The signature covers \(self), whose parameters exclude each other: bs uses the lines as they are, sf "
+                    + "and key use the parsed value."
             )
         }
     }
@@ -181,7 +182,7 @@ extension HTTPRequestData {
         }
         guard values.count == 1 else {
             throw SignatureFault(
-                "The signature covers \(component), which the query has more than once. Cover the whole query in its place."
+                "The signature covers \(component), which the query has more than once. Cover the whole query instead."
             )
         }
         return value
@@ -236,13 +237,13 @@ extension SignableMessage {
             }
             if name.canonicalName == "host" {
                 throw SignatureFault(
-                    "The signature covers \"host\", which the transport sets. Cover @authority in its place."
+                    "The signature covers \"host\", which the transport sets. Cover @authority instead."
                 )
             }
         }
         throw SignatureFault(
-            "The signature covers the field \(component), which is not there. Set it, or do not cover it; fields that the "
-                + "transport or a modifier further in adds are not there yet."
+            "The signature covers the field \(component), which is missing. Set it, or do not cover it; fields that "
+                + "the transport or an inner modifier adds are not set yet."
         )
     }
 
@@ -264,7 +265,8 @@ extension SignableMessage {
             if let value = try? Self.strictValue(of: lines, as: reading) { return value }
         }
         throw SignatureFault(
-            "The signature covers \(component), but the field is not structured as that says (RFC 9651). Cover it without."
+            "The signature covers \(component), but the field is not a structured field of that type (RFC 9651). Cover "
+                + "it without the parameter."
         )
     }
 

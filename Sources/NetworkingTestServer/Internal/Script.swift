@@ -152,7 +152,7 @@ extension TestResponse {
     fileprivate var summary: String {
         switch body {
         case .hangUp: "a hang-up"
-        case .raw: "a raw answer"
+        case .raw: "a raw response"
         case .data, .chunks, .sized, .echo: "\(status.code) \(status.reasonPhrase)"
         }
     }

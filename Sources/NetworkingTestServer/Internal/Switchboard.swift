@@ -73,9 +73,9 @@ extension Switchboard {
             let way =
                 exchange.answer.isResponse
                 ? "was scripted after its head had arrived: script it before the client sends the request."
-                : "was only known after that: use routeAtHead(…), enqueue(…) or route(…, responses: …)."
+                : "was created after its head had arrived: use routeAtHead(…), enqueue(…) or route(…, responses: …)."
             return failure(
-                "The answer to \(request.method) \(request.path) says how the request is received, and \(way)",
+                "The response to \(request.method) \(request.path) controls how the request is received, but it \(way)",
                 of: request
             )
         } catch {
@@ -93,10 +93,10 @@ extension Switchboard {
 
     private func unscripted(_ request: RecordedRequest) -> TestResponse {
         let methods = state.withLock { state in
-            state.record.addMiss("\(request) got 501: nobody scripted it")
+            state.record.addMiss("\(request) got 501: it has no scripted response")
             return state.script.methods(for: request)
         }
-        var text = "Nobody scripted \(request.method) \(request.path): add a route or enqueue a response."
+        var text = "No response is scripted for \(request.method) \(request.path): add a route or enqueue a response."
         if !methods.isEmpty { text += " This path is scripted for \(methods.joined(separator: ", "))." }
         return .text(text, status: .notImplemented)
     }

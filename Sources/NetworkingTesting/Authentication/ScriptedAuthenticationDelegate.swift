@@ -223,10 +223,10 @@ public struct AuthenticationScriptEnd: ReasonedError, LocalizedError, CustomStri
     }
 
     fileprivate init(call: String, script: String, count: Int) {
-        let answers = count == 0 ? "no answer" : count == 1 ? "one answer" : "\(count) answers"
+        let answers = count == 0 ? "no result" : count == 1 ? "one result" : "\(count) results"
         description =
-            "The test's delegate has \(answers) to \(call), and was asked once more. "
-            + "Add one to \(script), or find out why the stack asks."
+            "The test's delegate has \(answers) for \(call), and was called once more. Add a result to \(script), or "
+            + "find out why the stack calls it."
     }
 
     package var reason: String {

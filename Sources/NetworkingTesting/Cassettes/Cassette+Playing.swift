@@ -94,7 +94,7 @@ extension Cassette {
 
     private func reasonForAge(of index: Int, _ expiration: Expiration) -> String {
         "Interaction \(index + 1) of the cassette \(url.path), \(label(of: index)), is older than \(expiration.age). "
-            + "Record it anew with mode .all."
+            + "Record it again with mode .all."
     }
 
     // MARK: Misses
@@ -112,20 +112,22 @@ extension Cassette {
             let times =
                 matches.count == 1 ? "Interaction \(last + 1) matches" : "Interactions \(numbers(matches)) match"
             return
-                "\(name) has no answer left for this request. \(times), and \(matches.count == 1 ? "was" : "were") replayed before, "
+                "\(name) has no response left for this "
+                + "request. \(times), and \(matches.count == 1 ? "was" : "were") replayed before, "
                 + "the last to request \(request). Set allowsRepeats to replay it again, or \(wayOut)"
         }
         guard let nearest = nearest(to: facts, user, state) else {
-            return "\(name) has no answer for this request: it is empty. To record, \(wayOut)"
+            return "\(name) has no response for this request: it is empty. To record, \(wayOut)"
         }
         let use = state.uses[nearest.index].isEmpty ? "" : ", which was replayed before"
         let lines = nearest.lines.map { "\n  \($0)" }.joined()
-        return "\(name) has no answer for this request. Nearest is interaction \(nearest.index + 1), "
-            + "\(label(of: nearest.index))\(use):\(lines)\nIf the request is as it should be, \(wayOut)"
+        return "\(name) has no response for this request. The closest is interaction \(nearest.index + 1), "
+            + "\(label(of: nearest.index))\(use):\(lines)\nIf the request is correct, \(wayOut)"
     }
 
     private var wayOut: String {
-        "record what is missing with mode .newEpisodes, record all anew with .all, or let the request pass with the option passing."
+        "record the missing interactions with mode .newEpisodes, record all of them again with .all, or let the "
+            + "request pass with the option passing."
     }
 
     private func numbers(_ indices: [Int]) -> String {
@@ -157,12 +159,13 @@ extension Cassette {
     }
 
     private func called(_ user: User?) -> String {
-        user.map { "\($0)" } ?? "nobody"
+        user.map { "\($0)" } ?? "no user"
     }
 
     /// A hint for two users whose order was swapped.
     private func hint(_ recorded: User?, _ user: User?) -> String {
         guard case .number = recorded, case .number = user else { return "" }
-        return " (they are counted as they appear: where several begin at once, name them with principalName)"
+        return " (users are numbered in the order of their first requests: if several start at the same time, name "
+            + "them with principalName)"
     }
 }

@@ -56,11 +56,11 @@ extension Cassette.Options {
         case (.delivered, .whole(_, let data)):
             response.body = data
         case (.delivered, .refused):
-            response.missingBody = "not kept: the request's sink did not want it"
+            response.missingBody = "not kept: the request's sink refused it"
         case (.delivered, .tooLong(let count)):
             return reasonForLength(count)
         case (.delivered, _):
-            return "its body went to somewhere else"
+            return "its body was delivered elsewhere"
         case (.collected(let data), _):
             guard data.count <= maximumBodyBytes else { return reasonForLength(data.count) }
             response.body = data
@@ -106,7 +106,7 @@ extension Cassette {
             if let whole = Redaction.wholePart(of: data, contentType: head.headerFields[.contentType]) {
                 interaction.response.body = whole
             } else {
-                problem = "its reader left in the middle of JSON, and nobody knows what is in half of that"
+                problem = "its reader stopped in the middle of a JSON document, in which secrets cannot be found"
             }
         }
         guard !interaction.response.body.isEmpty else { return false }
@@ -156,15 +156,16 @@ extension Cassette {
         if interaction.response.isUnshown(in: hidden) {
             return (
                 nil,
-                "its body may have what is hidden, and cannot be shown without that. Say what may be shown with the option "
-                    + "redaction, or change the body or its Content-Type in afterCapture"
+                "its body may contain secrets that cannot be removed. Say what may be shown with the option redaction, "
+                    + "or change the body or its Content-Type in afterCapture"
             )
         }
         if pending.facts.request.hasHiddenBody, let matcher = options.matching.first(where: \.needsBody) {
             return (
                 nil,
-                "its request's body may have what is hidden and so is not kept, and the matcher \(matcher) could not tell it from "
-                    + "others. Say what may be shown with the option redaction, or match without the body"
+                "the body of its request may contain secrets and is not kept, so the matcher \(matcher) could not "
+                    + "distinguish it from others. Say what may be shown with the option redaction, or match without "
+                    + "the body"
             )
         }
         return (Recording(entry: hidden, facts: pending.facts), nil)

@@ -83,7 +83,7 @@ public final class Cassette: Sendable {
         guard url.isFileURL else {
             throw CassetteError(
                 reason:
-                    "A cassette is a file, and a URL of the scheme \(url.scheme ?? "none") names none. Use URL(filePath:)."
+                    "A cassette needs a file URL (the scheme is \(url.scheme ?? "none")). Use URL(filePath:)."
             )
         }
         let file = CassetteFile(linkedFrom: url.path)
@@ -197,8 +197,8 @@ public final class Cassette: Sendable {
         if !state.underway.isEmpty {
             let requests = state.underway.sorted { $0.key < $1.key }.map(\.value)
             problems.append(
-                "\(Cassette.counted(requests.count, "call")) still under way when the cassette \(file.name) was finished, and not in it. "
-                    + "Wait for all calls first:\(list(requests))"
+                "\(Cassette.counted(requests.count, "call")) still in progress when the cassette \(file.name) was "
+                    + "finished, and not in it. Wait for all calls first:\(list(requests))"
             )
         }
         if !options.allowsUnused, !(options.dropsUnused && lock != nil), let problem = unusedProblem() {
@@ -254,8 +254,8 @@ extension Cassette {
         let lines = unusedIndices.map { "\(label(of: $0)): \(tape.interactions[$0].response.status.code)" }
         guard !lines.isEmpty else { return nil }
         return
-            "Nobody asked for \(Cassette.counted(lines.count, "interaction")) of the cassette \(file.name). Send what is missing, "
-            + "or remove them with the option dropsUnused:\(list(lines))"
+            "No request used \(Cassette.counted(lines.count, "interaction")) of the cassette \(file.name). Send the "
+            + "missing requests, or remove the interactions with the option dropsUnused:\(list(lines))"
     }
 
     private func list(_ lines: [String]) -> String {

@@ -47,7 +47,7 @@ struct CassetteFacts: Sendable {
     var bodyText: String {
         if let missing = request.missingBody { return missing }
         let text = String(validating: request.body, as: UTF8.self)
-        return text.map { Cassette.quoted($0) } ?? "\(request.body.count) bytes, which are no text"
+        return text.map { Cassette.quoted($0) } ?? "\(request.body.count) bytes, not text"
     }
 }
 

@@ -73,8 +73,8 @@ struct CassetteFile {
         guard har.log.skippedEntries == 0 else {
             throw CassetteError(
                 reason:
-                    "The cassette \(name) has \(har.log.skippedEntries) entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove them, or record it anew "
-                    + "after removing the file."
+                    "The cassette \(name) has \(har.log.skippedEntries) entr\(har.log.skippedEntries == 1 ? "y" : "ies") without a request. Remove "
+                    + "them, or remove the file and record the cassette again."
             )
         }
         // A browser's archive can have requests without a response; a cassette cannot.
@@ -88,7 +88,7 @@ struct CassetteFile {
         return Content(har: har, bytes: bytes)
     }
 
-    private static let wayOut = "Restore it from version control, or remove it and record it anew."
+    private static let wayOut = "Restore it from version control, or remove it and record it again."
 
     private func fault(of json: Data) -> String {
         let wayOut = Self.wayOut
@@ -98,12 +98,13 @@ struct CassetteFile {
         let source = Array(json)
         guard let place = JSONTokenizer.fault(in: source) else {
             return
-                "\(name) is no cassette: an object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
+                "\(name) is not a cassette: an "
+                + "object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
         }
         let before = source[..<place]
         let line = before.count { $0 == UInt8(ascii: "\n") } + 1
         let column = place - (before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0) + 1
-        return "The cassette \(name) is damaged: line \(line), column \(column) is no JSON. \(wayOut)"
+        return "The cassette \(name) is damaged: line \(line), column \(column) is not valid JSON. \(wayOut)"
     }
 
     /// Throws if the format version of the file is unknown.
@@ -111,9 +112,10 @@ struct CassetteFile {
         guard let cassette = content.har.log.cassette, cassette.format != Self.format else { return }
         throw CassetteError(
             reason: cassette.format > Self.format
-                ? "The cassette \(name) is of format \(cassette.format), and this version of swift-networking knows format \(Self.format). "
-                    + "Update the package, or record the cassette anew with mode .all."
-                : "The cassette \(name) is of format \(cassette.format), which is no longer read. Record it anew with mode .all."
+                ? "The cassette \(name) has format \(cassette.format), and this version of swift-networking reads "
+                    + "format \(Self.format). Update the package, or record the cassette again with mode .all."
+                : "The cassette \(name) has format \(cassette.format), which is no longer supported. Record it again "
+                    + "with mode .all."
         )
     }
 
@@ -123,8 +125,8 @@ struct CassetteFile {
         let creator = PrintableText.cut(PrintableText.singleLine(content.har.log.creator.name), to: 100)
         throw CassetteError(
             reason:
-                "\(name) is an HTTP archive\(creator.isEmpty ? "" : " of \(creator)"), and no cassette to be written over. "
-                + "Replay it with mode .none, or name another file."
+                "\(name) is an HTTP archive\(creator.isEmpty ? "" : " of \(creator)") and not a cassette, so it is not "
+                + "overwritten. Replay it with mode .none, or use another file."
         )
     }
 
@@ -149,7 +151,7 @@ struct CassetteFile {
             try PrivateFile.replace(path, with: data, isDurable: false)
         } catch {
             // Name the intended file and not the temporary file that would have replaced it.
-            let fault = error.isAbsence ? "Its folder is gone." : FileFault(path: path, code: error.code).reason
+            let fault = error.isAbsence ? "Its folder does not exist." : FileFault(path: path, code: error.code).reason
             throw CassetteError(reason: "The cassette \(name) could not be written. \(fault)")
         }
     }

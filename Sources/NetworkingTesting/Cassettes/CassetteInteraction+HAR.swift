@@ -74,7 +74,7 @@ extension Cassette.Interaction.Request {
         headerFields = HTTPFields(har.headers)
         body = har.postData?.data ?? Data()
         if let postData = har.postData, postData.data == nil, postData.params != nil || postData.comment != nil {
-            missingBody = postData.comment ?? "the archive has its parts alone"
+            missingBody = postData.comment ?? "the archive has only its parts"
         }
     }
 
@@ -120,7 +120,7 @@ extension Cassette.Interaction.Response {
         } else if let comment = har.content.comment {
             missingBody = comment
         } else if har.content.size > 0 {
-            missingBody = "the archive tells its length alone, \(har.content.size) bytes"
+            missingBody = "the archive has only its length, \(har.content.size) bytes"
         }
         guard isForeign, !body.isEmpty else { return }
         // Browsers store bodies decoded, but keep the original header fields.

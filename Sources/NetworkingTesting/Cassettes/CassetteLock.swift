@@ -22,16 +22,17 @@ final class CassetteLock: Sendable {
         } catch {
             throw CassetteError(
                 reason: error.isAbsence
-                    ? "There is no folder for the cassette \(PrintableText.singleLine(cassette)). Make it first."
+                    ? "There is no folder for the cassette \(PrintableText.singleLine(cassette)). Create it first."
                     : "The cassette \(PrintableText.singleLine(cassette)) could not be locked for writing. \(error.reason) "
-                        + "Where nothing may be written, use mode .none."
+                        + "If the file must not be written, use mode .none."
             )
         }
         guard file.withLock({ $0 }) != nil else {
             throw CassetteError(
                 reason:
                     "The cassette \(PrintableText.singleLine(cassette)) is being recorded elsewhere, in this process or another. "
-                    + "Give each test a cassette of its own, call finish() when a test is done, or run those tests one after the other."
+                    + "Give each test its own cassette, call finish() at the end of a test, or run the tests one after "
+                    + "the other."
             )
         }
     }

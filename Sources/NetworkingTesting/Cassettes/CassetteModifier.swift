@@ -108,7 +108,7 @@ extension CassetteModifier {
             delay: delay,
             principal: principal
         ) { [cassette] reason in
-            "\(cassette.name) cannot replay interaction \(index + 1)\(reason). Record it anew with mode .all."
+            "\(cassette.name) cannot replay interaction \(index + 1)\(reason). Record it again with mode .all."
         }
         do {
             return try await transport.send(request)

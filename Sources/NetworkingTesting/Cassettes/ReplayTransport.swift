@@ -58,7 +58,7 @@ final class ReplayTransport: NetworkingTransport {
 
     private func deliverBody(of request: HTTPRequestData, to delivery: inout BodyDelivery) async throws {
         if let reason = response.missingBody {
-            throw unplayable(request, ", since it has no body for it: \(reason)")
+            throw unplayable(request, " because it has no body for it: \(reason)")
         }
         guard delivery.limit == nil else {
             guard !response.isPartial else { throw beyondItsEnd(request) }
@@ -75,7 +75,7 @@ final class ReplayTransport: NetworkingTransport {
     }
 
     private func beyondItsEnd(_ request: HTTPRequestData) -> NetworkingError {
-        unplayable(request, " beyond the place where its reader left when it was recorded")
+        unplayable(request, " beyond the place where its reader stopped when it was recorded")
     }
 
     private func unplayable(_ request: HTTPRequestData, _ reason: String) -> NetworkingError {

@@ -61,7 +61,7 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
 
     /// The check, the expected and the actual outcome, on one line.
     public var description: String {
-        "\(check): expected \(expectation); came \(outcome)"
+        "\(check): expected \(expectation); got \(outcome)"
     }
 }
 

@@ -56,7 +56,7 @@ struct FaultInjected: NetworkingModifier, CustomStringConvertible {
         }
         let response = try await send(request, upstream: upstream, breaking: plan.body)
         if let failure = plan.lateFailure {
-            throw failure.error(of: request, "The server has answered, and the test's FaultInjector lost the answer.")
+            throw failure.error(of: request, "The server responded, and the test's FaultInjector dropped the response.")
         }
         return response
     }
@@ -104,7 +104,7 @@ private struct FaultyTransport: NetworkingTransport {
     func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         switch outcome {
         case .failure(let failure):
-            throw failure.error(of: request, "The test's FaultInjector made the request fail, which was not sent.")
+            throw failure.error(of: request, "The test's FaultInjector made the request fail before it was sent.")
         case .status(let head):
             request.emit(ExchangeEvent.headReceived(head))
             return HTTPResponseData(request: request, http: head, body: .collected(Data()))

@@ -82,7 +82,7 @@ public final class FaultInjector: Sendable {
         where isMeant: @escaping @Sendable (HTTPRequestData) -> Bool = { _ in true }
     ) {
         for case let fault? in script {
-            precondition(fault.rate == 1, "\(fault) must have no rate: a script says itself when it happens")
+            precondition(fault.rate == 1, "\(fault) must have no rate: its position in the script says when it happens")
         }
         source = .script(script, repeats: repeats)
         self.isMeant = isMeant

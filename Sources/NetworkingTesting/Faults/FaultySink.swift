@@ -90,7 +90,7 @@ extension HTTPRequestData {
             kind,
             request: self,
             response: head.map { response(with: $0) },
-            reason: "The body was broken off after \(count) bytes by the test's FaultInjector."
+            reason: "The test's FaultInjector ended the body after \(count) bytes."
         )
     }
 }

@@ -10,7 +10,7 @@ extension LawCheck {
         call.cancel()
         if await !call.ends() {
             held.letGo(with: request)
-            try require(await call.ends(), "A cancelled caller does not come back, even though the upstream has.")
+            try require(await call.ends(), "A cancelled caller does not return, although the upstream has returned.")
             throw BrokenLaw("A cancelled caller does not cancel the upstream.")
         }
         guard case .failure(let error) = try await call.finished() else {
@@ -20,7 +20,7 @@ extension LawCheck {
             error is CancellationError,
             "A cancelled caller gets \(type(of: error)), not CancellationError itself."
         )
-        try require(held.count <= 1, "Something is sent after the caller was cancelled: \(held.count) requests.")
+        try require(held.count <= 1, "Requests are sent after the caller was cancelled: \(held.count).")
         try require(
             await eventually { held.cancellations == held.count },
             "A cancelled caller does not cancel the upstream."
@@ -49,9 +49,9 @@ extension LawCheck {
             return HTTPResponseData(request: request)
         }
         let result = try await LawCall(request, over: stack(around: probe).modified(Cancelling())).finished()
-        try require(sent.value == 0, "A caller that was cancelled before it began still sends.")
+        try require(sent.value == 0, "A caller that was cancelled before it started still sends a request.")
         guard case .failure(let error) = result, error is CancellationError else {
-            throw BrokenLaw("A caller that was cancelled before it began does not get CancellationError.")
+            throw BrokenLaw("A caller that was cancelled before it started does not get CancellationError.")
         }
     }
 }

@@ -149,7 +149,7 @@ public struct LawViolations: LocalizedError, CustomStringConvertible {
     /// The violations and then the exceptions, one per line.
     public var description: String {
         let excepted = Law.allCases.compactMap { law in
-            exceptions[law].map { "Not looked at: \(law.rawValue), because \($0)." }
+            exceptions[law].map { "Not checked: \(law.rawValue), because \($0)." }
         }
         return (violations.map(\.description) + excepted).joined(separator: "\n")
     }
@@ -177,7 +177,7 @@ struct BrokenLaw: Error {
 }
 
 extension BrokenLaw {
-    static let neverEnds = BrokenLaw("The request never ends, though nothing holds it up.")
+    static let neverEnds = BrokenLaw("The request never ends, although nothing blocks it.")
 }
 
 func require(_ condition: Bool, _ sentence: @autoclosure () -> String) throws {

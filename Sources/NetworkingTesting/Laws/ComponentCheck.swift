@@ -45,7 +45,7 @@ struct ComponentCheck {
         for (request, call) in calls {
             switch try await call.finished(within: patience) {
             case .failure(let error):
-                throw BrokenLaw("The request fails with \(said(error)); give one that is answered.")
+                throw BrokenLaw("The request fails with \(said(error)); use a request that gets a response.")
             case .success(let response):
                 try require(
                     response.isAnswer(to: request),
@@ -63,7 +63,7 @@ struct ComponentCheck {
                 await Task.yield()
             }
             call.cancel()
-            try require(await call.ends(), "A cancelled caller does not come back.")
+            try require(await call.ends(), "A cancelled caller does not return.")
             guard case .failure(let error) = try await call.finished() else { continue }
             try require(
                 error is CancellationError,
@@ -75,7 +75,7 @@ struct ComponentCheck {
     private func sendsNothingWhenCancelled() async throws {
         let result = try await LawCall(request, over: component.modified(Cancelling())).finished(within: patience)
         guard case .failure(let error) = result, error is CancellationError else {
-            throw BrokenLaw("A caller that was cancelled before it began does not get CancellationError.")
+            throw BrokenLaw("A caller that was cancelled before it started does not get CancellationError.")
         }
     }
 
@@ -85,7 +85,8 @@ struct ComponentCheck {
         case .success(let success): plain = success
         case .failure(let error):
             throw BrokenLaw(
-                "The law could not be looked at: the request fails with \(said(error)); give one that is answered."
+                "The law could not be checked: the request fails with \(said(error)); use a request that gets a "
+                    + "response."
             )
         }
         let sink = CollectingSink { _ in .take }
@@ -95,9 +96,12 @@ struct ComponentCheck {
         }
         try require(
             sink.data == plain.data,
-            "The sink gets \(sink.data.count) bytes of a body of \(plain.data.count), or other ones."
+            "The sink gets \(sink.data.count) bytes of a body of \(plain.data.count), or different bytes."
         )
-        try require(sink.finished == 1, "The sink hears \(sink.finished) times, not once, that its body is complete.")
+        try require(
+            sink.finished == 1,
+            "The sink is notified \(sink.finished) times, not once, that its body is complete."
+        )
         try require(
             response.body == .delivered(byteCount: Int64(plain.data.count)),
             "A body that went to the sink is not reported as delivered."
@@ -112,10 +116,12 @@ struct ComponentCheck {
         let next = LawCall(request, over: component)
         guard await next.ends(within: patience) else {
             next.cancel()
-            throw BrokenLaw("After a request that was cancelled the next waits for ever.")
+            throw BrokenLaw("After a request that was cancelled, the next one waits forever.")
         }
         guard case .success = try await next.finished() else {
-            throw BrokenLaw("After a request that was cancelled the next fails, which is answered.")
+            throw BrokenLaw(
+                "After a request that was cancelled, the next one fails although the upstream returns a response."
+            )
         }
     }
 }

@@ -34,14 +34,17 @@ extension LawCheck {
         let next = LawCall(request, over: stack)
         try await expectEnd(of: next, after: "failed")
         guard case .success = try await next.finished() else {
-            throw BrokenLaw("After a request that was cancelled and one that failed the next fails, which is answered.")
+            throw BrokenLaw(
+                "After a request that was cancelled and one that failed, the next one fails although the "
+                    + "upstream returns a response."
+            )
         }
     }
 
     private func expectEnd(of call: LawCall, after event: String) async throws {
         if await !call.ends() {
             call.cancel()
-            throw BrokenLaw("After a request that \(event) the next waits for ever.")
+            throw BrokenLaw("After a request that \(event), the next one waits forever.")
         }
     }
 
@@ -66,14 +69,14 @@ extension LawCheck {
             }
         }
         for (request, call) in calls {
-            try require(await call.ends(), "One of several callers at the same time waits for ever.")
+            try require(await call.ends(), "One of several concurrent callers waits forever.")
             guard case .success(let response) = try await call.finished() else {
-                throw BrokenLaw("One of several callers at the same time fails.")
+                throw BrokenLaw("One of several concurrent callers fails.")
             }
             try require(
                 response.isAnswer(to: request)
                     && (probe.count == 0 || response.data == Data((request.query.caller ?? "").utf8)),
-                "One of several callers at the same time gets the response to another's request."
+                "One of several concurrent callers gets the response to the request of another caller."
             )
         }
         try await keepsAnswersApart(calls.map(\.request), over: stack, probe)
@@ -92,11 +95,11 @@ extension LawCheck {
             let call = LawCall(request, over: stack)
             guard await call.ends(), case .success(let response) = try await call.finished() else {
                 call.cancel()
-                throw BrokenLaw("A request that comes again, after several callers at the same time, is not answered.")
+                throw BrokenLaw("A request that is sent again after several concurrent callers gets no response.")
             }
             try require(
                 response.data == Data((request.query.caller ?? "").utf8),
-                "A request that comes again gets what another request was answered with."
+                "A request that is sent again gets the response to another request."
             )
         }
     }

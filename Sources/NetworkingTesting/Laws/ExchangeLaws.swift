@@ -14,10 +14,10 @@ extension LawCheck {
         switch try await result(of: request, around: probe) {
         case .success(let success): response = success
         case .failure(let error):
-            throw BrokenLaw("A request that is answered with 200 fails with \(said(error)).")
+            throw BrokenLaw("A request with the response 200 fails with \(said(error)).")
         }
-        try require(probe.count == 1, "A request that is answered with 200 is sent \(probe.count) times, not once.")
-        try require(response.status == .ok, "The response to a request does not come back: \(response.status).")
+        try require(probe.count == 1, "A request with the response 200 is sent \(probe.count) times, not once.")
+        try require(response.status == .ok, "The caller does not get the response to its request: \(response.status).")
     }
 
     func answersItsCaller() async throws {
@@ -25,7 +25,7 @@ extension LawCheck {
         case .success(let response):
             try require(response.isAnswer(to: request), "response.request is not the caller's own request.")
         case .failure(let error):
-            throw BrokenLaw("The law could not be looked at: the request fails with \(said(error)).")
+            throw BrokenLaw("The law could not be checked: the request fails with \(said(error)).")
         }
     }
 
@@ -39,7 +39,7 @@ extension LawCheck {
         let counting = Probe { HTTPResponseData(request: $0) }.server { _ in count.increase() }
         let stack = AnyNetworkingComponent(stack(around: AnyNetworkingComponent(counting).modified(Absent?.none)))
         _ = try await LawCall(request, over: stack.modified(Absent?.none)).finished()
-        try require(count.value == 1, "The chain upstream is resolved \(count.value) times a send, not once.")
+        try require(count.value == 1, "The upstream chain is resolved \(count.value) times per send, not once.")
     }
 
     func showsPrincipal() throws {
@@ -47,7 +47,7 @@ extension LawCheck {
         let stack = stack(around: Probe(principal: principal) { HTTPResponseData(request: $0) })
         try require(
             stack.principal(for: request) != nil,
-            "The upstream's principal does not show: caches outside would mix up users."
+            "The principal of the upstream is not visible: caches outside would mix up users."
         )
     }
 
@@ -59,7 +59,7 @@ extension LawCheck {
         // A component that responds by itself receives no errors.
         case _ where foreign.count == 0: break
         case .failure(let error):
-            throw BrokenLaw("Another component's error does not pass through as it is: \(type(of: error)).")
+            throw BrokenLaw("The error of another component is changed: \(type(of: error)).")
         case .success: throw BrokenLaw("An error of the upstream is swallowed.")
         }
         let own = Probe { throw NetworkingError(.tls, request: $0) }
@@ -80,9 +80,9 @@ private struct Absent: NetworkingModifier {}
 extension NetworkingComponent {
     func requirePureResolve(of request: HTTPRequestData) throws {
         let (first, second) = (resolved(request), resolved(request))
-        try require(first == second, "resolve is not pure: it gives different results for the same request.")
+        try require(first == second, "resolve is not pure: it returns different results for the same request.")
         let erased = AnyNetworkingComponent(self).modified(Absent?.none).resolved(request)
-        try require(first == erased, "resolve gives something else through an erased component.")
+        try require(first == erased, "resolve returns a different result through an erased component.")
     }
 
     private func resolved(_ request: HTTPRequestData) -> HTTPRequestData {

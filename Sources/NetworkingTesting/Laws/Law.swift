@@ -40,29 +40,29 @@ public enum Law: String, Sendable, Hashable, CaseIterable {
         case .oneSend:
             "Call upstream.send once and return its response; if it is meant to be sent again, say so with except: [.oneSend: …]."
         case .ownResponse:
-            "Return the upstream's response, changed as needed, or make one with the request that came in."
+            "Return the upstream's response, changed as needed, or create one with the received request."
         case .pureResolve:
-            "Let resolve depend on the request and on constants alone; what counts or draws chance belongs in send."
+            "Let resolve depend only on the request and on constants; counters and random values belong in send."
         case .oneResolve:
-            "Pass on the request that came in, changed as needed, instead of a new one; a component forwards resolve."
+            "Pass on the received request, changed as needed, instead of a new one; a component forwards resolve."
         case .principal:
             "Forward principal(for:) to the upstream, or do not implement it."
         case .errors:
-            "Rethrow what you do not handle, as it is."
+            "Rethrow an error that you do not handle, unchanged."
         case .cancellation:
-            "Wait with what ends at a cancellation, start no tasks of your own, and rethrow CancellationError."
+            "Wait only for operations that end when they are cancelled, start no tasks, and rethrow CancellationError."
         case .cancelledBefore:
-            "Call try Task.checkCancellation() before work that does not notice a cancellation by itself."
+            "Call try Task.checkCancellation() before work that does not check for cancellation."
         case .sinks:
             "Leave the request's sink to the upstream, or wrap it in a WatchedSink."
         case .failedSinks:
-            "A sink that wraps another passes on fail, and the errors of the other."
+            "In a sink that wraps another one, forward fail and rethrow the errors of the other one."
         case .retention:
-            "Keep the values that you need of a request instead of the whole, and no upstream."
+            "Store only the values of a request that you need, not the request and not the upstream."
         case .nextRequest:
-            "Give back slots, locks and places in queues however a send ends: in a defer."
+            "Release permits, locks and places in queues however a send ends: in a defer."
         case .concurrency:
-            "Keep what belongs to one request in a local variable, and shared state under what tells requests apart."
+            "Store the state of one request in a local variable, and shared state under a key of the request."
         }
     }
 }

@@ -20,7 +20,10 @@ extension LawCheck {
         // A component that responds by itself has its own body.
         let expected = probe.count == 0 ? sink.data : body
         try require(sink.data == expected, "The sink gets \(sink.data.count) bytes of a body of \(body.count).")
-        try require(sink.finished == 1, "The sink hears \(sink.finished) times, not once, that its body is complete.")
+        try require(
+            sink.finished == 1,
+            "The sink is notified \(sink.finished) times, not once, that its body is complete."
+        )
         try require(
             response.body == .delivered(byteCount: Int64(expected.count)),
             "A body that went to the sink is not reported as delivered."
@@ -38,7 +41,7 @@ extension LawCheck {
         let probe = Probe { try await $0.breakOff(after: Data("half".utf8), with: BrokenOff()) }
         switch try await result(of: request.filling(sink), around: probe) {
         case .success where probe.count == 0: return
-        case .success: throw BrokenLaw("A body that breaks off on its way to the sink is no error.")
+        case .success: throw BrokenLaw("A body that breaks off on its way to the sink causes no error.")
         case .failure(let error):
             try require(
                 error is BrokenOff,
@@ -47,7 +50,7 @@ extension LawCheck {
         }
         try require(
             sink.failures.count == 1 && sink.finished == 0,
-            "The sink hears \(sink.failures.count) times, not once, that its body breaks off"
+            "The sink is notified \(sink.failures.count) times, not once, that its body breaks off"
                 + (sink.finished > 0 ? ", and that it is complete." : ".")
         )
         try await passesErrorsOfSinksOn()
@@ -58,7 +61,7 @@ extension LawCheck {
         switch try await result(of: request.filling(FullSink()), around: probe) {
         case .failure(is FullSink.Full): break
         case .failure(let error):
-            throw BrokenLaw("The error of a sink does not pass through as it is: \(type(of: error)).")
+            throw BrokenLaw("The error of a sink is changed: \(type(of: error)).")
         case .success: throw BrokenLaw("The error of a sink is swallowed.")
         }
     }

@@ -39,7 +39,7 @@ public struct Checksum: Sendable {
         flaw =
             bytes != nil
             ? nil
-            : "The checksum of \(name) has \(byteCount * 2) hexadecimal digits, and this has other characters or another length."
+            : "The checksum of \(name) must consist of \(byteCount * 2) hexadecimal digits."
         self.makeFunction = makeFunction
     }
 }

@@ -15,8 +15,8 @@ extension NetworkingComponent {
     /// appears at the destination.
     ///
     /// ```swift
-    /// let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
-    ///     print(received.fractionCompleted ?? 0)
+    /// let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { progress in
+    ///     print(progress.received.fractionCompleted ?? 0)
     /// }
     /// ```
     ///
@@ -38,8 +38,8 @@ extension NetworkingComponent {
     ///   - destination: The URL of the file. Nothing may exist there; see ``DownloadDestination`` for other policies.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
-    ///   - progress: Called in order with the number of bytes written, from the kept bytes up to the complete file.
-    ///     Keep it short, because the download waits for it.
+    ///   - progress: Receives the progress in order. ``TransferProgress/received`` counts the bytes written, from the
+    ///     kept bytes up to the complete file. Keep it short, because the download waits for it.
     /// - Returns: The file, which only this user may read, and the response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the request does not accept the status, of kind ``NetworkingError/Kind/storage`` if the file cannot be
@@ -52,7 +52,7 @@ extension NetworkingComponent {
         to destination: URL,
         options: DownloadOptions = DownloadOptions(),
         trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (BytesReceived) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         try await download(
             request,
@@ -75,7 +75,7 @@ extension NetworkingComponent {
     ///   - destination: A file or a directory, and the policy for a file that already exists.
     ///   - options: How to treat a partial file, and the expected checksum.
     ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
-    ///   - progress: Called with the number of bytes written.
+    ///   - progress: Receives the progress. ``TransferProgress/received`` counts the bytes written.
     /// - Returns: The file and the response.
     /// - Throws: The same errors as the method that takes a URL.
     @discardableResult
@@ -84,7 +84,7 @@ extension NetworkingComponent {
         to destination: DownloadDestination,
         options: DownloadOptions = DownloadOptions(),
         trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (BytesReceived) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
         guard let tracker else {
             return try await Download(of: request, to: destination, options, over: self).run(progress)
@@ -123,7 +123,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     /// Performs the download off the caller's actor, because it reads and writes files throughout.
     @concurrent
-    func run(_ progress: (@Sendable (BytesReceived) -> Void)?) async throws -> DownloadedFile {
+    func run(_ progress: (@Sendable (TransferProgress) -> Void)?) async throws -> DownloadedFile {
         try Task.checkCancellation()
         if let flaw = options.checksum?.flaw {
             throw failure(.invalidRequest, flaw)
@@ -131,22 +131,26 @@ struct Download<Network: NetworkingComponent>: Sendable {
         try checkDestination()
         let part = try storing { try PartialFile(at: partPath, for: resource, options.keptPart) }
         let handler = request.progressHandler
+        let isObserved = handler != nil || progress != nil
+        let report: @Sendable (TransferProgress) -> Void = { transfer in
+            handler?(transfer)
+            progress?(transfer)
+        }
         let toSend = request.bytesToSend
-        let sent = LastValue(toSend)
+        let sent = LastValue<BytesSent>()
         let sink = DownloadSink(into: part, for: request, resource, options.changedFile) { received in
-            handler?(TransferProgress(sent: sent.value ?? toSend, received: received))
-            progress?(received)
+            report(TransferProgress(sent: sent.value ?? toSend, received: received))
         }
         var request = request
         request.sink = sink
         // A 416 means that the kept bytes do not belong to the server's file. The download then requests the whole
         // file, so no component of the stack may throw for this status.
         request.acceptedStatuses = request.acceptedStatuses.union([416])
-        if request.body != nil, let handler {
+        if request.body != nil, isObserved {
             request.progressHandler = { transfer in
-                // Received bytes count only when they are written.
-                _ = sent.replace(with: transfer.sent)
-                handler(TransferProgress(sent: transfer.sent, received: sink.received))
+                // Received bytes count only when they are written, and then the sink reports them.
+                guard sent.replace(with: transfer.sent) else { return }
+                report(TransferProgress(sent: transfer.sent, received: sink.received))
             }
         } else {
             request.progressHandler = nil
@@ -186,7 +190,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             }
             guard let hasProgressed = sink.progressed(from: count) else { return response }
             guard hasProgressed else {
-                throw failure(.truncated, "The server's answers bring the download no further.", response)
+                throw failure(.truncated, "The server's responses do not advance the download.", response)
             }
         }
     }
@@ -202,8 +206,8 @@ struct Download<Network: NetworkingComponent>: Sendable {
         guard actual == checksum.expected else {
             throw failure(
                 .checksumMismatch,
-                "All of the file has arrived, and it is not the one that was expected: its checksum is \(actual.hexadecimal) and should be "
-                    + "\(checksum.expected.hexadecimal). It was removed."
+                "The download is complete, but its checksum is \(actual.hexadecimal) instead of the expected "
+                    + "\(checksum.expected.hexadecimal). The file was removed."
             )
         }
     }
@@ -256,7 +260,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
         guard url.isFileURL else {
             throw failure(
                 .storage,
-                "A download goes to a file, and \(url.scheme ?? "a URL without a scheme") names none."
+                "The destination of a download must be a file URL (is \(url.scheme ?? "a URL without a scheme"))."
             )
         }
         let path = url.path
@@ -276,7 +280,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             guard destination.existingFile != .fail || !PrivateFile.isTaken(path) else {
                 throw failure(
                     .storage,
-                    "There is something at \(name) already. Remove it, or download with ifExists: .replace or .number."
+                    "\(name) already exists. Remove it, or download with ifExists: .replace or .number."
                 )
             }
         }

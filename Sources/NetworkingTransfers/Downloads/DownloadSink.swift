@@ -167,8 +167,8 @@ final class DownloadSink: ResponseSink {
                 state.record = record
                 state.count = min(state.count, start)
             }
-            let rest = start > 0 ? " The \(start) bytes before that are still there." : ""
-            throw failure(.invalidResponse, "The server sent more than it had announced.\(rest)")
+            let rest = start > 0 ? " The first \(start) bytes are kept." : ""
+            throw failure(.invalidResponse, "The server sent more bytes than it announced.\(rest)")
         }
         try await storing { () throws(FileFault) in try part.write(chunk, at: position) }
         let (received, record) = state.withLock { state in
@@ -208,7 +208,7 @@ extension DownloadSink {
         guard asked == nil || head.hasBody(inAnswerTo: request.method) else {
             throw failure(
                 .invalidResponse,
-                "The server was asked for the rest of a file, and answered \(head.status.text). \(Self.wayOut)",
+                "The server responded to the request for the rest of the file with \(head.status.text). \(Self.wayOut)",
                 head
             )
         }
@@ -250,8 +250,9 @@ extension DownloadSink {
             throw failure(
                 .invalidResponse,
                 asked == nil
-                    ? "The server sent a part (206) of what was asked for as a whole."
-                    : "The server sent a part (206) and does not say which, or several. \(Self.wayOut)"
+                    ? "The server sent a part of the file (206), although the whole file was requested."
+                    : "The server sent several parts of the file (206), or did not say which part it sent. "
+                        + "\(Self.wayOut)"
             )
         }
         if record.validator?.matches(head) == false || content.length.map({ $0 != length }) ?? false {
@@ -263,7 +264,7 @@ extension DownloadSink {
         else {
             throw failure(
                 .invalidResponse,
-                "The server was asked for what follows byte \(count) of \(length), and sent "
+                "The rest of the file after byte \(count) of \(length) was requested, but the server sent "
                     + "\(PrintableText.singleLine(head.headerFields[.contentRange] ?? "")) in a body of "
                     + "\(head.bodyLength.map { "\($0)" } ?? "unknown") bytes. \(Self.wayOut)"
             )
@@ -280,7 +281,7 @@ extension DownloadSink {
         return true
     }
 
-    private static let wayOut = "What was kept is still there. Download with keptPart .discard to start anew."
+    private static let wayOut = "The partial file is kept. Download with keptPart .discard to start over."
 
     /// Records that the kept bytes belong to a different file, or throws if the options say to fail.
     private func giveUpWhatIsKept(after head: HTTPResponse) throws {
@@ -293,8 +294,8 @@ extension DownloadSink {
         guard changedFile == .fail else { return }
         throw failure(
             .representationChanged,
-            "The server has another file now than the one of which \(received.count) bytes are kept. They are still there; "
-                + "download with changedFile .startAnew, or discard them.",
+            "The file has changed on the server since its first \(received.count) bytes were downloaded. They are "
+                + "kept; download with changedFile .startAnew, or discard them.",
             head
         )
     }
@@ -304,8 +305,9 @@ extension DownloadSink {
         guard missing > 0, let free = part.freeBytes, free < missing else { return }
         throw failure(
             .storage,
-            "\(missing) bytes are to come, and there is space left for \(free) where \(PrintableText.singleLine(part.path)) is. Free some, or "
-                + "use another volume. What was kept is still there."
+            "The download needs \(missing) more bytes, but only \(free) are free on the volume of "
+                + "\(PrintableText.singleLine(part.path)). Free some space, or use another volume. The partial file is "
+                + "kept."
         )
     }
 

@@ -20,30 +20,14 @@ extension NetworkingComponent {
     ///   - request: The request.
     ///   - destination: The URL of the file. Nothing may exist there.
     ///   - options: How to treat a partial file, and the expected checksum.
-    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the file, or the error that `download`
-    ///   throws.
-    public func transfer(
-        downloading request: HTTPRequestData,
-        to destination: URL,
-        options: DownloadOptions = DownloadOptions()
-    ) -> Transfer<DownloadedFile> {
-        transfer(downloading: request, to: .file(destination), options: options)
-    }
-
-    /// Starts to download a file as a member of a group.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - destination: The URL of the file. Nothing may exist there.
-    ///   - options: How to treat a partial file, and the expected checksum.
-    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
-    /// - Returns: The handle.
-    @discardableResult
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
+    /// - Returns: The handle. Releasing it cancels the transfer, unless a group retains it. Its value is the file, or
+    ///   the error that `download` throws.
     public func transfer(
         downloading request: HTTPRequestData,
         to destination: URL,
         options: DownloadOptions = DownloadOptions(),
-        in group: TransferGroup
+        in group: TransferGroup? = nil
     ) -> Transfer<DownloadedFile> {
         transfer(downloading: request, to: .file(destination), options: options, in: group)
     }
@@ -54,38 +38,13 @@ extension NetworkingComponent {
     ///   - request: The request.
     ///   - destination: A file or a directory, and the policy for a file that already exists.
     ///   - options: How to treat a partial file, and the expected checksum.
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
     /// - Returns: The handle.
-    public func transfer(
-        downloading request: HTTPRequestData,
-        to destination: DownloadDestination,
-        options: DownloadOptions = DownloadOptions()
-    ) -> Transfer<DownloadedFile> {
-        startDownload(of: request, to: destination, options, in: nil)
-    }
-
-    /// Starts to download a file into a file or directory, as a member of a group.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - destination: A file or a directory, and the policy for a file that already exists.
-    ///   - options: How to treat a partial file, and the expected checksum.
-    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
-    /// - Returns: The handle.
-    @discardableResult
     public func transfer(
         downloading request: HTTPRequestData,
         to destination: DownloadDestination,
         options: DownloadOptions = DownloadOptions(),
-        in group: TransferGroup
-    ) -> Transfer<DownloadedFile> {
-        startDownload(of: request, to: destination, options, in: group)
-    }
-
-    private func startDownload(
-        of request: HTTPRequestData,
-        to destination: DownloadDestination,
-        _ options: DownloadOptions,
-        in group: TransferGroup?
+        in group: TransferGroup? = nil
     ) -> Transfer<DownloadedFile> {
         let pauses = TransferPauses { Download(of: request, to: destination, options, over: self).keptState() }
         return Transfer(of: request, in: group, pauses: pauses) { request in

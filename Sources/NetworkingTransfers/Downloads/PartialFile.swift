@@ -68,15 +68,15 @@ final class PartialFile: Sendable {
     }
 
     static func inUse(_ path: String) -> String {
-        "Another download to the same place is under way; it holds \(PrintableText.singleLine(path)). Wait for it, cancel it, or download to "
-            + "somewhere else."
+        "Another download to the same destination is in progress and has locked \(PrintableText.singleLine(path)). "
+            + "Wait for it, cancel it, or use another destination."
     }
 
     private static func foreign(_ path: String) -> DownloadStateError {
         DownloadStateError(
             reason:
-                "There is a file at \(PrintableText.singleLine(path)), where the part of the download is to be kept, and it is no such "
-                + "part. Move it, or download to somewhere else."
+                "The file at \(PrintableText.singleLine(path)), where the partial download is stored, is not a partial "
+                + "download. Move it, or use another destination."
         )
     }
 
@@ -103,8 +103,8 @@ final class PartialFile: Sendable {
             guard error.isAbsence else { throw error }
             throw DownloadStateError(
                 reason:
-                    "No file can be made at \(PrintableText.singleLine(path)), where the part of the download is to be kept. Download to "
-                    + "somewhere else."
+                    "The partial download cannot be stored at \(PrintableText.singleLine(path)). Use another "
+                    + "destination."
             )
         }
     }

@@ -123,8 +123,8 @@ struct ElementDecoding: Sendable {
                 request: request,
                 underlying: error,
                 reason:
-                    "An element of the stream does not decode to \(type). Compare the type with what the server sends, or skip "
-                    + "such elements with onDecodingFailure."
+                    "An element of the stream does not decode to \(type). Compare the type with the server's response, "
+                    + "or skip such elements with onDecodingFailure."
             )
         }
     }

@@ -2,9 +2,9 @@ import HTTPTypes
 public import NetworkingCore
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension NetworkingComponent {
@@ -61,7 +61,7 @@ extension NetworkingComponent {
     ///   - request: The request.
     ///   - type: The type that the data of an event decodes to.
     ///   - terminator: The data of the last event; `[DONE]` by default.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
     ///   - failures: The policy for an event that cannot be decoded; by default it ends the iteration with
     ///     ``NetworkingError/Kind/decoding``.
     ///   - lastEventID: The last id of an earlier stream, to continue after that event.
@@ -73,7 +73,7 @@ extension NetworkingComponent {
         _ request: HTTPRequestData,
         as type: Value.Type,
         until terminator: String? = "[DONE]",
-        decoder: any BodyDecoder = JSONDecoder(),
+        decoder: (any BodyDecoder)? = nil,
         onDecodingFailure failures: DecodingFailures = .fail,
         after lastEventID: String = "",
         maximumEventBytes: Int = 16 << 20
@@ -84,6 +84,7 @@ extension NetworkingComponent {
             after: lastEventID,
             maximumEventBytes: maximumEventBytes
         )
+        let decoder: any BodyDecoder = decoder ?? resolved(request).decoder ?? JSONDecoder()
         return DecodedEvents(events: events, decoding: ElementDecoding(decoder: decoder, failures: failures))
     }
 }
@@ -346,8 +347,8 @@ struct EventSource: Sendable {
                 request: request,
                 response: response,
                 reason:
-                    "The server answered with \(type.isEmpty ? "no media type" : PrintableText.singleLine(type)), where "
-                    + "text/event-stream is due. Check the URL."
+                    "The server sent \(type.isEmpty ? "no media type" : PrintableText.singleLine(type)) instead of "
+                    + "text/event-stream. Check the URL."
             )
         }
         return Connection(response: response, stream: stream)

@@ -1,9 +1,9 @@
 public import NetworkingCore
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension NetworkingComponent {
@@ -19,7 +19,7 @@ extension NetworkingComponent {
     ///   - request: The request.
     ///   - type: The type of a document.
     ///   - format: How the documents are separated; `nil` to use the response's Content-Type.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
     ///   - failures: The policy for a document that cannot be decoded; by default it ends the iteration with
     ///     ``NetworkingError/Kind/decoding``.
     ///   - maximumDocumentBytes: The maximum size of a document, in bytes; 16 MiB by default. A longer document ends
@@ -33,7 +33,7 @@ extension NetworkingComponent {
         _ request: HTTPRequestData,
         as type: Value.Type,
         format: JSONStreamFormat? = nil,
-        decoder: any BodyDecoder = JSONDecoder(),
+        decoder: (any BodyDecoder)? = nil,
         onDecodingFailure failures: DecodingFailures = .fail,
         maximumDocumentBytes: Int = 16 << 20
     ) async throws -> JSONStream<Value> {
@@ -45,7 +45,10 @@ extension NetworkingComponent {
         return JSONStream(
             stream: stream,
             format: try format ?? JSONStreamFormat(of: stream.response, to: request),
-            decoding: ElementDecoding(decoder: decoder, failures: failures),
+            decoding: ElementDecoding(
+                decoder: decoder ?? resolved(request).decoder ?? JSONDecoder(),
+                failures: failures
+            ),
             limit: maximumDocumentBytes
         )
     }
@@ -77,7 +80,7 @@ public enum JSONStreamFormat: Sendable, Hashable {
                 .invalidResponse,
                 request: request,
                 response: response,
-                reason: "The server answered with \(type), where JSON is due. Check the URL, or name the format."
+                reason: "The server sent \(type) instead of JSON. Check the URL, or specify the format."
             )
         default: self = .concatenated
         }
@@ -156,7 +159,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
 /// A number or a word at the end of a record, which may be the start of a longer one (RFC 7464 section 2.4).
 struct DocumentCutOff: Error, CustomStringConvertible {
     var description: String {
-        "A JSON text sequence holds a number or a word without white space behind it, so it may have been cut off."
+        "A number or a literal in the JSON text sequence has no white space after it, so it may be truncated."
     }
 }
 

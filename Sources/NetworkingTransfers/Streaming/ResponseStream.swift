@@ -163,7 +163,8 @@ final class StreamTransfer: Sendable {
                 .rejected,
                 request: request,
                 reason:
-                    "This response is being read already, and arrives once. Iterate it in one place, or send another request."
+                    "This response is already being read, and can be read only once. Iterate it in one place, or send "
+                    + "another request."
             )
         }
     }

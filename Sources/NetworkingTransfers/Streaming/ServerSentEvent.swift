@@ -217,7 +217,7 @@ public struct StreamTooLong: LocalizedError, Hashable, CustomStringConvertible {
 
     /// What happened, and how to solve it.
     public var description: String {
-        "The stream holds a \(what) of more than \(limit) bytes. Raise the limit if this server is to be trusted."
+        "The stream contains a \(what) of more than \(limit) bytes. Raise the limit if you trust this server."
     }
 
     /// The sentence for the user of the app that `localizedDescription` returns.

@@ -98,7 +98,7 @@ public final class Transfer<Value: Sendable>: Sendable {
 /// ```swift
 /// let uploads = TransferGroup()
 /// for photo in photos {
-///     network.transfer(uploading: .file(photo), to: album, in: uploads)
+///     _ = network.transfer(uploading: .file(photo), to: album, in: uploads)
 /// }
 /// // … meanwhile: uploads.progress.sent.fractionCompleted
 /// uploads.cancelAll()

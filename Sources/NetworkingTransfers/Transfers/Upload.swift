@@ -1,11 +1,5 @@
 public import NetworkingCore
 
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
-
 extension NetworkingComponent {
     /// Sends a body and returns the response, if the request accepts its status.
     ///
@@ -14,8 +8,8 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let photos = HTTPRequestData(path: "photos")
-    /// try await network.upload(.file(url), to: photos) { sent in
-    ///     print(sent.fractionCompleted ?? 0)
+    /// try await network.upload(.file(url), to: photos) { progress in
+    ///     print(progress.sent.fractionCompleted ?? 0)
     /// }
     /// ```
     ///
@@ -23,8 +17,9 @@ extension NetworkingComponent {
     ///   - body: The body to send: bytes, a file, parts, a form or a stream.
     ///   - request: The request. A GET, which has no body, becomes a POST.
     ///   - tracker: Combines the progress of several transfers; `nil` if that is not needed.
-    ///   - progress: Called with the number of bytes sent, from zero to all of them. If the body is sent again, the
-    ///     count restarts at zero.
+    ///   - progress: Receives each change of the progress. ``TransferProgress/sent`` counts the body from zero to all
+    ///     of its bytes, and restarts at zero if the body is sent again. ``TransferProgress/received`` counts the
+    ///     response.
     /// - Returns: The response.
     /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/status`` or ``NetworkingError/Kind/unauthorized``
     ///   if the status is not accepted, of kind ``NetworkingError/Kind/storage`` if a file cannot be read, and the
@@ -34,7 +29,7 @@ extension NetworkingComponent {
         _ body: RequestBody,
         to request: HTTPRequestData,
         trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (BytesSent) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> HTTPResponseData {
         try await upload(body, to: Request<HTTPResponseData>(request) { $0 }, trackedBy: tracker, progress: progress)
             .body
@@ -50,18 +45,18 @@ extension NetworkingComponent {
     ///   - body: The body to send.
     ///   - request: The request. A GET becomes a POST.
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; `nil` to use the request's, the stack's or a plain `JSONDecoder`.
     ///   - tracker: Combines the progress of several transfers.
-    ///   - progress: Called with the number of bytes sent.
+    ///   - progress: Receives each change of the progress.
     /// - Returns: The value and the response that it was decoded from.
     /// - Throws: The errors of the method without a type, and ``NetworkingError/Kind/decoding``.
     public func upload<Value: Decodable & Sendable>(
         _ body: RequestBody,
         to request: HTTPRequestData,
         as type: Value.Type,
-        decoder: any BodyDecoder = JSONDecoder(),
+        decoder: (any BodyDecoder)? = nil,
         trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (BytesSent) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> (body: Value, response: HTTPResponseData) {
         try await upload(body, to: Request(request, decoder: decoder), trackedBy: tracker, progress: progress)
     }
@@ -72,14 +67,14 @@ extension NetworkingComponent {
     ///   - body: The body to send. It replaces the request's own body.
     ///   - request: The request, and how to decode its response. A GET becomes a POST.
     ///   - tracker: Combines the progress of several transfers.
-    ///   - progress: Called with the number of bytes sent.
+    ///   - progress: Receives each change of the progress.
     /// - Returns: The value and the response that it was decoded from.
-    /// - Throws: The errors of ``value(_:)``.
+    /// - Throws: The errors of ``value(_:)-(Request<Response>)``.
     public func upload<Response: Sendable>(
         _ body: RequestBody,
         to request: Request<Response>,
         trackedBy tracker: ProgressTracker? = nil,
-        progress: (@Sendable (BytesSent) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> (body: Response, response: HTTPResponseData) {
         let upload = request.uploading(body, progress: progress)
         guard let tracker else { return try await value(upload) }
@@ -100,18 +95,18 @@ extension HTTPRequestData {
 }
 
 extension Request {
-    /// Returns the request with a body, and with a closure that receives the number of bytes sent.
-    func uploading(_ body: RequestBody, progress: (@Sendable (BytesSent) -> Void)?) -> Request {
+    /// Returns the request with a body, and with a closure that receives each change of the progress.
+    func uploading(_ body: RequestBody, progress: (@Sendable (TransferProgress) -> Void)?) -> Request {
         var request = self
         request.http = http.uploading(body)
         if let progress {
             let handler = request.http.progressHandler
-            // Reports only changes, because the progress of the response also calls this handler.
-            let last = LastValue<BytesSent>()
+            // A transport may report the same state several times.
+            let last = LastValue<TransferProgress>()
             request.http.progressHandler = { transfer in
                 handler?(transfer)
-                if last.replace(with: transfer.sent) {
-                    progress(transfer.sent)
+                if last.replace(with: transfer) {
+                    progress(transfer)
                 }
             }
         }
@@ -122,27 +117,22 @@ extension Request {
 extension NetworkingComponent {
     /// Starts to send a body and returns a handle to the transfer.
     ///
-    /// - Parameters:
-    ///   - body: The body to send.
-    ///   - request: The request. A GET becomes a POST.
-    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the response, or the error that `upload`
-    ///   throws.
-    public func transfer(uploading body: RequestBody, to request: HTTPRequestData) -> Transfer<HTTPResponseData> {
-        Transfer(of: request.uploading(body), in: nil) { try await upload(body, to: $0) }
-    }
-
-    /// Starts to send a body as a member of a group.
+    /// ```swift
+    /// let transfer = network.transfer(uploading: .file(film), to: films)
+    /// stopButton.action = { transfer.cancel() }
+    /// let response = try await transfer.value
+    /// ```
     ///
     /// - Parameters:
     ///   - body: The body to send.
     ///   - request: The request. A GET becomes a POST.
-    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
-    /// - Returns: The handle.
-    @discardableResult
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
+    /// - Returns: The handle. Releasing it cancels the transfer, unless a group retains it. Its value is the response,
+    ///   or the error that `upload` throws.
     public func transfer(
         uploading body: RequestBody,
         to request: HTTPRequestData,
-        in group: TransferGroup
+        in group: TransferGroup? = nil
     ) -> Transfer<HTTPResponseData> {
         Transfer(of: request.uploading(body), in: group) { try await upload(body, to: $0) }
     }
@@ -152,26 +142,13 @@ extension NetworkingComponent {
     /// - Parameters:
     ///   - body: The body to send.
     ///   - request: The request, and how to decode its response. A GET becomes a POST.
-    /// - Returns: The handle. Releasing it cancels the transfer. Its value is the decoded value and the response.
-    public func transfer<Response: Sendable>(
-        uploading body: RequestBody,
-        to request: Request<Response>
-    ) -> Transfer<(body: Response, response: HTTPResponseData)> {
-        Transfer(of: request.http.uploading(body), in: nil) { try await upload(body, to: request.sending($0)) }
-    }
-
-    /// Starts to send a body as a member of a group, and decodes the response.
-    ///
-    /// - Parameters:
-    ///   - body: The body to send.
-    ///   - request: The request, and how to decode its response. A GET becomes a POST.
-    ///   - group: Retains the transfer until it ends, counts it, and can cancel it.
-    /// - Returns: The handle.
-    @discardableResult
+    ///   - group: Retains the transfer until it ends, counts it, and can cancel it; `nil` if it belongs to no group.
+    /// - Returns: The handle. Releasing it cancels the transfer, unless a group retains it. Its value is the decoded
+    ///   value and the response.
     public func transfer<Response: Sendable>(
         uploading body: RequestBody,
         to request: Request<Response>,
-        in group: TransferGroup
+        in group: TransferGroup? = nil
     ) -> Transfer<(body: Response, response: HTTPResponseData)> {
         Transfer(of: request.http.uploading(body), in: group) { try await upload(body, to: request.sending($0)) }
     }

@@ -448,7 +448,7 @@ extension Loopback {
                 ] {
                     let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
                     #expect(error?.kind == .timeout)
-                    #expect(error?.reason.contains("Nothing has moved for 0.05 seconds") == true)
+                    #expect(error?.reason.contains("No data was transferred for 0.05 seconds") == true)
                 }
                 continuation.finish()
                 try await server.waitForOpenConnections(0)

@@ -27,8 +27,8 @@ extension Loopback {
             let gate = Gate()
             server.enqueue(served.lost(after: half, for: gate, adding: fields))
             let error = await #expect(throws: NetworkingError.self) {
-                try await network.download(HTTPRequestData(url: server.url), to: file) { received in
-                    if received.count == half {
+                try await network.download(HTTPRequestData(url: server.url), to: file) { progress in
+                    if progress.received.count == half {
                         gate.open()
                     }
                 }
@@ -59,9 +59,9 @@ extension Loopback {
                     let file = directory.appending(path: "film.bin")
                     let counts = Mutex<[Int64]>([])
                     let downloaded = try await network.download(HTTPRequestData(url: server.url), to: file) {
-                        received in
-                        counts.withLock { $0.append(received.count) }
-                        if received.count == Self.half {
+                        progress in
+                        counts.withLock { $0.append(progress.received.count) }
+                        if progress.received.count == Self.half {
                             gates[0].open()
                         }
                     }
@@ -238,7 +238,7 @@ extension Loopback {
                         try await network.download(HTTPRequestData(url: server.url), to: file)
                     }
                     #expect(error?.kind == .invalidResponse)
-                    #expect(error?.reason.contains("What was kept is still there.") == true)
+                    #expect(error?.reason.contains("The partial file is kept.") == true)
                     try await network.download(HTTPRequestData(url: server.url), to: file)
                     #expect(try Data(contentsOf: file) == served.bytes)
                     #expect(Self.firstBytes(of: server) == [nil, Self.half, Self.half])

@@ -299,7 +299,10 @@ extension Loopback {
 
         @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"], [1, 2, 5, 20])
         func followsRedirects(kind: String, count: Int) async throws {
-            let (echo, response) = try await network.value(HTTPRequestData(path: "\(kind)/\(count)"), as: Echo.self)
+            let (echo, response) = try await network.value(
+                HTTPRequestData(path: "\(raw: kind)/\(count)"),
+                as: Echo.self
+            )
             #expect(echo.url == "\(url)/get")
             #expect(response.url == url.appending(path: "get"))
             #expect(response.redirects.count == count)
@@ -309,7 +312,7 @@ extension Loopback {
 
         @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"])
         func followsNoMoreRedirectsThanThePolicy(kind: String) async throws {
-            var request = HTTPRequestData(path: "\(kind)/3")
+            var request = HTTPRequestData(path: "\(raw: kind)/3")
             request.redirects = .follow(upTo: 2)
             let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
             #expect(error?.kind == .tooManyRedirects)
@@ -343,7 +346,7 @@ extension Loopback {
         @Test func keepsCredentialsFromAnotherOrigin() async throws {
             let elsewhere = "http://localhost:\(url.port ?? 0)/anything"
             for (target, isTold) in [(elsewhere, false), ("/anything", true)] {
-                var request = HTTPRequestData(path: "redirect-to?url=\(target)")
+                var request = HTTPRequestData(path: "redirect-to?url=\(raw: target)")
                 request.headerFields[.authorization] = "Bearer token-1"
                 request.headerFields[.accept] = "application/json"
                 let echo = try await network.request(request, as: Echo.self)
@@ -374,7 +377,7 @@ extension Loopback {
         @Test(arguments: ["a=", "a=&c="])
         func dropsCookiesThatHaveExpired(query: String) async throws {
             try await network.data(HTTPRequestData(path: "cookies/set?a=1&b=2"))
-            let request = HTTPRequestData(path: "cookies/delete?\(query)")
+            let request = HTTPRequestData(path: "cookies/delete?\(raw: query)")
             let cookies = try await network.request(request, as: Cookies.self).cookies
             #expect(cookies == ["b": "2"])
         }
@@ -400,7 +403,9 @@ extension Loopback {
                 (.ifMatch, "\"x\"", .ok),
                 (.ifMatch, "\"y\"", .preconditionFailed),
             ] {
-                let response = try await network.data(HTTPRequestData(path: "etag/x", headerFields: [name: value]))
+                let response = try await network.data(
+                    HTTPRequestData(path: "etag/x", headerFields: [.init(name): value])
+                )
                 #expect(response.status == status, "\(name): \(value)")
                 #expect(response.data.isEmpty == (status != .ok), "\(name): \(value)")
             }

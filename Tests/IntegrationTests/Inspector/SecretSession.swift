@@ -25,7 +25,9 @@ enum SecretSession {
         var request = HTTPRequestData(
             method: .put,
             path: "login?token=SECRET&access%5Ftoken=SECRET&name=emily",
-            headerFields: [.cookie: "id=SECRET", .referer: "https://laws.example/?api_key=SECRET", apiKey: "SECRET"],
+            headerFields: [
+                .cookie: "id=SECRET", .referer: "https://laws.example/?api_key=SECRET", .init(apiKey): "SECRET",
+            ],
             body: .form(["password": "SECRET", "user": "emily"])
         )
         _ = try await network.data(request)

@@ -36,7 +36,7 @@ extension Loopback {
             try await withSignIn { page, signIn in
                 let response = try await page.answer("error=access_denied&error_description=No+way")
                 #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
-                #expect(response.contains("Nobody was signed in"))
+                #expect(response.contains("You were not signed in"))
                 let error = await #expect(throws: OAuthError.self) { try await signIn.value }
                 #expect(error?.isDenied == true)
             }

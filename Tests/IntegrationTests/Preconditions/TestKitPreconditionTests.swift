@@ -38,13 +38,13 @@ struct TestKitPreconditionTests {
 
         let messages = [path, url, uses, fragment, delay, wait, held]
             .map { String(decoding: $0?.standardErrorContent ?? [], as: UTF8.self) }
-        #expect(messages[0].contains("each parameter of a path needs a name of its own (is /users/:id/posts/:id)"))
+        #expect(messages[0].contains("each parameter of a path needs a unique name (is /users/:id/posts/:id)"))
         #expect(messages[1].contains("the URL must begin with https:// or http:// (is api.example.com/users)"))
         #expect(messages[2].contains("count must be greater than zero (is 0)"))
         #expect(messages[3].contains("the URL must have no fragment, which is never sent; write %23 for a # (is"))
         #expect(messages[4].contains("delay must not be negative (is -1.0 seconds)"))
         #expect(messages[5].contains("duration must not be negative (is -2.0 seconds)"))
-        #expect(messages[6].contains("response must not be held by the HeldAnswer that it answers"))
+        #expect(messages[6].contains("response must not be held by the same HeldAnswer"))
     }
 
     @Test func faults() async throws {
@@ -71,8 +71,8 @@ struct TestKitPreconditionTests {
         }
 
         let message = String(decoding: result.standardErrorContent, as: UTF8.self)
-        #expect(message.contains("duration must not be negative (is -1.0 seconds): time does not go back."))
-        #expect(message.contains("make a clock that begins there: ManualClock(start:)"))
+        #expect(message.contains("duration must not be negative (is -1.0 seconds): the clock cannot go back."))
+        #expect(message.contains("create a clock with ManualClock(start:)"))
     }
 
     @Test func dateDoesNotGoBack() async throws {
@@ -83,8 +83,8 @@ struct TestKitPreconditionTests {
         let message = String(decoding: result.standardErrorContent, as: UTF8.self)
         #expect(
             message.contains(
-                "date must not be before the clock's: 2023-11-14T22:13:18.500Z is 1.5 seconds before "
-                    + "2023-11-14T22:13:20.000Z, where the clock stands, and time does not go back."
+                "date must not be before the date of the clock: 2023-11-14T22:13:18.500Z is 1.5 seconds before "
+                    + "2023-11-14T22:13:20.000Z, and the clock cannot go back."
             )
         )
     }

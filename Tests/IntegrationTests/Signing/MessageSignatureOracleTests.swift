@@ -139,7 +139,7 @@ private struct OracleCase: Encodable {
             url: URL(string: url)!,
             headerFields: [
                 .cacheControl: "max-age=60,   no-transform", .accept: "text/html", .accept: "application/json;q=0.5",
-                HTTPField.Name("Priority")!: "u=1,   i", .contentType: "application/json",
+                "Priority": "u=1,   i", .contentType: "application/json",
             ],
             body: .data(Data(#"{"hello": "world"}"#.utf8), contentType: "application/json")
         )

@@ -59,14 +59,14 @@ struct ContentDigestTests {
     @Test(arguments: [
         (nil, "no Content-Digest"), ("", "neither"), ("md5=:AAAA:", "neither"), ("sha-256", "not a byte sequence"),
         ("sha-256=(1 2)", "not a byte sequence"), ("sha-256=:===:", "not a byte sequence"), ("=", "malformed"),
-        ("sha-256=:AAAA:", "is not what"), ("\(sha512), sha-256=:AAAA:", "is not what"),
+        ("sha-256=:AAAA:", "does not match"), ("\(sha512), sha-256=:AAAA:", "does not match"),
     ])
     func aWrongDigest(field: String?, reason: String) async {
         let error = await #expect(throws: NetworkingError.self) { try await request(field).verifyContentDigest() }
-        #expect(error?.kind == (reason == "is not what" ? .checksumMismatch : .invalidRequest))
+        #expect(error?.kind == (reason == "does not match" ? .checksumMismatch : .invalidRequest))
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
         let other = await #expect(throws: NetworkingError.self) { try await response(field).verifyContentDigest() }
-        #expect(other?.kind == (reason == "is not what" ? .checksumMismatch : .invalidResponse))
+        #expect(other?.kind == (reason == "does not match" ? .checksumMismatch : .invalidResponse))
         #expect(other?.response?.data == Self.hello)
     }
 

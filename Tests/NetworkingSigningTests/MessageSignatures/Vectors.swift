@@ -58,7 +58,7 @@ enum Vectors {
             scheme: "https",
             authority: "example.com",
             path: "/foo?param=Value&Pet=dog",
-            headerFields: [.date: "Tue, 20 Apr 2021 02:07:55 GMT", .contentDigest: requestDigest],
+            headerFields: [.date: "Tue, 20 Apr 2021 02:07:55 GMT", .init(.contentDigest): requestDigest],
             body: .data(Data(#"{"hello": "world"}"#.utf8), contentType: "application/json")
         )
     }

@@ -195,8 +195,8 @@ struct CassetteFileTests {
                 let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: mode) }
                 #expect(
                     reason == """
-                        The cassette \(folder.cassette.path) is being recorded elsewhere, in this process or another. Give each test a \
-                        cassette of its own, call finish() when a test is done, or run those tests one after the other.
+                        The cassette \(folder.cassette.path) is being recorded elsewhere, in this process or another. Give each test its \
+                        own cassette, call finish() at the end of a test, or run the tests one after the other.
                         """
                 )
             }
@@ -317,7 +317,7 @@ struct CassetteFileTests {
             let reason = await CassetteFolder.reason { try cassette.finish() }
             #expect(
                 reason == """
-                    1 call still under way when the cassette \(folder.cassette.path) was finished, and not in it. Wait for \
+                    1 call still in progress when the cassette \(folder.cassette.path) was finished, and not in it. Wait for \
                     all calls first:
                       GET https://laws.example/check
                     """
@@ -346,42 +346,43 @@ struct CassetteFileTests {
     }
 
     static let faults = [
-        Fault("", "The cassette PATH is empty. Restore it from version control, or remove it and record it anew."),
+        Fault("", "The cassette PATH is empty. Restore it from version control, or remove it and record it again."),
         Fault(
             "{\n  \"log\": [1 2]\n}",
             .all,
-            "The cassette PATH is damaged: line 2, column 13 is no JSON. "
-                + "Restore it from version control, or remove it and record it anew."
+            "The cassette PATH is damaged: line 2, column 13 is not valid JSON. "
+                + "Restore it from version control, or remove it and record it again."
         ),
         Fault(
             "[{}]",
-            "PATH is no cassette: an object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
+            "PATH is not a cassette: an object 'log' with an array 'entries' is missing (HAR 1.2). Check the path."
         ),
         Fault(
             #"{"log": {"_cassette": {"format": 2}, "entries": []}}"#,
-            "The cassette PATH is of format 2, and this version of swift-networking knows format 1. "
-                + "Update the package, or record the cassette anew with mode .all."
+            "The cassette PATH has format 2, and this version of swift-networking reads format 1. "
+                + "Update the package, or record the cassette again with mode .all."
         ),
         Fault(
             #"{"log": {"_cassette": {"format": 0}, "entries": []}}"#,
             .none,
-            "The cassette PATH is of format 0, which is no longer read. Record it anew with mode .all."
+            "The cassette PATH has format 0, which is no longer supported. Record it again with mode .all."
         ),
         Fault(
             #"{"log": {"creator": {"name": "WebInspector"}, "entries": []}}"#,
             .newEpisodes,
-            "PATH is an HTTP archive of WebInspector, and no cassette to be written over. "
-                + "Replay it with mode .none, or name another file."
+            "PATH is an HTTP archive of WebInspector and not a cassette, so it is not overwritten. Replay it with mode "
+                + ".none, or use another file."
         ),
         Fault(
             #"{"log": {"_cassette": {"format": 1}, "entries": [{"request": {"method": "GET"}}]}}"#,
             .none,
             "The cassette PATH is damaged: entry 1 has no request.url. "
-                + "Restore it from version control, or remove it and record it anew."
+                + "Restore it from version control, or remove it and record it again."
         ),
         Fault(
             #"{"log": {"_cassette": {"format": 1}, "entries": [{}]}}"#,
-            "The cassette PATH has 1 entry without a request. Remove them, or record it anew after removing the file."
+            "The cassette PATH has 1 entry without a request. Remove them, or remove the file and record the cassette "
+                + "again."
         ),
     ]
 
@@ -405,7 +406,7 @@ struct CassetteFileTests {
             try folder.write(text)
             let reason = await CassetteFolder.reason { _ = try Cassette(at: folder.cassette, mode: .once) }
             #expect(
-                reason?.contains("is damaged: line \(line), column \(column) is no JSON.") == true,
+                reason?.contains("is damaged: line \(line), column \(column) is not valid JSON.") == true,
                 "\(reason ?? "")"
             )
         }
@@ -454,7 +455,7 @@ struct CassetteFileTests {
             )
             #expect(
                 await CassetteFolder.reason { _ = try Cassette(at: URL(string: "https://a.example/b")!, mode: .once) }
-                    == "A cassette is a file, and a URL of the scheme https names none. Use URL(filePath:)."
+                    == "A cassette needs a file URL (the scheme is https). Use URL(filePath:)."
             )
             let text = folder.url.appending(path: "text")
             try Data().write(to: text)
@@ -473,7 +474,7 @@ struct CassetteFileTests {
             try FileManager.default.removeItem(at: folder.url.appending(path: "inner"))
 
             let reason = await CassetteFolder.reason { try cassette.finish() }
-            #expect(reason == "The cassette \(url.path) could not be written. Its folder is gone.")
+            #expect(reason == "The cassette \(url.path) could not be written. Its folder does not exist.")
 
             try FileManager.default.createDirectory(
                 at: folder.url.appending(path: "inner"),
@@ -498,15 +499,15 @@ struct CassetteFileTests {
             let file = folder.text
             for (text, expected) in [
                 ("\"comment\" : \"too private\"", "too private"),
-                ("\"_x\" : 1", "the archive tells its length alone, 4 bytes"),
+                ("\"_x\" : 1", "the archive has only its length, 4 bytes"),
                 ("\"text\" : \"====\", \"encoding\" : \"base64\"", "its base64, of 4 characters, is damaged"),
             ] {
                 try folder.write(file.replacing("\"text\" : \"body\"", with: text))
                 let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
                 #expect(
                     reason == """
-                        The cassette \(folder.cassette.path) (mode .none, 1 interaction) cannot replay interaction 1, since it has no \
-                        body for it: \(expected). Record it anew with mode .all.
+                        The cassette \(folder.cassette.path) (mode .none, 1 interaction) cannot replay interaction 1 because it has \
+                        no body for it: \(expected). Record it again with mode .all.
                         """
                 )
             }
@@ -537,7 +538,7 @@ struct CassetteFileTests {
                 }
             }
             #expect(
-                reason?.hasSuffix("has no body for it: there was no response. Record it anew with mode .all.") == true
+                reason?.hasSuffix("has no body for it: there was no response. Record it again with mode .all.") == true
             )
         }
     }

@@ -26,7 +26,11 @@ struct CassetteMatcherTests {
 
     @Test func queryIsComparedByNames() async throws {
         func query(_ recorded: String, _ now: String) async throws -> String? {
-            try await difference(.standard, recorded: .init(path: "a?\(recorded)"), now: .init(path: "a?\(now)"))
+            try await difference(
+                .standard,
+                recorded: .init(path: "a?\(raw: recorded)"),
+                now: .init(path: "a?\(raw: now)")
+            )
         }
         #expect(try await query("a=1&b=2", "b=2&a=1") == nil)
         #expect(try await query("a=%41", "a=A") == nil)
@@ -100,7 +104,7 @@ struct CassetteMatcherTests {
         #expect(try await difference(matching, recorded: request([255, 0]), now: request([255, 0])) == nil)
         #expect(
             try await difference(matching, recorded: request([255, 0]), now: request([255, 1]))
-                == "the body: recorded 2 bytes, which are no text, now 2 bytes, which are no text"
+                == "the body: recorded 2 bytes, not text, now 2 bytes, not text"
         )
         #expect(
             try await difference(matching, recorded: request([65]), now: .init(method: .post, path: "a"))
@@ -189,7 +193,7 @@ struct CassetteMatcherTests {
             let network = MockTransport().cassette(cassette).server(authority: "api.example")
             for (path, nearest) in [("users/2?page=2&size=10", 2), ("users/1?page=1", 1), ("posts", 3)] {
                 let reason = await CassetteFolder.reason { try await network.get(path) }
-                #expect(reason?.contains("Nearest is interaction \(nearest),") == true, "\(reason ?? "")")
+                #expect(reason?.contains("The closest is interaction \(nearest),") == true, "\(reason ?? "")")
             }
         }
     }
@@ -199,7 +203,7 @@ struct CassetteMatcherTests {
             try folder.write(#"{"log": {"_cassette": {"format": 1}, "entries": []}}"#)
             let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("a") } }
             #expect(
-                reason?.contains("(mode .none, 0 interactions) has no answer for this request: it is empty.") == true
+                reason?.contains("(mode .none, 0 interactions) has no response for this request: it is empty.") == true
             )
         }
     }

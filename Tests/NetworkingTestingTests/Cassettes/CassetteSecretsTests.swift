@@ -107,9 +107,9 @@ struct CassetteSecretsTests {
             }
             #expect(
                 reason == """
-                    POST https://api.example/a was not recorded: its request's body may have what is hidden and so is not kept, and \
-                    the matcher body could not tell it from others. Say what may be shown with the option redaction, or match without \
-                    the body.
+                    POST https://api.example/a was not recorded: the body of its request may contain secrets and is not kept, so \
+                    the matcher body could not distinguish it from others. Say what may be shown with the option redaction, or match \
+                    without the body.
                     """
             )
             #expect(folder.text.contains("/b\""))
@@ -120,7 +120,7 @@ struct CassetteSecretsTests {
             let miss = await CassetteFolder.reason {
                 try await folder.replay(options) { _ = try await $0.data(request("another")) }
             }
-            #expect(miss?.contains("the body: recorded not shown: it has, or may have, what is hidden") == true)
+            #expect(miss?.contains("the body: recorded not shown: it may contain secrets") == true)
             try await folder.replay { _ = try await $0.data(request("another")) }
         }
     }
@@ -177,8 +177,8 @@ struct CassetteSecretsTests {
             }
             #expect(
                 reason == """
-                    GET https://api.example/broken was not recorded: its body may have what is hidden, and cannot be shown without \
-                    that. Say what may be shown with the option redaction, or change the body or its Content-Type in afterCapture.
+                    GET https://api.example/broken was not recorded: its body may contain secrets that cannot be removed. Say what \
+                    may be shown with the option redaction, or change the body or its Content-Type in afterCapture.
                     """
             )
             try await folder.replay { try await $0.get("whole") }

@@ -76,7 +76,7 @@ struct CassetteSinkTests {
             let reason = await CassetteFolder.reason {
                 try await folder.replay { _ = try await $0.data(request(to: CollectingSink())) }
             }
-            #expect(reason?.contains("not kept: the request's sink did not want it") == true)
+            #expect(reason?.contains("not kept: the request's sink refused it") == true)
         }
     }
 
@@ -152,7 +152,7 @@ struct CassetteSinkTests {
             #expect(
                 reason == """
                     The cassette \(folder.cassette.path) (mode .none, 1 interaction) cannot replay interaction 1 beyond the place where \
-                    its reader left when it was recorded. Record it anew with mode .all.
+                    its reader stopped when it was recorded. Record it again with mode .all.
                     """
             )
             #expect(folder.text.contains("\"isPartial\" : true"))
@@ -191,8 +191,8 @@ struct CassetteSinkTests {
             #expect(
                 reason?
                     .hasSuffix(
-                        "cannot replay interaction 1 beyond the place where its reader left when it was recorded. "
-                            + "Record it anew with mode .all."
+                        "cannot replay interaction 1 beyond the place where its reader stopped when it was recorded. "
+                            + "Record it again with mode .all."
                     ) == true
             )
         }

@@ -155,11 +155,11 @@ struct CassetteTests {
             }
             #expect(
                 reason == """
-                    The cassette \(folder.cassette.path) (mode .once, 1 interaction) has no answer for this request. Nearest is \
+                    The cassette \(folder.cassette.path) (mode .once, 1 interaction) has no response for this request. The closest is \
                     interaction 1, GET https://api.example/a, which was replayed before:
                       the path: recorded "/a", now "/b"
-                    If the request is as it should be, record what is missing with mode .newEpisodes, record all anew with .all, or \
-                    let the request pass with the option passing.
+                    If the request is correct, record the missing interactions with mode .newEpisodes, record all of them again \
+                    with .all, or let the request pass with the option passing.
                     """
             )
             #expect(transport.requests.count == 1)
@@ -260,9 +260,10 @@ struct CassetteTests {
             #expect(
                 reason?
                     .hasSuffix(
-                        "has no answer left for this request. Interactions 1, 2 match, and were replayed before, the last to request "
-                            + "\(label). Set allowsRepeats to replay it again, or record what is missing with mode .newEpisodes, "
-                            + "record all anew with .all, or let the request pass with the option passing."
+                        "has no response left for this request. Interactions 1, 2 match, and were replayed before, the last to request "
+                            + "\(label). Set allowsRepeats to replay it again, or record the missing interactions with "
+                            + "mode .newEpisodes, record all of them again with .all, or let the request pass with the "
+                            + "option passing."
                     ) == true
             )
 
@@ -327,8 +328,8 @@ struct CassetteTests {
             let reason = await CassetteFolder.reason { try await folder.replay { try await $0.get("b") } }
             #expect(
                 reason == """
-                    Nobody asked for 2 interactions of the cassette \(folder.cassette.path). Send what is missing, or remove them with \
-                    the option dropsUnused:
+                    No request used 2 interactions of the cassette \(folder.cassette.path). Send the missing requests, or remove the \
+                    interactions with the option dropsUnused:
                       GET https://api.example/a: 200
                       GET https://api.example/c: 200
                     """
@@ -432,8 +433,9 @@ struct CassetteTests {
             #expect(
                 reason?
                     .contains(
-                        "the user: recorded user 2 of the recording, now user 1 of the recording (they are counted as they appear: "
-                            + "where several begin at once, name them with principalName)"
+                        "the user: recorded user 2 of the recording, now user 1 of the recording (users are numbered "
+                            + "in the order of their first requests: if several start at the same time, name them with "
+                            + "principalName)"
                     ) == true
             )
         }

@@ -77,7 +77,7 @@ struct CassetteTimeTests {
             #expect(
                 warnings.messages == [
                     "Interaction 1 of the cassette \(folder.cassette.path), GET https://api.example/a, is older than "
-                        + "2592000.0 seconds. Record it anew with mode .all."
+                        + "2592000.0 seconds. Record it again with mode .all."
                 ]
             )
         }

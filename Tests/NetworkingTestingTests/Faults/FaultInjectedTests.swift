@@ -33,7 +33,7 @@ struct FaultInjectedTests {
 
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
         #expect(error?.kind == .connectionLost)
-        #expect(error?.reason == "The test's FaultInjector made the request fail, which was not sent.")
+        #expect(error?.reason == "The test's FaultInjector made the request fail before it was sent.")
         await #expect(throws: Broken.self) { try await network.data(.lawful) }
         #expect(transport.requests.isEmpty)
     }
@@ -144,7 +144,7 @@ struct FaultInjectedTests {
             try await network(.truncated(after: 50)).data(.lawful)
         }
         #expect(error?.kind == .truncated)
-        #expect(error?.reason == "The body was broken off after 50 bytes by the test's FaultInjector.")
+        #expect(error?.reason == "The test's FaultInjector ended the body after 50 bytes.")
         #expect(error?.response?.status == .ok)
 
         let sink = CollectingSink()

@@ -541,7 +541,7 @@ struct BackgroundTransferLedgerTests {
             let task = try bench.task(BackgroundTransferRecord(id: "film", destination: .directory(directory)))
             let own = try await bench.end(task, with: URLError(.cancelled), resumeData: Data("1".utf8))
             #expect(own.failure?.isCancellation == true && own.failure?.resumeData != nil)
-            let reasons = [(0, "quit"), (1, "background"), (2, "resources"), (99, "has ended the transfer. ")]
+            let reasons = [(0, "quit"), (1, "background"), (2, "resources"), (99, "ended the transfer. ")]
             for (reason, words) in reasons {
                 let error = URLError(.cancelled, userInfo: [NSURLErrorBackgroundTaskCancelledReasonKey: reason])
                 let systems = try await bench.end(task, with: error)

@@ -49,8 +49,8 @@ struct DownloadTests {
         try await withPlace { place in
             let origin = FileOrigin(Self.bytes)
             let heard = Mutex<[BytesReceived]>([])
-            let file = try await origin.download(request, to: place) { received in
-                heard.withLock { $0.append(received) }
+            let file = try await origin.download(request, to: place) { progress in
+                heard.withLock { $0.append(progress.received) }
             }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(file.url.path == place.path && file.byteCount == 100 && file.resumedByteCount == 0)
@@ -70,8 +70,8 @@ struct DownloadTests {
         try await withPlace { place in
             let heard = Mutex<[BytesReceived]>([])
             let file = try await FileOrigin(Data())
-                .download(request, to: place) { received in
-                    heard.withLock { $0.append(received) }
+                .download(request, to: place) { progress in
+                    heard.withLock { $0.append(progress.received) }
                 }
             #expect(try Data(contentsOf: place).isEmpty && file.byteCount == 0)
             #expect(heard.withLock { $0.last } == BytesReceived(count: 0, expected: 0))
@@ -126,10 +126,15 @@ struct DownloadTests {
             let post = HTTPRequestData(method: .post, url: request.url!, body: .data(Data("which?".utf8)))
                 .with { $0.progressHandler = { progress in heard.withLock { $0.append(progress) } } }
             let transport = MockTransport([.ok(Self.bytes)])
-            try await transport.download(post, to: place)
-            let last = heard.withLock { $0.last }
+            let reports = Mutex<[TransferProgress]>([])
+            try await transport.download(post, to: place) { progress in
+                reports.withLock { $0.append(progress) }
+            }
+            let seen = reports.withLock { $0 }
+            #expect(seen == heard.withLock { $0 })
+            #expect(seen.first == TransferProgress(sent: BytesSent(count: 0, expected: 6)))
             #expect(
-                last
+                seen.last
                     == TransferProgress(
                         sent: BytesSent(count: 6, expected: 6),
                         received: BytesReceived(count: 100, expected: 100)
@@ -149,8 +154,8 @@ struct DownloadTests {
             #expect(try DownloadState(at: place)?.fractionCompleted == 0.37)
 
             let heard = Mutex<[Int64]>([])
-            let file = try await origin.download(request, to: place) { received in
-                heard.withLock { $0.append(received.count) }
+            let file = try await origin.download(request, to: place) { progress in
+                heard.withLock { $0.append(progress.received.count) }
             }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(file.byteCount == 100 && file.resumedByteCount == 37 && file.response.status == .partialContent)
@@ -172,7 +177,7 @@ struct DownloadTests {
             )
             let heard = Mutex<[Int64]>([])
             let file = try await origin.retry(.exponential(base: .zero, maximumRetries: 5))
-                .download(request, to: place) { received in heard.withLock { $0.append(received.count) } }
+                .download(request, to: place) { progress in heard.withLock { $0.append(progress.received.count) } }
             #expect(try Data(contentsOf: place) == Self.bytes)
             #expect(origin.ranges == [nil, "bytes=30-", "bytes=30-", "bytes=63-"])
             #expect(file.response.attempts.count == 3)
@@ -414,7 +419,7 @@ struct DownloadTests {
     @Test func aFileWithAnotherChecksumIsNotKept() async throws {
         try await withPlace(leaving: []) { place in
             let options = DownloadOptions(checksum: Checksum(expected: Data([1])) { Sum() })
-            await expectError(.checksumMismatch, saying: "56 and should be 01") {
+            await expectError(.checksumMismatch, saying: "56 instead of the expected 01") {
                 try await FileOrigin(Self.bytes).download(request, to: place, options: options)
             }
         }

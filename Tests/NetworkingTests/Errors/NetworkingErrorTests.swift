@@ -133,7 +133,8 @@ struct NetworkingErrorTests {
 
     @Test(arguments: [
         (403, "You do not have access to this."), (404, "This could not be found on the server."),
-        (429, "There are too many requests. Try again later."), (503, "The server has a problem. Try again later."),
+        (410, "This is no longer available on the server."), (413, "This is too large for the server."),
+        (429, "There are too many requests."), (503, "The server has a problem."),
         (418, "The server refused the request."),
     ])
     func localizedDescriptionOfAStatus(code: Int, text: String) {

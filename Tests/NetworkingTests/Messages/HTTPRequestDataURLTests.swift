@@ -113,7 +113,7 @@ struct HTTPRequestDataURLTests {
         ("?q=a b", "q=a%20b"),
     ])
     func keepsAQueryAsItWasGiven(given: String, query: String) async throws {
-        let request = HTTPRequestData(authority: "example.com", path: "/users/\(given)")
+        let request = HTTPRequestData(authority: "example.com", path: "/users/\(raw: given)")
         #expect(request.query.encoded == query)
         #expect(request.path == "/users/")
         #expect(request.url?.absoluteString == "https://example.com/users/?\(query)")

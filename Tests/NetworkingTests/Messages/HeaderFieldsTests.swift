@@ -68,7 +68,7 @@ struct HeaderFieldsTests {
     /// A `Location` carries codes and tokens in its query, a `Referer` those of the page before.
     @Test func describesURLsInFieldsWithoutSecrets() {
         let fields: HeaderFields = [
-            .location: "https://u:hunter2@example.com/cb?code=hunter2&page=1#access_token=hunter2",
+            "Location": "https://u:hunter2@example.com/cb?code=hunter2&page=1#access_token=hunter2",
             .referer: "/cb?token=hunter2",
         ]
         #expect(

@@ -7,7 +7,7 @@ import Testing
 @Suite
 struct RequestQueryTests {
     private func query(_ encoded: String) -> RequestQuery {
-        HTTPRequestData(path: "a?\(encoded)").query
+        HTTPRequestData(path: "a?\(raw: encoded)").query
     }
 
     @Test(

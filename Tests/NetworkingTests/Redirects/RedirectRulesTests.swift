@@ -278,7 +278,7 @@ struct RedirectRulesTests {
             await #expect(throws: NetworkingError.self) { try await transport.data(request) }
         )
         #expect(error.kind == .tooManyRedirects)
-        #expect(error.reason.contains("circles"))
+        #expect(error.reason.contains("in a loop"))
         #expect(transport.requests.count == locations.count)
     }
 

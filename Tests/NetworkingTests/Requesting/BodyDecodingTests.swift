@@ -91,7 +91,7 @@ struct BodyDecodingTests {
         let error = try #require(await failure(transport(Data(bytes), type: type), as: String.self))
         #expect(error.kind == .decoding)
         #expect(error.underlying is DecodingError)
-        #expect(error.reason.contains("it is no text in \(name)"))
+        #expect(error.reason.contains("it is not text in \(name)"))
         #expect(error.reason.hasSuffix("Read it as Data."))
     }
 
@@ -125,15 +125,15 @@ struct BodyDecodingTests {
     // MARK: Errors
 
     @Test(arguments: [
-        (#"{"tags":[]}"#, "a key is missing at name."),
-        (#"{"name":"Emily","tags":[{"id":1},{}]}"#, "a key is missing at tags.[1].id."),
-        (#"{"name":null,"tags":[]}"#, "there is no value at name."),
-        (#"{"name":"Emily","tags":[{"id":"hunter2"}]}"#, "there is no Int at tags.[0].id."),
+        (#"{"tags":[]}"#, #"the key "name" is missing in the object at the top level."#),
+        (#"{"name":"Emily","tags":[{"id":1},{}]}"#, #"the key "id" is missing in the object at tags.[1]."#),
+        (#"{"name":null,"tags":[]}"#, "expected String at name, found null."),
+        (#"{"name":"Emily","tags":[{"id":"hunter2"}]}"#, "expected Int at tags.[0].id, found a string."),
     ])
     func saysWhatIsWrongWhere(body: String, fault: String) async throws {
         let error = try #require(await failure(transport(Data(body.utf8), type: "application/json"), as: User.self))
         #expect(
-            error.reason == "The body does not decode to User: \(fault) Compare the type with what the server sends."
+            error.reason == "The body does not decode to User: \(fault) Compare the type with the server's response."
         )
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
@@ -151,7 +151,8 @@ struct BodyDecodingTests {
         let error = try #require(await failure(json, as: Account.self))
         #expect(
             error.reason
-                == "The body does not decode to Account: the value cannot be read at role. Compare the type with what the server sends."
+                == "The body does not decode to Account: the value at role, a string, is not valid for its type. "
+                + "The underlying error has the details."
         )
         #expect(!everyPrint(of: error).contains("hunter2"))
     }
@@ -165,9 +166,10 @@ struct BodyDecodingTests {
     @Test func saysThatTheBodyIsAPage() async throws {
         let page = Data("<html><body>Sign in</body></html>".utf8)
         let error = try #require(await failure(transport(page, type: "Text/HTML; charset=utf-8"), as: User.self))
-        #expect(error.reason.contains("User: it is text/html. Check the URL"))
+        let start = #"that start with "<html><body>Sign in</body></html>". Check the URL"#
+        #expect(error.reason.contains("User: it is 33 bytes of text/html \(start)"))
         let broken = try #require(await failure(transport(page, type: "application/problem+json"), as: User.self))
-        #expect(broken.reason == "The body does not decode to User. Compare the type with what the server sends.")
+        #expect(broken.reason.contains("User: it is not JSON but 33 bytes of application/problem+json \(start)"))
     }
 
     @Test func theBodyOfAnErrorIsReadInTheSameWay() async throws {

@@ -56,7 +56,7 @@ struct CharsetTests {
         } else {
             let error = await #expect(throws: NetworkingError.self) { try await text(bytes, charset: charset) }
             #expect(error?.kind == .decoding)
-            #expect(error?.reason.contains("it is no text in") == true)
+            #expect(error?.reason.contains("it is not text in") == true)
             #expect(error?.reason.contains("\n") == false)
         }
     }

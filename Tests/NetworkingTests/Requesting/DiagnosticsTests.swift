@@ -69,7 +69,7 @@ struct DiagnosticsTests {
             MockTransport().deduplicated().rateLimited(to: 1, per: .seconds(1))
         ),
         ("deduplicated", "each caller of a failed", MockTransport().deduplicated().retry()),
-        ("traced", "trace of its own", MockTransport().traced().retry()),
+        ("traced", "starts its own trace", MockTransport().traced().retry()),
         ("deadline", "covers one attempt", MockTransport().deadline(.seconds(5)).retry()),
         ("deadline", "not each caller", MockTransport().deadline(.seconds(5)).deduplicated()),
         ("cached", "are not shared", MockTransport().cached().deduplicated()),

@@ -118,11 +118,11 @@ struct ValueTests {
     }
 
     @Test(arguments: [
-        (#"{"tags":[]}"#, " at name."),
-        (#"{"name":1,"tags":[]}"#, " at name."),
-        (#"{"name":null,"tags":[]}"#, " at name."),
-        (#"{"name":"Emily","tags":[{"id":1},{"id":"hunter2"}]}"#, " at tags.[1].id."),
-        (#"{"name":"Emily","tags":[{"id":1},{}]}"#, " at tags.[1].id."),
+        (#"{"tags":[]}"#, #"the key "name" is missing in the object at the top level."#),
+        (#"{"name":1,"tags":[]}"#, "expected String at name, found a number."),
+        (#"{"name":null,"tags":[]}"#, "expected String at name, found null."),
+        (#"{"name":"Emily","tags":[{"id":1},{"id":"hunter2"}]}"#, "expected Int at tags.[1].id, found a string."),
+        (#"{"name":"Emily","tags":[{"id":1},{}]}"#, #"the key "id" is missing in the object at tags.[1]."#),
     ])
     func saysWhereItDidNotDecodeAndShowsNoValue(body: String, place: String) async throws {
         let transport = MockTransport { _ in .text(body) }

@@ -278,7 +278,7 @@ struct EventStreamTests {
         ])
         let error = await #expect(throws: NetworkingError.self) { try await transport.events(.lawful) }
         #expect(error?.kind == .invalidResponse)
-        #expect(error?.reason.contains("text/event-stream is due") == true)
+        #expect(error?.reason.contains("instead of text/event-stream") == true)
         try await transport.waitForEnds()
     }
 

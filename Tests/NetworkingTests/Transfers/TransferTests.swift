@@ -105,7 +105,7 @@ struct TransferTests {
         let network = transport.server(authority: "example.com")
         let group = TransferGroup()
         for _ in 0..<3 {
-            network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group)
+            _ = network.transfer(uploading: .data(Data(count: 10)), to: photos, in: group)
         }
         try await transport.waitForRequests(3)
         #expect(group.count == 3)
@@ -161,7 +161,7 @@ struct TransferTests {
         let transport = MockTransport { _ in .never }
         var group: TransferGroup? = TransferGroup()
         if let group {
-            transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos, in: group)
+            _ = transport.server(authority: "example.com").transfer(uploading: .data(Data()), to: photos, in: group)
         }
         try await transport.waitForRequests(1)
         group = nil

@@ -51,13 +51,20 @@ struct UploadTests {
 
     // MARK: Progress
 
-    @Test func tellsEachStateOnce() async throws {
-        let sent = Mutex<[BytesSent]>([])
-        let network = MockTransport { _ in .ok().inSteps(3) }.server(authority: "example.com")
-        try await network.upload(.data(Data(count: 10)), to: photos) { progress in
-            sent.withLock { $0.append(progress) }
+    @Test func reportsEachChangeInBothDirectionsOnce() async throws {
+        let reports = Mutex<[TransferProgress]>([])
+        let network = MockTransport { _ in .json(Photo(id: 7)).inSteps(3) }.server(authority: "example.com")
+        let response = try await network.upload(.data(Data(count: 10)), to: photos) { progress in
+            reports.withLock { $0.append(progress) }
         }
-        #expect(sent.withLock { $0 } == [BytesSent(count: 0, expected: 10), BytesSent(count: 10, expected: 10)])
+        let seen = reports.withLock { $0 }
+        let length = Int64(response.data.count)
+        #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 != $1 })
+        #expect(seen.first == TransferProgress(sent: BytesSent(count: 0, expected: 10)))
+        #expect(seen.contains(TransferProgress(sent: BytesSent(count: 10, expected: 10))))
+        #expect(Set(seen.map(\.sent.count)) == [0, 10])
+        #expect(Set(seen.map(\.received.count)).count > 2)
+        #expect(seen.last?.received == BytesReceived(count: length, expected: length))
     }
 
     @Test func followsAStreamOfUnknownLength() async throws {
@@ -69,7 +76,11 @@ struct UploadTests {
             continuation.finish()
         }
         try await network.upload(.stream(chunks), to: photos) { progress in
-            sent.withLock { $0.append(progress) }
+            sent.withLock { sent in
+                if sent.last != progress.sent {
+                    sent.append(progress.sent)
+                }
+            }
         }
         let expected = [(0, nil), (4, nil), (10, nil), (10, 10)] as [(Int64, Int64?)]
         #expect(sent.withLock { $0 } == expected.map { BytesSent(count: $0.0, expected: $0.1) })
@@ -82,7 +93,11 @@ struct UploadTests {
         var request = photos
         request.method = .put
         try await network.upload(.data(Data(count: 10)), to: request) { progress in
-            sent.withLock { $0.append(progress.count) }
+            sent.withLock { sent in
+                if sent.last != progress.sent.count {
+                    sent.append(progress.sent.count)
+                }
+            }
         }
         #expect(sent.withLock { $0 } == [0, 10, 0, 10])
     }
@@ -92,7 +107,11 @@ struct UploadTests {
         let network = MockTransport([.redirect(to: "/y", status: .permanentRedirect), .ok()])
             .server(authority: "example.com")
         try await network.upload(.data(Data(count: 10)), to: photos) { progress in
-            sent.withLock { $0.append(progress.count) }
+            sent.withLock { sent in
+                if sent.last != progress.sent.count {
+                    sent.append(progress.sent.count)
+                }
+            }
         }
         #expect(sent.withLock { $0 } == [0, 10, 0, 10])
     }

@@ -28,15 +28,15 @@ enum Downloads {
                 .timeout(head: .seconds(5), idle: .seconds(5))
                 .retry(.exponential(base: .milliseconds(20)))
                 .server(baseURL: server.url)
-            let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
-                bar(received.fractionCompleted ?? 0)
+            let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { progress in
+                bar(progress.received.fractionCompleted ?? 0)
             }
             """
         )
         let url = directory.appending(path: "film.mp4")
         let bar = Terminal.bar("film.mp4")
-        let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { received in
-            bar(received.fractionCompleted ?? 0)
+        let film = try await network.download(HTTPRequestData(path: "film.mp4"), to: url) { progress in
+            bar(progress.received.fractionCompleted ?? 0)
         }
         let ranges = server.requests(for: .get, path: "/film.mp4").map { $0.headerFields[.range] }
         for attempt in film.response.attempts {

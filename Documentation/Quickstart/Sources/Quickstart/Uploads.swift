@@ -9,8 +9,8 @@ enum Uploads {
         Terminal.code(
             """
             let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
-            let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { sent in
-                bar(sent.fractionCompleted ?? 0)
+            let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
+                bar(progress.sent.fractionCompleted ?? 0)
             }
             """
         )
@@ -22,8 +22,8 @@ enum Uploads {
         let films = HTTPRequestData(path: "films")
         let form = RequestBody.multipart([.text("Holiday", name: "title"), .file(film, name: "film")])
         let bar = Terminal.bar("film.mp4")
-        let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { sent in
-            bar(sent.fractionCompleted ?? 0)
+        let (receipt, _) = try await network.upload(form, to: films, as: Film.self) { progress in
+            bar(progress.sent.fractionCompleted ?? 0)
         }
         Terminal.say("The server got \(receipt.bytes) bytes, \(receipt.parts.prefix { $0 != ";" }).")
         try Tour.expect(Int64(receipt.bytes) == form.length, "all of it arrives")

@@ -109,20 +109,20 @@ extension TransportCheck {
         },
         TransportCheck("empty header value") { bench in
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: ""]) }
-            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: ""]))
+            let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": ""]))
             try expect(response.headerFields[.xA], is: "", in: "the X-A field that comes")
             try expect(bench.server.arrived(.xA), is: [""], in: "the X-A fields that arrive")
         },
         TransportCheck("header values in UTF-8") { bench in
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: "Grüße, 世界"]) }
-            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: "Grüße, 世界"]))
+            let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": "Grüße, 世界"]))
             try expect(response.headerFields[.xA], is: "Grüße, 世界", in: "the X-A field that comes")
             try expect(bench.server.arrived(.xA), is: ["Grüße, 世界"], in: "the X-A fields that arrive")
         },
         TransportCheck("header of 8 KiB", needsSockets: false) { bench in
             let value = String(repeating: "long ", count: 1_600) + "."
             bench.server.route("/") { _ in TestResponse(headerFields: [.xA: value]) }
-            let response = try await bench.fetch(HTTPRequestData(headerFields: [.xA: value]))
+            let response = try await bench.fetch(HTTPRequestData(headerFields: ["X-A": value]))
             try expect(response.headerFields[.xA], is: value, in: "the X-A field that comes")
             try expect(bench.server.arrived(.xA), is: [value], in: "the X-A fields that arrive")
         },

@@ -140,7 +140,7 @@ struct FileBodyTests {
                 #expect(count == 300_000)
             } else {
                 #expect(failure?.kind == .storage)
-                #expect(failure?.reason.contains("changed while it was sent") == true)
+                #expect(failure?.reason.contains("changed while it was being sent") == true)
             }
         }
     }

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Networking
 import NetworkingTesting
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -158,11 +159,15 @@ struct RequestBodyTests {
 }
 
 /// Counts how often it is encoded.
-private final class EncodingCounter: Encodable {
-    private(set) var count = 0
+private final class EncodingCounter: Encodable, Sendable {
+    private let number = Atomic(0)
+
+    var count: Int {
+        number.load(ordering: .relaxed)
+    }
 
     func encode(to encoder: any Encoder) throws {
-        count += 1
+        let count = number.add(1, ordering: .relaxed).newValue
         var container = encoder.singleValueContainer()
         try container.encode(count)
     }

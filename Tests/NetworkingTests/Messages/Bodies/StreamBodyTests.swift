@@ -98,7 +98,7 @@ struct StreamBodyTests {
             try await transport.data(request(.stream(stream("abc"), length: length)))
         }
         #expect(error?.kind == .unencodableBody)
-        #expect(error?.reason.contains("its length says \(length)") == true)
+        #expect(error?.reason.contains("its stated length is \(length)") == true)
         #expect(transport.requests.isEmpty)
     }
 

@@ -150,7 +150,7 @@ struct AuthenticationFailureTests {
         #expect(
             refused?.reason
                 == "The server refused the credentials, and their refresh failed: POST https://login.example.com/token?key=<redacted> "
-                + "failed. The answer is not valid HTTP. Check that the port speaks HTTP."
+                + "failed. The response is not valid HTTP. Check that the server speaks HTTP on this port."
         )
         store.update(Session(accessToken: "secret-1", refreshToken: "secret-2", expirationDate: .distantPast))
         let error = await #expect(throws: NetworkingError.self) {

@@ -68,6 +68,43 @@ struct AuthenticationRefreshTests {
         #expect(transport.requests.count == 103)
     }
 
+    @Test func refreshWindowOfTheSessionReplacesTheLeewayOfTheStore() async throws {
+        var session = server.session(expiring: clock.date.addingTimeInterval(400))
+        session.refreshWindow = .seconds(300)
+        let store = TokenStore(session, delegate: server.delegate)
+        let network = stack(store)
+        clock.advance(by: .seconds(99))
+        #expect(try await network.me().status == .ok)
+        #expect(server.refreshes == 0)
+        clock.advance(by: .seconds(1))
+        #expect(try await network.me().status == .ok)
+        try await token(of: store, becomes: "access-1")
+        #expect(server.refreshes == 1)
+        // The delegate returned a session without a window.
+        #expect(store.credentials?.refreshWindow == .seconds(300))
+    }
+
+    @Test func sessionOfTheDelegateKeepsItsOwnRefreshWindow() async throws {
+        struct Renewal: AuthenticationDelegate {
+            func refresh(
+                _ session: Session,
+                after response: HTTPResponseData?,
+                over network: any NetworkingComponent
+            ) async throws -> Session {
+                Session(accessToken: "new", refreshWindow: .seconds(5))
+            }
+        }
+        let session = Session(userID: "emily", accessToken: "old", refreshToken: "r", refreshWindow: .seconds(300))
+        let store = TokenStore(session, delegate: Renewal())
+        let network = MockTransport { request in
+            request.headerFields[.authorization] == "Bearer new" ? .ok() : .status(.unauthorized)
+        }
+        .authenticated(with: store).server(authority: "api.example.com")
+        #expect(try await network.me().status == .ok)
+        #expect(store.credentials?.refreshWindow == .seconds(5))
+        #expect(store.credentials?.userID == "emily")
+    }
+
     @Test func requestsUseTheTokenThatARefreshInTheBackgroundHasBrought() async throws {
         let store = store(expiringIn: 20)
         let network = stack(store)

@@ -91,6 +91,24 @@ struct CredentialsTests {
         #expect(!Session(accessToken: "a").isExpired)
     }
 
+    @Test func sessionShouldRefreshWithinItsWindow() async {
+        let clock = ManualClock()
+        var environment = NetworkEnvironment()
+        environment.clock = .manual(clock)
+        let session = Session(
+            accessToken: "a",
+            refreshToken: "r",
+            expirationDate: clock.date.addingTimeInterval(301),
+            refreshWindow: .seconds(300)
+        )
+        await withEnvironment(environment) {
+            #expect(!session.shouldRefresh)
+            clock.advance(by: .seconds(1))
+            #expect(session.shouldRefresh)
+        }
+        #expect(session.renewed(accessToken: "b").refreshWindow == .seconds(300))
+    }
+
     @Test func aRenewedSessionKeepsWhatTheServerDoesNotSend() {
         let session = Session(userID: "emily", accessToken: "a", refreshToken: "r")
         let renewed = session.renewed(accessToken: "b")

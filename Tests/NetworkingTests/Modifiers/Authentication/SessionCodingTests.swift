@@ -107,6 +107,11 @@ struct SessionCodingTests {
         await #expect(throws: DecodingError.self) { try await decoded(json) }
     }
 
+    @Test(arguments: ["300", "[300]", "[1, 2, 3]", #""300""#, "null", "{}"])
+    func refreshWindowOfAnotherFormatIsIgnored(window: String) async throws {
+        #expect(try await decoded(#"{"accessToken":"a","refreshWindow":\#(window)}"#) == Session(accessToken: "a"))
+    }
+
     // MARK: Storage
 
     @Test func encodedSessionsDecodeToEqualOnes() throws {
@@ -120,8 +125,11 @@ struct SessionCodingTests {
                 refreshToken: "r",
                 expirationDate: Date(timeIntervalSince1970: 1_700_000_000.25),
                 scope: "b c",
-                idToken: "i"
+                idToken: "i",
+                refreshWindow: .seconds(300)
             ),
+            Session(accessToken: "a", refreshWindow: Duration.seconds(1) / 3),
+            Session(accessToken: "a", refreshWindow: .zero),
         ]
         for session in sessions {
             #expect(try JSONDecoder().decode(Session.self, from: JSONEncoder().encode(session)) == session)

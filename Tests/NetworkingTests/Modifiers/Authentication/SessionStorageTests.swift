@@ -29,6 +29,94 @@ struct SessionStorageTests {
         }
     }
 
+    @Test func removesTheSessionsOfAllUsers() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = FileSessionStorage(directory: directory.appending(path: "sessions"))
+            for storage in [InMemorySessionStorage(), file] as [any SessionStorage] {
+                try storage.removeAll()
+                for user in ["emily", "", "a.json", "james"] {
+                    try storage.save(session(user))
+                }
+                try storage.removeAll()
+                #expect(try storage.userIDs().isEmpty)
+                #expect(try storage.session(for: "emily") == nil)
+                try storage.save(session("emily"))
+                #expect(try storage.userIDs() == ["emily"])
+            }
+        }
+    }
+
+    @Test func removesTheFilesOfDamagedSessionsToo() async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            try storage.save(session("emily"))
+            try Data("{}".utf8).write(to: directory.appending(path: "session-emily.json"))
+            #expect(throws: SessionStorageError.self) { try storage.session(for: "emily") }
+            try Data().write(to: directory.appending(path: "notes.txt"))
+            try storage.removeAll()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["notes.txt"])
+        }
+    }
+
+    @Test func removesTheOtherSessionsIfOneCannotBeRemoved() throws {
+        struct Pinned: SessionStorage {
+            let sessions = InMemorySessionStorage()
+
+            func session(for userID: String) throws -> Session? { sessions.session(for: userID) }
+            func save(_ session: Session) throws { sessions.save(session) }
+            func removeSession(for userID: String) throws {
+                if userID == "emily" { throw SessionStorageError.unusable(reason: "pinned") }
+                sessions.removeSession(for: userID)
+            }
+            func userIDs() throws -> [String] { sessions.userIDs() }
+        }
+
+        let storage = Pinned()
+        for user in ["a", "emily", "z"] {
+            try storage.save(session(user))
+        }
+        let error = #expect(throws: SessionStorageError.self) { try storage.removeAll() }
+        #expect(error?.description == "pinned")
+        #expect(try storage.userIDs() == ["emily"])
+    }
+
+    @Test func sessionThatCannotBeReadIsNilAndLogged() async throws {
+        let log = LogRecorder()
+        var environment = NetworkEnvironment()
+        environment.logger = log.logger()
+        try await withTemporaryDirectory { directory in
+            let storage = FileSessionStorage(directory: directory)
+            try storage.save(session("emily"))
+            #expect(storage["emily"] == session("emily"))
+            #expect(storage["james"] == nil)
+            try Data("{}".utf8).write(to: directory.appending(path: "session-emily.json"))
+            await withEnvironment(environment) {
+                #expect(storage["emily"] == nil)
+            }
+        }
+        #expect(log.messages.count == 1)
+        #expect(log.messages.first?.contains("could not be read") == true)
+    }
+
+    @Test func storeStartsWithTheStoredSessionOfAUser() async throws {
+        try await withTemporaryDirectory { directory in
+            let failures = Journal()
+            let storage = FileSessionStorage(directory: directory)
+            try storage.save(session("emily"))
+            let store = TokenStore(for: "emily", in: storage) { failures.note("\($0)") }
+            #expect(store.credentials == session("emily"))
+            #expect(TokenStore(for: "james", in: storage).credentials == nil)
+            #expect(failures.entries.isEmpty)
+
+            try Data("{}".utf8).write(to: directory.appending(path: "session-emily.json"))
+            let signedOut = TokenStore(for: "emily", in: storage) { failures.note("\($0)") }
+            #expect(signedOut.credentials == nil)
+            #expect(failures.entries.count == 1)
+            signedOut.set(session("emily", "newer"))
+            #expect(storage["emily"]?.accessToken == "newer")
+        }
+    }
+
     @Test func onlyTheUserOfTheMachineMayReadIt() async throws {
         try await withTemporaryDirectory { directory in
             let folder = directory.appending(path: "sessions")

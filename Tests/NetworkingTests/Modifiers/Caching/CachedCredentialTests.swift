@@ -125,7 +125,7 @@ struct CachedCredentialTests {
         for user in ["emily", "james"] {
             for isCached in [false, true] {
                 let request = HTTPRequestData.lawful.with {
-                    $0.headerFields = [.accept: "text/plain", apiKey: user]
+                    $0.headerFields = [.accept: "text/plain", .init(apiKey): user]
                     $0.headerFields.append(field(marked, user))
                 }
                 let response = try await network.data(request)

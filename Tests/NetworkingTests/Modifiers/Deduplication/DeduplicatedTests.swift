@@ -62,6 +62,12 @@ struct DeduplicatedTests {
         #expect(flights.count == 0)
     }
 
+    @Test func otherNamesAreDeduplicatedWithItsDefaults() {
+        let outline = MockTransport().deduplicated().outline
+        #expect(MockTransport().removeDuplicates().outline == outline)
+        #expect(MockTransport().duplicatesRemoved().outline == outline)
+    }
+
     @Test func aRequestThatComesLaterMakesItsOwn() async throws {
         transport.answer(.text("hello"))
         try await network.data(.lawful)

@@ -84,7 +84,7 @@ struct LoggedTests {
         #expect(log.lines.last?.level == .warning)
         let message = try #require(log.messages.last)
         #expect(message.hasPrefix("✗ GET https://laws.example/check failed after "))
-        #expect(message.hasSuffix(" ms: The server answered 404 Not Found. Its body may say why."))
+        #expect(message.hasSuffix(" ms: The server responded with 404 Not Found. The body may say why."))
     }
 
     @Test func failureOfOthersShowsItsTypeAndNoMore() async {
@@ -401,7 +401,7 @@ struct LoggedTests {
         try await clock.advance(by: .seconds(3), afterSleepers: 1)
 
         await #expect(throws: NetworkingError.self) { try await call.value }
-        let expected = isTimeout ? "gave up after 3.0 seconds" : "deadline of 3.0 seconds passed"
+        let expected = isTimeout ? "timed out after 3.0 seconds" : "deadline of 3.0 seconds exceeded"
         #expect(log.messages.contains("\(expected): GET https://laws.example/check"))
     }
 
@@ -499,7 +499,7 @@ struct LoggedTests {
             method: .put,
             authority: "laws.example",
             path: "start?ticket=SECRET",
-            headerFields: [session: "SECRET"],
+            headerFields: [.init(session): "SECRET"],
             body: .json(["iban": "SECRET", "name": "emily"])
         )
 

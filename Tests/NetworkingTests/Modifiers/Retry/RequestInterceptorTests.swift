@@ -15,6 +15,8 @@ struct RequestInterceptorTests {
         }
     }
 
+    private struct RefreshFailed: Error {}
+
     private struct Deciding: RequestInterceptor {
         let name: String
         let journal: Journal
@@ -99,6 +101,57 @@ struct RequestInterceptorTests {
         )
         #expect(try await network.data(.lawful).status == .unauthorized)
         #expect(transport.requests.count == 3)
+    }
+
+    @Test func errorOfARetryFailsTheCall() async {
+        struct Failing: RequestInterceptor {
+            func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async throws -> RetryDecision {
+                throw RefreshFailed()
+            }
+        }
+        let transport = MockTransport([.status(.unauthorized), .ok()])
+        let network = transport.intercepted(
+            by: Failing(),
+            Deciding(name: "next", journal: journal) { _ in .retry }
+        )
+        await #expect(throws: RefreshFailed.self) { try await network.data(.lawful) }
+        #expect(transport.requests.count == 1)
+        #expect(journal.entries.isEmpty)
+    }
+
+    @Test func cancelledCallerGetsCancellationErrorWhenTheRetryFails() async throws {
+        struct Waiting: RequestInterceptor {
+            func retry(_ request: HTTPRequestData, dueTo attempt: Attempt) async throws -> RetryDecision {
+                do {
+                    try await NetworkEnvironment.current.clock.sleep(for: .seconds(60))
+                } catch {
+                    throw RefreshFailed()
+                }
+                return .retry
+            }
+        }
+        let clock = ManualClock()
+        let transport = MockTransport([.status(.unauthorized), .ok()])
+        let network = transport.intercepted(by: Waiting()).environment(\.clock, .manual(clock))
+        let call = Task { try await network.data(.lawful) }
+        try await clock.waitForSleepers()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func interceptorsOfAnArrayAdaptInOrder() async throws {
+        let transport = MockTransport([.ok()])
+        let interceptors: [any RequestInterceptor] = [Stamp(text: "a"), Stamp(text: "b")]
+        try await transport.intercepted(by: interceptors).data(.lawful)
+        #expect(transport.requests.map { $0.headerFields[.accept] } == ["ab"])
+    }
+
+    @Test func emptyArrayOfInterceptorsChangesAndRetriesNothing() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .ok()])
+        let response = try await transport.intercepted(by: []).data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(transport.requests.map { $0.headerFields[.accept] } == [nil])
     }
 
     @Test func whatOneThrowsIsTheEnd() async {

@@ -112,6 +112,59 @@ struct RetryTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test(
+        arguments: [
+            .immediate(statuses: [404]), .constant(.seconds(1), statuses: [404]), .exponential(statuses: [404]),
+        ] as [RetryPolicy]
+    )
+    func statusesOfThePolicyReplaceTheStandardOnes(policy: RetryPolicy) async throws {
+        let transport = MockTransport([.status(.notFound), .ok(), .status(.serviceUnavailable), .ok()])
+        let network = network(transport, policy)
+        #expect(try await network.data(.lawful).status == .ok)
+        let response = try await network.data(.lawful)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.attempts.isEmpty)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func statusesOfTheStackReplaceThoseOfItsPolicy() async throws {
+        let transport = MockTransport([.status(.notFound), .ok(), .status(.serviceUnavailable), .ok()])
+        let network = transport.retry(.exponential(statuses: [503]), statuses: [404], budget: .unlimited)
+            .environment(\.clock, .immediate())
+        #expect(try await network.data(.lawful).status == .ok)
+        #expect(try await network.data(.lawful).status == .serviceUnavailable)
+    }
+
+    @Test func policyOfTheRequestReplacesTheStatusesOfTheStack() async throws {
+        let transport = MockTransport([.status(.notFound), .status(.serviceUnavailable), .ok()])
+        let network = transport.retry(statuses: [404]).environment(\.clock, .immediate())
+        let request = HTTPRequestData.lawful.with { $0.retryPolicy = .immediate() }
+        #expect(try await network.data(request).status == .notFound)
+        #expect(try await network.data(request).status == .ok)
+    }
+
+    @Test(
+        arguments: [.nameResolution, .connection, .offline, .timeout, .connectionLost, .truncated]
+            as [NetworkingError.Kind]
+    )
+    func policyCanExcludeNetworkFailures(kind: NetworkingError.Kind) async throws {
+        let transport = MockTransport([
+            .failure(NetworkingError(kind, request: .lawful)), .status(.serviceUnavailable), .ok(),
+        ])
+        var policy = RetryPolicy.immediate()
+        policy.retriesNetworkFailures = false
+        let network = network(transport, policy)
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(.lawful) }
+        #expect(error?.kind == kind)
+        #expect(error?.retryRefusal == nil)
+        #expect(try await network.data(.lawful).status == .ok)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func automaticRetryIsRetryWithItsDefaults() {
+        #expect(MockTransport().automaticRetry().outline == MockTransport().retry().outline)
+    }
+
     // MARK: Methods
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"])
@@ -543,6 +596,18 @@ struct RetryTests {
         let network = network(transport, .immediate().deciding { $0.last?.error is Foreign ? .retry : .standard })
         let response = try await network.data(.lawful.with { $0.method = .post })
         #expect(response.status == .ok)
+    }
+
+    @Test func errorOfAStrategyFailsTheCall() async {
+        struct Undecided: Error {}
+        let transport = MockTransport([.status(.serviceUnavailable), .status(.serviceUnavailable), .ok()])
+        let policy = RetryPolicy.immediate()
+            .deciding { attempts in
+                guard attempts.count < 2 else { throw Undecided() }
+                return .standard
+            }
+        await #expect(throws: Undecided.self) { try await network(transport, policy).data(.lawful) }
+        #expect(transport.requests.count == 2)
     }
 
     @Test func theLimitHoldsForClosuresToo() async throws {

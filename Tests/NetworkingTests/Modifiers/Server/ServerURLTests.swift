@@ -190,7 +190,7 @@ struct ServerURLTests {
     func queryIsWrittenAnew(encoding: QueryEncoding, query: String, expected: String) {
         let network = transport.server(queryEncoding: encoding).server(authority: "a.example")
 
-        #expect(url(network, HTTPRequestData(path: "x?\(query)")) == "https://a.example/x?\(expected)")
+        #expect(url(network, HTTPRequestData(path: "x?\(raw: query)")) == "https://a.example/x?\(expected)")
     }
 
     @Test func queryStaysAsGivenWithoutAnEncoding() {

@@ -18,7 +18,7 @@ struct TimeoutPhasesTests {
         let transport = self.transport { call in try await call.wait() }
         let error = try await failure(of: transport.timeout(head: .milliseconds(250)), after: [.milliseconds(250)])
         #expect(error.kind == .timeout)
-        #expect(error.reason.contains("No response began within 0.25 seconds"))
+        #expect(error.reason.contains("No response started within 0.25 seconds"))
         #expect(error.reason.contains("request.headTimeout"))
     }
 
@@ -54,7 +54,7 @@ struct TimeoutPhasesTests {
         }
         .timeout(connect: .seconds(2), head: .seconds(3))
         let error = try await failure(of: network, after: [.milliseconds(1_900), .seconds(3)])
-        #expect(error.reason.contains("No response began within 3.0 seconds"))
+        #expect(error.reason.contains("No response started within 3.0 seconds"))
     }
 
     @Test func aConnectionThatTakesTooLongEndsTheAttempt() async throws {
@@ -96,7 +96,7 @@ struct TimeoutPhasesTests {
             of: network,
             after: [.milliseconds(900), .milliseconds(900), .milliseconds(900), .seconds(1)]
         )
-        #expect(error.reason.contains("Nothing moved for 1.0 seconds"))
+        #expect(error.reason.contains("No data was transferred for 1.0 seconds"))
     }
 
     @Test func aBodyThatDoesNotLeaveIsSilenceToo() async throws {
@@ -106,7 +106,7 @@ struct TimeoutPhasesTests {
         }
         .timeout(idle: .seconds(1))
         let error = try await failure(of: network, after: [.seconds(1)])
-        #expect(error.reason.contains("Nothing moved"))
+        #expect(error.reason.contains("No data was transferred"))
     }
 
     @Test func readingABodyThatIsStillToComeIsNotConnecting() async throws {
@@ -251,7 +251,7 @@ struct TimeoutPhasesTests {
         }
         .timeout(.seconds(10))
         let error = try await failure(of: network, with: sink, after: [.seconds(600), .seconds(10)])
-        #expect(error.reason.contains("Nothing moved for 10.0 seconds"))
+        #expect(error.reason.contains("No data was transferred for 10.0 seconds"))
     }
 
     @Test func norForTheHead() async throws {

@@ -73,7 +73,7 @@ struct MockDirectoryTests {
             let response = try await backend.send(.get, path)
 
             #expect(response.status == .notFound)
-            #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("No file answers GET https://a.example/"))
+            #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("There is no file for GET"))
             try backend.transport.verifyAllUsed()
         }
     }
@@ -138,7 +138,7 @@ struct MockDirectoryTests {
             #expect(error?.kind == .storage)
             #expect(
                 error?.reason
-                    == "The file of MockResponse.file cannot be answered with. There is no file at \(url.path)."
+                    == "The file of MockResponse.file cannot be sent. There is no file at \(url.path)."
             )
         }
     }

@@ -112,7 +112,7 @@ struct MockStubTests {
         #expect(
             await failure("/users/42?token=geheim") == """
                 GET https://a.example/users/42?token=<redacted>: MockTransport has no stub that matches. \
-                The nearest of its 3 stubs is GET /users/:id and field Accept: There is no header field Accept. \
+                The closest of its 3 stubs is GET /users/:id and field Accept: There is no header field Accept. \
                 Add a stub with on(_:uses:answer:), or correct the request.
                 """
         )
@@ -124,9 +124,9 @@ struct MockStubTests {
 
         #expect(
             await failure("/users/2") == """
-                GET https://a.example/users/2: The stub GET /users/* matches, but it answers once, which it has, \
+                GET https://a.example/users/2: The stub GET /users/* matches, but it may be used once, and has been, \
                 the last time GET https://a.example/users/1. \
-                Give it uses: .exactly(2) or .any if it is to answer again, or add another stub behind it.
+                Give it uses: .exactly(2) or .any to use it again, or add another stub after it.
                 """
         )
     }
@@ -138,7 +138,7 @@ struct MockStubTests {
 
         #expect(
             await failure("/") == """
-                GET https://a.example/: MockTransport has no answer left: its script of 2 is used up. \
+                GET https://a.example/: MockTransport has no response left: all 2 of its script are used. \
                 Add one to it, or one for several requests with on(_:uses:answer:).
                 """
         )
@@ -182,7 +182,7 @@ struct MockStubTests {
             await failure("/me?full=1") == """
                 GET https://a.example/me?full=1: MockTransport expects POST /login next, as request 1 of 3. \
                 The method is GET, not POST. The path is /me, not /login. \
-                Send what is expected, or answer what may come at any time with on(_:uses:answer:).
+                Send the expected request, or add a stub for requests in any order with on(_:uses:answer:).
                 """
         )
         _ = try await transport.data(HTTPRequestData(method: .post, authority: "a.example", path: "/login"))
@@ -248,9 +248,9 @@ struct MockStubTests {
 
         #expect(
             unused() == [
-                "GET /users has answered no request; it is to answer at least once.",
-                "GET /posts has answered 1 request; it is to answer exactly 2 times.",
-                "Nobody has asked for 1 answer of 2 that were to be given in order; the next is for GET /me.",
+                "GET /users was not used; expected at least once.",
+                "GET /posts was used once; expected exactly 2 times.",
+                "The script has 1 response left of 2; the next is for GET /me.",
             ]
         )
     }
@@ -264,8 +264,8 @@ struct MockStubTests {
         #expect(
             unused() == [
                 """
-                GET /users/me has answered no request; it is to answer at least once. GET /users/*, which stands before it, \
-                has answered 1 request that it matches too, such as GET https://a.example/users/me: put the narrower one first.
+                GET /users/me was not used; expected at least once. The earlier stub GET /users/* was used for 1 request \
+                that this one matches too, such as GET https://a.example/users/me: add the more specific stub first.
                 """
             ]
         )
@@ -279,7 +279,7 @@ struct MockStubTests {
         #expect(
             unused() == [
                 """
-                Nobody answered GET https://a.example/uesrs?token=<redacted>. MockTransport has no stub that matches. Its only stub is \
+                No stub matched GET https://a.example/uesrs?token=<redacted>. MockTransport has no stub that matches. Its only stub is \
                 GET /users: The path is /uesrs, not /users. Add a stub with on(_:uses:answer:), or correct the request.
                 """
             ]

@@ -98,8 +98,8 @@ struct MockTransportTests {
         #expect(error?.kind == .unimplemented)
         #expect(
             error?.description == """
-                GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used up. \
-                The nearest of its 2 stubs is GET /users: The path is /uesrs, not /users. \
+                GET https://a.example/uesrs: MockTransport has no stub that matches, and its script is used. \
+                The closest of its 2 stubs is GET /users: The path is /uesrs, not /users. \
                 Add a stub with on(_:uses:answer:), or correct the request.
                 """
         )
@@ -108,7 +108,7 @@ struct MockTransportTests {
     @Test func transportWithoutAnswersSaysSo() async {
         let error = await #expect(throws: NetworkingError.self) { try await MockTransport().data(.lawful) }
 
-        #expect(error?.reason.hasPrefix("MockTransport has no answer at all.") == true)
+        #expect(error?.reason.hasPrefix("MockTransport has no responses.") == true)
     }
 
     // MARK: Recording

@@ -20,7 +20,8 @@ struct RequestMatcherTests {
         let request = HTTPRequestData(method: .post, authority: "api.example.com", body: .json(["id": 1]))
         #expect(!matcher.matches(request))
         #expect(
-            matcher.mismatches(in: request) == ["What the stub expects is no JSON, from byte 11 on: correct its text."]
+            matcher.mismatches(in: request)
+                == ["The stub's expected body is not valid JSON, from byte 11 on: correct its text."]
         )
     }
 
@@ -277,10 +278,10 @@ struct RequestMatcherTests {
         let decomposed = post(.data(Data("\"cafe\u{301}\"".utf8), contentType: "application/json"))
         #expect(
             RequestMatcher.json("caf\u{E9}").mismatches(in: decomposed)
-                == ["$ is \"caf\u{E9}\", and other than it should be in what cannot be seen of it."]
+                == ["$ is \"caf\u{E9}\", and differs in a part that is not shown."]
         )
         #expect(RequestMatcher.json(text: "1").mismatches(in: post(nil)) == ["There is no body."])
-        #expect(RequestMatcher.json(text: "1").mismatches(in: post(.form(["a": "b"]))) == ["The body is no JSON."])
+        #expect(RequestMatcher.json(text: "1").mismatches(in: post(.form(["a": "b"]))) == ["The body is not JSON."])
         #expect(!"\(RequestMatcher.json(text: expected))".contains("secret"))
     }
 
@@ -330,7 +331,7 @@ struct RequestMatcherTests {
         )
         #expect(
             (posts || .path("/user")).mismatches(in: request)
-                == ["The path is /users, not /user. Nothing else that it may be fits better."]
+                == ["The path is /users, not /user. The other alternatives differ more."]
         )
         #expect(
             RequestMatcher.where("a login") { $0.path == "/login" }.mismatches(in: request) == ["It is not a login."]

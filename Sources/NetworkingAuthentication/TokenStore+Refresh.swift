@@ -1,0 +1,150 @@
+import NetworkingCore
+import Synchronization
+
+extension TokenStore {
+    /// Starts a refresh, from the old credentials or from none.
+    func start(
+        _ renewal: Renewal,
+        from old: Credentials?,
+        _ generation: UInt64,
+        after response: HTTPResponseData?,
+        for request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) {
+        guard let delegate else { return }
+        renewal.start { [self, timeout] in
+            do {
+                let environment = NetworkEnvironment.current
+                let clock = environment.clock
+                let isLocking = LastValue(false)
+                // A delegate may be slow, so requests do not wait for it longer than this.
+                let alarm = clock.alarm(at: clock.now + timeout) { [self] in
+                    // An alarm rings outside of the environment, whose date decides whether credentials have expired.
+                    NetworkEnvironment.$current.withValue(environment) {
+                        expire(renewal, with: isLocking.value == true ? .lockTimeout(timeout) : .timeout(timeout))
+                    }
+                }
+                defer { alarm.cancel() }
+                guard let old else {
+                    let new = try await withoutCredentials { try await delegate.authorize(over: upstream) }
+                    land(renewal, generation, new)
+                    return
+                }
+                _ = isLocking.replace(with: true)
+                let lock = try await lock(old)
+                _ = isLocking.replace(with: false)
+                defer { lock?.release() }
+                switch await changeElsewhere(of: old) {
+                case .removed:
+                    throw removedElsewhere(renewal, generation)
+                case .renewed(let new) where !new.isExpired:
+                    land(renewal, generation, new, isStored: true)
+                case .none:
+                    try await renew(old)
+                case .renewed(let newer):
+                    try await renew(newer)
+                }
+
+                func renew(_ old: Credentials) async throws {
+                    let new = try await withoutCredentials {
+                        try await delegate.refresh(old, after: response, over: upstream)
+                    }
+                    // Saving the new credentials would sign the user in again.
+                    if case .removed = await changeElsewhere(of: old) { throw removedElsewhere(renewal, generation) }
+                    land(renewal, generation, new)
+                }
+            } catch let failure as RefreshFailure {
+                throw failure
+            } catch {
+                let failure = RefreshFailure.delegate(error)
+                if giveUp(renewal, failure) { throw failure }
+            }
+        }
+    }
+
+    /// Takes the lock that other processes respect when they refresh the credentials.
+    ///
+    /// - Returns: The lock, or `nil` if the storage has none or cannot be locked.
+    /// - Throws: `CancellationError` if the refresh was cancelled.
+    private func lock(_ credentials: Credentials) async throws -> SessionLock? {
+        guard let storage, let shared = storage.shared else { return nil }
+        do {
+            let lock = try await shared.lock(credentials)
+            try Task.checkCancellation()
+            return lock
+        } catch {
+            try Task.checkCancellation()
+            storage.onFailure(error)
+            return nil
+        }
+    }
+
+    /// Returns what other processes have done with the stored credentials.
+    private func changeElsewhere(of old: Credentials) async -> SharedCredentials<Credentials>.Change {
+        guard let storage, let shared = storage.shared else { return .none }
+        do {
+            return try await shared.change(old)
+        } catch {
+            storage.onFailure(error)
+            return .none
+        }
+    }
+
+    /// Signs out because another process has, and returns the error of the refresh.
+    private func removedElsewhere(_ renewal: Renewal, _ generation: UInt64) -> RefreshFailure {
+        publish(.removed, isStored: true) {
+            state.withLock { state in
+                guard state.isUnderWay(renewal, generation) else { return false }
+                _ = state.replace(with: nil, of: .of(Credentials?.none), isSignIn: true)
+                return true
+            }
+        }
+        return .delegate(SignedOut())
+    }
+
+    /// Stores new credentials, unless others have been set or removed in the meantime.
+    ///
+    /// It does so even if no request is waiting any more, because the old credentials may no longer be valid. If
+    /// another refresh has started, its result is used instead.
+    private func land(_ renewal: Renewal, _ generation: UInt64, _ new: Credentials, isStored: Bool = false) {
+        let new = new.inheriting(from: credentials)
+        let (isExpired, isDue) = (new.isExpired, new.isDue(within: leeway))
+        publish(.refreshed(new), isStored: isStored) {
+            state.withLock { state in
+                guard state.isUnderWay(renewal, generation) else { return false }
+                _ = state.replace(with: new, of: new.principal ?? state.principal, isSignIn: false)
+                // If they have expired already, a clock is wrong, and only the server can decide when they are no
+                // longer valid. If they are valid for less than the leeway, a refresh ahead of time would follow at
+                // each request.
+                state.usage = isExpired ? .untilRefused : isDue ? .untilExpiry : .inTime
+                return true
+            }
+        }
+    }
+
+    /// Ends a refresh that exceeds its time limit.
+    private func expire(_ renewal: Renewal, with failure: RefreshFailure) {
+        if giveUp(renewal, failure) {
+            renewal.end(with: .failure(failure))
+        }
+    }
+
+    /// Ends a refresh that has failed.
+    ///
+    /// Credentials that have not expired are used until they expire.
+    ///
+    /// - Returns: `false` if the refresh was not the current one, because credentials were set or removed in the
+    ///   meantime.
+    private func giveUp(_ renewal: Renewal, _ failure: RefreshFailure) -> Bool {
+        let isExpired = credentials?.isExpired ?? true
+        return state.withLock { state in
+            guard state.renewal === renewal else { return false }
+            state.renewal = nil
+            state.refreshes.end(with: failure)
+            if !isExpired {
+                state.usage = .untilExpiry
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,148 @@
+package import NetworkingCore
+import Synchronization
+
+// MARK: - Credentials for requests
+
+extension TokenStore {
+    /// Returns the credentials for a request, and waits for new ones if there are none that are valid.
+    package func grant(for request: HTTPRequestData, over upstream: some NetworkingComponent) async throws -> Grant {
+        let first = state.withLock { $0.grant }
+        while true {
+            try Task.checkCancellation()
+            switch nextStep(for: nil) {
+            case .go(let grant):
+                // A request that started for one user must not be sent for another.
+                guard first?.isOfSameUser(as: grant) ?? true else { throw request.isOfAnotherUser }
+                return grant
+            case .wait(let renewal, let waiter):
+                try await request.waitForCredentials(explaining: nil) { try await renewal.value(for: waiter) }
+            case .renew(let renewal, let old, let generation):
+                request.emit(AuthenticationEvent.refreshing)
+                start(renewal, from: old, generation, after: nil, for: request, over: upstream)
+                try await request.waitForCredentials(explaining: nil) { try await renewal.valueForCreator() }
+            case .renewAhead(let renewal, let old, let generation):
+                request.emit(AuthenticationEvent.refreshing)
+                // The request does not wait. It checks again, because the delegate may have returned already.
+                start(renewal, from: old, generation, after: nil, for: request, over: upstream)
+            case .impossible:
+                throw request.hasNoCredentials
+            case .tooOften(let refusal):
+                throw request.refreshRefused(refusal, limit, after: nil)
+            }
+            guard first == nil || credentials != nil else { throw request.hasNoCredentials }
+        }
+    }
+
+    /// Returns other credentials for a request whose credentials the server refused.
+    ///
+    /// - Returns: The credentials; `nil` if there are none for the same user.
+    package func grant(
+        after refused: Grant,
+        _ response: HTTPResponseData,
+        for request: HTTPRequestData,
+        over upstream: some NetworkingComponent
+    ) async throws -> Grant? {
+        var isRenewal = true
+        try Task.checkCancellation()
+        switch nextStep(for: refused) {
+        case .go:
+            isRenewal = refused.isRenewal
+        case .wait(let renewal, let waiter):
+            try await request.waitForCredentials(explaining: response) { try await renewal.value(for: waiter) }
+        case .renew(let renewal, let old, let generation):
+            request.emit(AuthenticationEvent.refreshing)
+            start(renewal, from: old, generation, after: response, for: request, over: upstream)
+            try await request.waitForCredentials(explaining: response) { try await renewal.valueForCreator() }
+        case .renewAhead, .impossible:
+            return nil
+        case .tooOften(let refusal):
+            throw request.refreshRefused(refusal, limit, after: response)
+        }
+        return state.withLock { [isRenewal] state in
+            guard var grant = state.grant, grant.generation != refused.generation, grant.isOfSameUser(as: refused)
+            else { return nil }
+            grant.isRenewal = isRenewal
+            return grant
+        }
+    }
+
+    /// Records that the server has accepted the current credentials, unless they have been replaced.
+    ///
+    /// - Parameter wereSent: Returns whether the request was sent with the given credentials.
+    package func acceptCurrent(if wereSent: (Credentials) -> Bool) {
+        // Called outside the lock, because it may run the app's code.
+        guard let grant = state.withLock({ $0.grant }), grant.isUnproven, wereSent(grant.credentials) else { return }
+        accept(grant)
+    }
+
+    /// Records that the server has accepted credentials.
+    ///
+    /// The refreshes that led to them no longer count towards the limit.
+    package func accept(_ grant: Grant) {
+        state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }
+    }
+}
+
+// MARK: - The next step
+
+extension TokenStore {
+    private enum Step {
+        case go(Grant)
+        case wait(Renewal, Renewal.Waiter)
+        /// The renewal has to be started, from the credentials of a generation or from none.
+        case renew(Renewal, Credentials?, generation: UInt64)
+        /// The renewal has to be started while the current credentials are still used.
+        case renewAhead(Renewal, Credentials?, generation: UInt64)
+        case impossible
+        case tooOften(RefreshTally.Refusal)
+    }
+
+    private func nextStep(for refused: Grant?) -> Step {
+        while true {
+            // Called outside the lock, because the credentials may run the app's code.
+            let known = state.withLock { $0.grant }
+            let isDue = known?.credentials.isDue(within: leeway) ?? false
+            let isExpired = known?.credentials.isExpired ?? false
+            if let step = step(for: refused, known?.generation, isDue: isDue, isExpired: isExpired) { return step }
+        }
+    }
+
+    /// Returns the next step; `nil` if the credentials have changed since they were read.
+    private func step(for refused: Grant?, _ generation: UInt64?, isDue: Bool, isExpired: Bool) -> Step? {
+        let now = NetworkEnvironment.current.clock.now
+        return state.withLock { state in
+            guard state.grant?.generation == generation else { return nil }
+            if let refused {
+                // Another request has renewed the credentials, or a user has signed in or out.
+                guard let grant = state.grant, grant.isOfSameUser(as: refused) else { return .impossible }
+                guard grant.generation == refused.generation else { return .go(grant) }
+                // Without a delegate the refusal is final, and so is a refusal of credentials that were just renewed.
+                guard delegate != nil, !refused.isRenewal else { return .impossible }
+            } else if let grant = state.grant {
+                let isGood =
+                    switch state.usage {
+                    case .inTime: !isDue
+                    case .untilExpiry: !isExpired
+                    case .untilRefused: true
+                    }
+                if isGood || delegate == nil { return .go(grant) }
+                // Credentials that have not expired are used during their refresh.
+                if !isExpired, state.renewal != nil { return .go(grant) }
+            } else if delegate == nil {
+                return .impossible
+            }
+            if let renewal = state.renewal, let waiter = renewal.join() { return .wait(renewal, waiter) }
+            if let refusal = state.refreshes.refusal(under: limit, at: now) {
+                if refused == nil, let grant = state.grant { return .go(grant) }
+                return .tooOften(refusal)
+            }
+            state.refreshes.begin(from: state.generation, at: now)
+            let renewal = Renewal(outlivesWaiters: true)
+            state.renewal = renewal
+            let isAhead = refused == nil && state.credentials != nil && !isExpired
+            return isAhead
+                ? .renewAhead(renewal, state.credentials, generation: state.generation)
+                : .renew(renewal, state.credentials, generation: state.generation)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package import NetworkingCore
+
+extension TokenStore {
+    /// Credentials and the principal that they belong to.
+    package struct Grant: Sendable {
+        package let credentials: Credentials
+        package let principal: Principal
+        let generation: UInt64
+        /// The number of the sign-in that they come from; refreshes do not change it.
+        let signIn: UInt64
+        /// Whether the request that has them took part in a refresh, which it does only once.
+        var isRenewal = false
+        /// Whether refreshes count towards the limit until the server accepts these credentials.
+        package let isUnproven: Bool
+
+        func isOfSameUser(as other: Grant) -> Bool {
+            signIn == other.signIn || principal == other.principal
+        }
+    }
+
+    /// A refresh that requests wait for, and that continues without them.
+    typealias Renewal = SharedOperation<Void>
+
+    /// The time for which credentials are used before they are renewed.
+    enum Usage {
+        /// Until the leeway before they expire.
+        case inTime
+        /// Until they expire: a refresh failed, or they are valid for less than the leeway.
+        case untilExpiry
+        /// Until the server refuses them: they had expired when they arrived.
+        case untilRefused
+    }
+
+    struct State {
+        private(set) var credentials: Credentials?
+        private(set) var principal: Principal
+        /// A number for the current credentials, to tell credentials that a server refused from those that have
+        /// replaced them.
+        private(set) var generation: UInt64 = 0
+        private var signIn: UInt64 = 0
+        var renewal: Renewal?
+        var refreshes = RefreshTally()
+        var usage = Usage.inTime
+
+        init(credentials: Credentials?, principal: Principal) {
+            self.credentials = credentials
+            self.principal = principal
+        }
+
+        var grant: Grant? {
+            credentials.map {
+                Grant(
+                    credentials: $0,
+                    principal: principal,
+                    generation: generation,
+                    signIn: signIn,
+                    isUnproven: !refreshes.isEmpty
+                )
+            }
+        }
+
+        /// Whether the result of a refresh is still wanted: no credentials were set or removed, and no other refresh
+        /// has started.
+        func isUnderWay(_ renewal: Renewal, _ generation: UInt64) -> Bool {
+            self.renewal === renewal || self.renewal == nil && self.generation == generation
+        }
+
+        /// Replaces the credentials and returns the refresh that was in progress.
+        mutating func replace(
+            with credentials: Credentials?,
+            of principal: Principal,
+            isSignIn: Bool
+        ) -> Renewal? {
+            if isSignIn {
+                signIn += 1
+            }
+            self.credentials = credentials
+            self.principal = principal
+            generation += 1
+            usage = .inTime
+            defer { renewal = nil }
+            return renewal
+        }
+    }
+
+    struct Subscribers {
+        private var continuations: [Int: AsyncStream<CredentialChange<Credentials>>.Continuation] = [:]
+        private var last = 0
+
+        mutating func add(_ continuation: AsyncStream<CredentialChange<Credentials>>.Continuation) -> Int {
+            last += 1
+            continuations[last] = continuation
+            return last
+        }
+
+        mutating func remove(_ id: Int) {
+            continuations[id] = nil
+        }
+
+        func tell(_ change: CredentialChange<Credentials>) {
+            for continuation in continuations.values {
+                continuation.yield(change)
+            }
+        }
+    }
+}
+
+extension AuthenticatingCredentials {
+    /// The principal that the credentials belong to, if they name a user.
+    var principal: Principal? {
+        userID.flatMap { $0.isEmpty ? nil : Principal(userID: $0) }
+    }
+
+    /// Returns the same credentials, with the user and the refresh window of the old ones where they have none.
+    func inheriting(from old: Self?) -> Self {
+        guard var session = self as? Session else { return self }
+        session.userID = session.userID ?? old?.userID
+        session.refreshWindow = session.refreshWindow ?? old?.refreshWindow
+        return session as? Self ?? self
+    }
+}
+
+extension Principal {
+    /// Returns the principal of credentials: the user's id, or a random id for this sign-in.
+    static func of(_ credentials: (some AuthenticatingCredentials)?) -> Principal {
+        if let principal = credentials?.principal { return principal }
+        return Principal(id: NetworkEnvironment.current.secureRandom.bytes(16).hexadecimal)
+    }
+}

@@ -1,0 +1,91 @@
+public import NetworkingCore
+
+extension NetworkingComponent {
+    /// Sends the request of an endpoint and returns its decoded response, together with the response itself.
+    ///
+    /// ```swift
+    /// let (user, response) = try await network.value(GetUser(id: 42))
+    /// ```
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The value and the response that it was decoded from.
+    /// - Throws: The errors of `value` with a typed request.
+    public func value<E: Endpoint>(
+        _ endpoint: E
+    ) async throws -> (body: E.Response, response: HTTPResponseData) {
+        try await value(Request<E.Response>(endpoint))
+    }
+
+    /// Sends the request of an endpoint and returns its decoded response.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The value.
+    /// - Throws: The errors of `value` with a typed request.
+    public func request<E: Endpoint>(_ endpoint: E) async throws -> E.Response {
+        try await value(Request<E.Response>(endpoint)).body
+    }
+
+    /// Sends the request of an endpoint and returns its decoded response, or the error of the call.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The value, or the error that `request` throws; `CancellationError` if the caller was cancelled.
+    public func result<E: Endpoint>(of endpoint: E) async -> Result<E.Response, any Error> {
+        await result(of: Request<E.Response>(endpoint))
+    }
+
+    /// Sends the request of an endpoint and returns its response, whatever the status code.
+    ///
+    /// The response is not decoded.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    /// - Returns: The response.
+    /// - Throws: `CancellationError` if the caller was cancelled, or a ``NetworkingError``.
+    @discardableResult
+    public func data(_ endpoint: some Endpoint) async throws -> HTTPResponseData {
+        try await data(HTTPRequestData(endpoint))
+    }
+
+    /// Sends the request of an endpoint without a type of its own, and returns the decoded body and the response.
+    ///
+    /// ```swift
+    /// let (user, response) = try await network.value(GitHub.user("octocat"), as: User.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value and the response that it was decoded from.
+    /// - Throws: The errors of `value` with a typed request.
+    public func value<E: Endpoint, Body: Decodable & Sendable>(
+        _ endpoint: E,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) async throws -> (body: Body, response: HTTPResponseData) where E.Response == HTTPResponseData {
+        // The endpoint's own decoding runs first, because it may refuse the response with an error of the app.
+        let request = Request<Body>(HTTPRequestData(endpoint)) { response in
+            try endpoint.decode(response).decodeBody(by: decoder)
+        }
+        return try await value(request)
+    }
+
+    /// Sends the request of an endpoint without a type of its own, and returns the decoded body.
+    ///
+    /// ```swift
+    /// let user = try await network.request(GitHub.user("octocat"), as: User.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; `nil` uses that of the endpoint or the stack, and then a plain `JSONDecoder`.
+    /// - Returns: The value.
+    /// - Throws: The errors of `value` with a typed request.
+    public func request<E: Endpoint, Body: Decodable & Sendable>(
+        _ endpoint: E,
+        as type: Body.Type,
+        decoder: (any BodyDecoder)? = nil
+    ) async throws -> Body where E.Response == HTTPResponseData {
+        try await value(endpoint, as: type, decoder: decoder).body
+    }
+}

@@ -1,0 +1,36 @@
+public import NetworkingCore
+
+extension HTTPRequestData {
+    /// Creates the request of an endpoint.
+    ///
+    /// - Parameter endpoint: The endpoint.
+    public init(_ endpoint: some Endpoint) {
+        self.init(
+            endpoint.method,
+            endpoint.path,
+            query: endpoint.query,
+            headers: endpoint.headers,
+            body: endpoint.body
+        )
+        if let decoder = endpoint.decoder {
+            self.decoder = decoder
+        }
+        endpoint.configure(&self)
+    }
+}
+
+extension Request {
+    /// Creates the typed request of an endpoint.
+    ///
+    /// ```swift
+    /// var request = Request(GetUser(id: 42))
+    /// request.http.timeout = .seconds(5)
+    /// ```
+    ///
+    /// - Parameter endpoint: The endpoint.
+    public init<E: Endpoint>(_ endpoint: E) where E.Response == Response {
+        self.init(HTTPRequestData(endpoint)) { response in
+            try endpoint.decode(response)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+public import NetworkingCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Sends requests to a server whose base URL the app can change while it runs.
+    ///
+    /// ```swift
+    /// let server = SwitchableServer(production)
+    /// let network = URLSession.shared
+    ///     .authenticated(with: tokens)
+    ///     .server(baseURL: server)
+    ///
+    /// try server.change(to: staging)   // for all later calls
+    /// ```
+    ///
+    /// Otherwise it works like `server(baseURL:)` with a URL. Credentials that the stack adds next to this modifier go
+    /// only to the current server. A request with its own authority gets them only if that authority is the one of the
+    /// current server.
+    ///
+    /// - Parameter server: The server. Several stacks may share it.
+    /// - Returns: A component that sends requests to the current base URL of that server.
+    public func server(baseURL server: SwitchableServer) -> some NetworkingComponent {
+        modified(SwitchedServer(server: server))
+    }
+}
+
+/// A server whose base URL the app can change while it runs, for example from production to staging.
+///
+/// ```swift
+/// let server = SwitchableServer(production)
+/// let network = URLSession.shared.server(baseURL: server)
+/// try server.change(to: staging)
+/// ```
+///
+/// The base URL is read once, when a call starts. A call that has started before a change stays with its server for all
+/// of its attempts, with the credentials that the stack has for each attempt. If the servers have different users,
+/// cancel the calls that are running before you sign in to the other server, or use one stack with its own token store
+/// for each server.
+public final class SwitchableServer: Sendable {
+    private let state: Mutex<State>
+
+    private struct State: Sendable {
+        let baseURL: URL
+        /// The modifier of `server(baseURL:)` for the URL, so that both follow the same rules.
+        let modifier: (any NetworkingModifier)?
+
+        init(_ baseURL: URL) {
+            self.baseURL = baseURL
+            modifier = UnimplementedTransport().server(baseURL: baseURL).modifiers.first
+        }
+    }
+
+    /// Creates a server.
+    ///
+    /// - Parameter baseURL: The URL. Its query and fragment are not used.
+    /// - Precondition: `baseURL` is an http or https URL with a host and without credentials.
+    public init(_ baseURL: URL) {
+        let fault = Self.fault(of: baseURL)
+        precondition(fault == nil, fault ?? "")
+        state = Mutex(State(baseURL))
+    }
+
+    /// The current base URL.
+    public var baseURL: URL {
+        state.withLock { $0.baseURL }
+    }
+
+    /// Changes the base URL for all later calls.
+    ///
+    /// - Parameter baseURL: The URL. Its query and fragment are not used.
+    /// - Throws: A ``NetworkingError`` of kind ``NetworkingError/Kind/invalidRequest`` if the URL is not an http or
+    ///   https URL, has no host, or contains credentials. The base URL is not changed then.
+    public func change(to baseURL: URL) throws {
+        if let fault = Self.fault(of: baseURL) {
+            throw NetworkingError(.invalidRequest, request: HTTPRequestData(url: baseURL), reason: fault)
+        }
+        let new = State(baseURL)
+        state.withLock { $0 = new }
+    }
+
+    /// The modifier for the current base URL.
+    fileprivate var modifier: (any NetworkingModifier)? {
+        state.withLock { $0.modifier }
+    }
+
+    /// Returns the reason why a URL cannot be a base URL; `nil` if it can.
+    private static func fault(of url: URL) -> String? {
+        let base = HTTPRequestData(url: url)
+        guard base.scheme == "https" || base.scheme == "http", base.host?.isEmpty == false else {
+            return "A base URL has the scheme https or http, and a host."
+        }
+        guard Authority(base.authority ?? "").userinfo == nil else {
+            return "A base URL must not contain credentials. Set the Authorization field instead."
+        }
+        return nil
+    }
+}
+
+extension SwitchableServer: CustomStringConvertible, CustomReflectable {
+    /// The current base URL, without its query.
+    public var description: String {
+        var base = HTTPRequestData(url: baseURL)
+        base.query = [:]
+        return base.absoluteString ?? ""
+    }
+
+    /// The contents of a dump, without secrets.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["baseURL": description])
+    }
+}
+
+/// Rewrites requests for the current base URL of a server.
+// It reads the state of the server in `resolve`, which other modifiers must not do: a change is meant to affect the next
+// request, also one that is resolved without a send.
+private struct SwitchedServer: ServerNaming, CustomStringConvertible {
+    let server: SwitchableServer
+
+    func resolve(_ request: inout HTTPRequestData) {
+        server.modifier?.resolve(&request)
+    }
+
+    var authority: String? {
+        (server.modifier as? any ServerNaming)?.authority
+    }
+
+    var roles: Set<StackRole> {
+        [.server]
+    }
+
+    var description: String {
+        "server(baseURL: \"\(server)\", switchable)"
+    }
+}

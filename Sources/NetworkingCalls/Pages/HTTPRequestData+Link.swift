@@ -1,0 +1,83 @@
+import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HTTPRequestData {
+    /// Returns the request for the target of a link in the response to this request.
+    ///
+    /// The request is absolute and keeps the method, the header fields, the body and the options of this one. To another
+    /// origin it is sent without credentials, and without the options that packages declare, because some of them may
+    /// be credentials too.
+    ///
+    /// - Parameters:
+    ///   - target: The reference in the link, which may be relative to the URL of the response.
+    ///   - response: The response.
+    /// - Returns: The request.
+    /// - Throws: ``NetworkingError/Kind/invalidResponse`` if the target cannot be followed.
+    func following(_ target: String, in response: HTTPResponseData) throws -> HTTPRequestData {
+        // Credentials of the app were meant for the server that received the request first, before any redirect.
+        let sent = response.redirects.first?.request ?? response.sentRequest
+        guard let url = Self.destination(of: target, relativeTo: response.url) else {
+            throw Self.unusable(response, "is not a URL")
+        }
+        var next = withNewID
+        next.url = url
+        guard next.scheme == "https" || next.scheme == "http", next.host?.isEmpty == false else {
+            throw Self.unusable(response, "is not an http or https URL")
+        }
+        guard next.scheme == "https" || sent.scheme == "http" || redirects.allowsDowngrade else {
+            throw Self.unusable(response, "leads from https to http, where third parties can read the response")
+        }
+        if next.route != nil, next.path != sent.path {
+            next.route = nil
+        }
+        guard next.origin != sent.origin else {
+            // Another spelling, such as an explicit default port, would be another server to the stack.
+            next.scheme = sent.scheme
+            next.authority = sent.authority
+            return next
+        }
+        guard method.isSafe, body == nil else {
+            throw Self.unusable(response, "leads to another server, which must not receive the body of the request")
+        }
+        next.headerFields.removeAll { field in
+            field.isCredential || redirects.credentials.contains(field.name.canonicalName)
+        }
+        next.settings.custom = RequestSettings.defaults.custom
+        return next
+    }
+
+    /// Returns the URL of a reference, without its fragment.
+    ///
+    /// Characters that a URL may not contain are encoded first, because Foundation would encode the escapes of the
+    /// reference again.
+    private static func destination(of reference: String, relativeTo base: URL?) -> URL? {
+        let reference = reference[..<(reference.utf8.firstIndex(of: UInt8(ascii: "#")) ?? reference.endIndex)]
+        // The empty reference is the URL of the response, and Foundation has no URL for it.
+        guard !reference.isEmpty else { return base }
+        let isDelimiter = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
+        var targetStart = reference.startIndex
+        if let slashes = reference.utf8.firstRange(of: "//".utf8),
+            !reference.utf8[..<slashes.lowerBound].contains(where: isDelimiter)
+        {
+            let rest = reference.utf8[slashes.upperBound...]
+            targetStart = rest.firstIndex(where: isDelimiter) ?? rest.endIndex
+        }
+        let target = PercentEncoding.encodeTarget(String(reference[targetStart...]))
+        return URL(string: reference[..<targetStart] + target, relativeTo: base)?.absoluteURL
+    }
+
+    private static func unusable(_ response: HTTPResponseData, _ fault: String) -> NetworkingError {
+        NetworkingError(
+            .invalidResponse,
+            request: response.sentRequest,
+            response: response,
+            reason: "The link to the next page \(fault)."
+        )
+    }
+}

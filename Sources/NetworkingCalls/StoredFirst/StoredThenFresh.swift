@@ -1,0 +1,191 @@
+import HTTPTypes
+import NetworkingCaching
+public import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingComponent {
+    /// Returns the response that the stack's cache has stored, and then the server's response if it differs.
+    ///
+    /// ```swift
+    /// for try await response in network.storedThenFresh(request) {
+    ///     show(response.data, isStored: response.isCached)
+    /// }
+    /// ```
+    ///
+    /// The stored response is used whatever its age. The server is then asked whether it is still valid
+    /// (``CacheMode/noCache``), so an unchanged body with an `ETag` is not transferred again. Two responses differ if
+    /// their status, media type or bytes do.
+    ///
+    /// Only the server's response is returned if the stack has no cache, if the cache has stored nothing or cannot be
+    /// read, if the request is not a GET or HEAD without a body, or if its ``HTTPRequestData/cacheMode`` is `.noStore`
+    /// or `.reload`. Any other mode of the request is replaced.
+    ///
+    /// Each iteration sends the request again. Nothing is sent to the server before the second element is awaited. If
+    /// the server's response fails, the iteration throws, whether there was a stored response or not.
+    ///
+    /// - Parameter request: The request. Its sink, if any, is not used.
+    /// - Returns: One or two responses, whatever their status codes.
+    public func storedThenFresh(_ request: HTTPRequestData) -> StoredThenFresh<HTTPResponseData> {
+        StoredThenFresh(
+            stored: { try await withoutRetries { try await storedResponse(to: request) } },
+            fresh: { try await begin(validating(request), by: request) },
+            response: { $0 }
+        )
+    }
+
+    /// Returns the decoded response that the stack's cache has stored, and then the server's if it differs.
+    ///
+    /// ```swift
+    /// for try await (user, response) in network.storedThenFresh(.user(id: 42)) {
+    ///     label.text = response.isCached ? "\(user.name) …" : user.name
+    /// }
+    /// ```
+    ///
+    /// A stored response whose status is not accepted, or that cannot be decoded, is skipped. Everything else is the
+    /// same as for an untyped request.
+    ///
+    /// - Parameter request: The request, and how to decode its response.
+    /// - Returns: One or two values with their responses. The iteration throws the errors of `value` for the server's
+    ///   response.
+    public func storedThenFresh<Response: Sendable>(
+        _ request: Request<Response>
+    ) -> StoredThenFresh<(body: Response, response: HTTPResponseData)> {
+        StoredThenFresh(
+            stored: { try await withoutRetries { try await storedValue(of: request) } },
+            fresh: { try await value(request.sending(validating(request.http))) },
+            response: { $0.response }
+        )
+    }
+
+    private func storedResponse(to request: HTTPRequestData) async throws -> HTTPResponseData? {
+        guard let lookup = lookup(of: request) else { return nil }
+        let stored = try await begin(lookup, by: request)
+        return stored.isCached ? stored : nil
+    }
+
+    private func storedValue<Response: Sendable>(
+        of request: Request<Response>
+    ) async throws -> (body: Response, response: HTTPResponseData)? {
+        guard let lookup = lookup(of: request.http) else { return nil }
+        let stored = try await value(request.sending(lookup))
+        return stored.response.isCached ? stored : nil
+    }
+
+    /// Returns the request for the cache alone; `nil` if the stack would send it to the server.
+    private func lookup(of request: HTTPRequestData) -> HTTPRequestData? {
+        guard modifiers.contains(where: { $0.roles.contains(.caching) }) else { return nil }
+        // Rewritten first, so that the stack cannot replace the mode.
+        var lookup = resolved(request)
+        guard lookup.method == .get || lookup.method == .head, lookup.body == nil, lookup.readsCache else { return nil }
+        lookup.cacheMode = .onlyIfCached
+        lookup.isThrottled = false
+        lookup.sink = nil
+        lookup.progressHandler = nil
+        return lookup
+    }
+
+    /// Returns the request that asks the server whether the stored response is valid.
+    private func validating(_ request: HTTPRequestData) -> HTTPRequestData {
+        var fresh = resolved(request)
+        fresh.sink = nil
+        if fresh.readsCache {
+            fresh.cacheMode = .noCache
+        }
+        return fresh
+    }
+
+    /// Runs a lookup without retries, because a cache without the response reports a 504.
+    private func withoutRetries<Value>(
+        _ lookup: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        var environment = NetworkEnvironment.current
+        environment.retries = .off
+        return try await withEnvironment(environment, lookup)
+    }
+}
+
+/// The stored response to a request, and then the server's response if it differs.
+public struct StoredThenFresh<Element: Sendable>: AsyncSequence, Sendable {
+    fileprivate let stored: @Sendable () async throws -> Element?
+    fileprivate let fresh: @Sendable () async throws -> Element
+    fileprivate let response: @Sendable (Element) -> HTTPResponseData
+
+    /// Starts with the stored response.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(source: self)
+    }
+
+    /// Reads the stored response, and then the server's.
+    public struct Iterator: AsyncIteratorProtocol {
+        private enum Step {
+            case stored
+            case fresh
+            case over
+        }
+
+        private let source: StoredThenFresh
+        private var step = Step.stored
+        private var shown: HTTPResponseData?
+
+        fileprivate init(source: StoredThenFresh) {
+            self.source = source
+        }
+
+        /// Returns the next element; `nil` after the last.
+        ///
+        /// - Throws: The error of the request to the server, or `CancellationError` if the caller is cancelled.
+        public mutating func next() async throws -> Element? {
+            if step == .stored {
+                step = .fresh
+                if let stored = try await storedElement() {
+                    shown = source.response(stored)
+                    return stored
+                }
+            }
+            guard step == .fresh else { return nil }
+            step = .over
+            let fresh = try await source.fresh()
+            if let shown, shown.hasSameContent(as: source.response(fresh)) { return nil }
+            return fresh
+        }
+
+        /// Returns the stored element; `nil` if there is none or if it cannot be used.
+        private func storedElement() async throws -> Element? {
+            do {
+                return try await source.stored()
+            } catch {
+                try Task.checkCancellation()
+                return nil
+            }
+        }
+    }
+}
+
+extension Request {
+    /// Returns the same decoding for another request message.
+    fileprivate func sending(_ http: HTTPRequestData) -> Request {
+        var request = self
+        request.http = http
+        return request
+    }
+}
+
+extension HTTPRequestData {
+    /// Whether the request's mode lets a cache use a stored response.
+    fileprivate var readsCache: Bool {
+        cacheMode != .noStore && cacheMode != .reload
+    }
+}
+
+extension HTTPResponseData {
+    /// Whether another response would be shown in the same way.
+    fileprivate func hasSameContent(as other: HTTPResponseData) -> Bool {
+        status.code == other.status.code && headerFields[.contentType] == other.headerFields[.contentType]
+            && data == other.data
+    }
+}

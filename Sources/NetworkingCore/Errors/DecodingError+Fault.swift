@@ -1,0 +1,167 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NetworkingError {
+    /// The error for a body that cannot be decoded.
+    ///
+    /// Its reason names the expected type, the type that was found, and the path.
+    static func undecodable(_ response: HTTPResponseData, as type: Any.Type, _ error: DecodingError) -> NetworkingError
+    {
+        let fault = DecodingFault(response).text(of: error)
+        return NetworkingError(
+            .decoding,
+            request: response.sentRequest,
+            response: response,
+            underlying: error,
+            reason: "The body does not decode to \(type): \(fault)"
+        )
+    }
+}
+
+/// The description of a decoding failure for the developer.
+///
+/// It contains names and types of the body, but no values. It is on one line and bounded, because a server may choose
+/// the names. The time to create it is linear in the length of the body.
+private struct DecodingFault {
+    private let response: HTTPResponseData
+    private let body: [UInt8]
+
+    private static let compare = "Compare the type with the server's response."
+
+    init(_ response: HTTPResponseData) {
+        self.response = response
+        body = Array(response.data)
+    }
+
+    /// Returns the description, from the end of the type's name to the end of the reason.
+    func text(of error: DecodingError) -> String {
+        if case .dataCorrupted(let context) = error, let unreadable = context.underlyingError as? UnreadableBody {
+            return "\(unreadable.reason)."
+        }
+        guard !body.isEmpty else {
+            return "it is empty (status \(response.status.code)). Use an optional type if the server may send no body."
+        }
+        switch error {
+        case .keyNotFound(let key, let context):
+            return missingKey(key, at: context.codingPath)
+        case .valueNotFound(let type, let context):
+            return mismatch(at: context.codingPath, expected: type, unknown: "no value")
+        case .typeMismatch(let type, let context):
+            return mismatch(at: context.codingPath, expected: type, unknown: "another type")
+        case .dataCorrupted(let context):
+            guard !context.codingPath.isEmpty || JSONTokenizer.fault(in: body) == nil else { return unreadableBody }
+            return invalidValue(at: context.codingPath)
+        @unknown default:
+            return Self.compare
+        }
+    }
+
+    // MARK: Values
+
+    private func missingKey(_ key: any CodingKey, at path: [any CodingKey]) -> String {
+        let name = "the key \"\(printable(key.stringValue))\" is missing"
+        switch JSONPathSearch.member(named: key.stringValue, ofObjectAt: path, in: body) {
+        case .found(let type):
+            return "expected a value at \(place(path + [key])), found \(type). \(Self.compare)"
+        case .similar(let other):
+            return "\(name) in the object at \(place(path)), which has \"\(printable(other))\". "
+                + "Set the decoder's strategy for keys, or declare CodingKeys."
+        case .missing:
+            return "\(name) in the object at \(place(path)). \(Self.compare)"
+        case .noObject:
+            return "\(name) at \(place(path)). \(Self.compare)"
+        }
+    }
+
+    private func mismatch(at path: [any CodingKey], expected type: Any.Type, unknown: String) -> String {
+        let found =
+            switch JSONPathSearch.value(at: path, in: body) {
+            case .found(let type): type
+            case .missing: "nothing"
+            case .unreadable: unknown
+            }
+        return "expected \(Self.words(for: type)) at \(place(path)), found \(found). \(Self.compare)"
+    }
+
+    private func invalidValue(at path: [any CodingKey]) -> String {
+        var value = "the value at \(place(path))"
+        if case .found(let type) = JSONPathSearch.value(at: path, in: body) {
+            value += ", \(type),"
+        }
+        return "\(value) is not valid for its type. The underlying error has the details."
+    }
+
+    /// Returns the words for a type that a decoder expects, which are those of JSON for its containers.
+    private static func words(for type: Any.Type) -> String {
+        let name = "\(type)"
+        if name.hasPrefix("Dictionary<") || name.hasPrefix("KeyedDecodingContainer") { return "an object" }
+        if name.hasPrefix("Array<") || name.hasPrefix("UnkeyedDecodingContainer") { return "an array" }
+        return name
+    }
+
+    private func place(_ path: [any CodingKey]) -> String {
+        guard !path.isEmpty else { return "the top level" }
+        return printable(path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: "."))
+    }
+
+    /// Returns text that the server may have chosen, on one line and bounded.
+    private func printable(_ text: String) -> String {
+        // Before it is cut, because the start of a secret would not be recognised.
+        let text = response.sentRequest.hidingMarkedSecrets(in: text)
+        return PrintableText.cut(PrintableText.singleLine(text), to: 200)
+    }
+
+    // MARK: Bodies
+
+    /// The description of a body that is not JSON.
+    private var unreadableBody: String {
+        let type = BodyType(response.headerFields[.contentType])
+        let first = body.first { !JSONTokenizer.isSpace($0) }
+        if type.isJSON, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"") {
+            let fault = JSONTokenizer.fault(in: body) ?? body.count
+            return fault < body.count
+                ? "it is not valid JSON from byte \(fault + 1) of \(body.count) on. Check the server."
+                : "it is JSON that ends early, after \(body.count) bytes. Check the server."
+        }
+        let name = type.essence.isEmpty ? "without a Content-Type" : "of \(printable(type.essence))"
+        let start = excerpt(of: type).map { " that start with \"\($0)\"" } ?? ""
+        return "it is \(type.isJSON ? "not JSON but " : "")\(body.count) bytes \(name)\(start). "
+            + "Check the URL, and whether a proxy or a sign-in page sent the response."
+    }
+
+    /// The maximum length of an excerpt, in bytes.
+    private static let maximumExcerpt = 40
+
+    /// Returns the start of a body of text; `nil` if it might contain a secret.
+    ///
+    /// There is no excerpt of a body with a marked secret, or of one that starts with a structure of named fields, with
+    /// a word that names a secret, or with a word that is long enough to be a token.
+    private func excerpt(of type: BodyType) -> String? {
+        guard type.isJSON || type.shape == .text, !body.contains(0), let text = type.text(of: body),
+            response.sentRequest.hidingMarkedSecrets(in: text).utf8.elementsEqual(text.utf8)
+        else { return nil }
+        var start = String.UnicodeScalarView()
+        start.append(contentsOf: text.unicodeScalars.drop { $0.properties.isWhitespace }.prefix(Self.maximumExcerpt))
+        guard let first = start.first, !"{[\"".unicodeScalars.contains(first) else { return nil }
+        var line = PrintableText.escapedLine(String(start))
+        while line.utf8.count > Self.maximumExcerpt {
+            line.unicodeScalars.removeLast()
+        }
+        let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "-" }
+        // A single word could be a token.
+        guard first == "<" || line.contains(" "),
+            !words.contains(where: { $0.count >= 20 || Redaction.standard.hidesBodyField(String($0)) })
+        else { return nil }
+        return line
+    }
+}
+
+extension BodyType {
+    /// Whether the body is JSON, or could be because it has no type.
+    fileprivate var isJSON: Bool {
+        essence.isEmpty || shape == .json
+    }
+}

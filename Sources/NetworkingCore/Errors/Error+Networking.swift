@@ -1,0 +1,33 @@
+#if canImport(Darwin)
+import Foundation
+#endif
+
+extension Error {
+    /// Whether the error only says that the caller was cancelled, so that there is nothing to show.
+    ///
+    /// ```swift
+    /// } catch {
+    ///     if !error.isCancelled { show(error) }
+    /// }
+    /// ```
+    ///
+    /// `true` for `CancellationError`, which is the error that this library throws to a cancelled caller. On Apple's
+    /// platforms it is also `true` for `URLError.cancelled`, which other code may throw.
+    public var isCancelled: Bool {
+        if self is CancellationError { return true }
+        #if canImport(Darwin)
+        return (self as? URLError)?.code == .cancelled
+        #else
+        return false
+        #endif
+    }
+
+    /// The error as an error of this library; `nil` if it is any other error.
+    ///
+    /// ```swift
+    /// if error.networkingError?.isOffline == true { showOfflineBanner() }
+    /// ```
+    public var networkingError: NetworkingError? {
+        self as? NetworkingError
+    }
+}

@@ -1,0 +1,200 @@
+// Each method twice: a typed request needs to know at compile time whether its response is decoded.
+
+extension Request where Response: Decodable & SendableMetatype {
+    /// Creates a GET request whose response is decoded.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    /// - Returns: The request.
+    public static func get(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:]
+    ) -> Request {
+        Request(HTTPRequestData(.get, path, query: query, headers: headers))
+    }
+
+    /// Creates a POST request whose response is decoded.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func post(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a PUT request whose response is decoded.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func put(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a PATCH request whose response is decoded.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func patch(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a DELETE request whose response is decoded.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    /// - Returns: The request.
+    public static func delete(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:]
+    ) -> Request {
+        Request(HTTPRequestData(.delete, path, query: query, headers: headers))
+    }
+}
+
+extension Request where Response == Void {
+    /// Creates a GET request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    /// - Returns: The request.
+    public static func get(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:]
+    ) -> Request {
+        Request(HTTPRequestData(.get, path, query: query, headers: headers))
+    }
+
+    /// Creates a HEAD request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    /// - Returns: The request.
+    public static func head(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:]
+    ) -> Request {
+        Request(HTTPRequestData(.head, path, query: query, headers: headers))
+    }
+
+    /// Creates a POST request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func post(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.post, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a PUT request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func put(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.put, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a PATCH request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    ///   - body: The body.
+    /// - Returns: The request.
+    public static func patch(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:],
+        body: RequestBody? = nil
+    ) -> Request {
+        Request(HTTPRequestData(.patch, path, query: query, headers: headers, body: body))
+    }
+
+    /// Creates a DELETE request whose response is only checked for success.
+    ///
+    /// - Parameters:
+    ///   - path: The path. Interpolated values are escaped.
+    ///   - query: The query items.
+    ///   - headers: The header fields.
+    /// - Returns: The request.
+    public static func delete(
+        _ path: RequestPath,
+        query: RequestQuery = [:],
+        headers: HeaderFields = [:]
+    ) -> Request {
+        Request(HTTPRequestData(.delete, path, query: query, headers: headers))
+    }
+}
+
+extension Request {
+    /// Returns a copy with another value of an option or a part of its request.
+    ///
+    /// ```swift
+    /// let user = try await network.request(.user(id: 42).with(\.cacheMode, .reload))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - property: The property of ``http`` to change.
+    ///   - value: Its new value.
+    /// - Returns: The changed copy.
+    public func with<Value>(_ property: WritableKeyPath<HTTPRequestData, Value>, _ value: Value) -> Request {
+        var request = self
+        request.http[keyPath: property] = value
+        return request
+    }
+}

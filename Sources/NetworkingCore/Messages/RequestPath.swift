@@ -1,0 +1,133 @@
+/// The path of a request, in which interpolated values are escaped.
+///
+/// ```swift
+/// HTTPRequestData.get("users/\(name)/posts/\(42)")   // name "a/b?c" is sent as users/a%2Fb%3Fc/posts/42
+/// HTTPRequestData.get("files/\(raw: "2026/november.pdf")")
+/// ```
+///
+/// The literal text is a path, and a query if it contains a question mark. Characters that a path may not contain are
+/// percent-encoded, and existing escapes stay as they are. An interpolated value is percent-encoded as a whole, so that
+/// a slash, a question mark or a number sign in it does not change the structure of the URL.
+///
+/// A segment of the path that contains a value must not be empty, `.` or `..` as a whole, because such a path names
+/// another resource. Sending the request then fails with ``NetworkingError/Kind/invalidRequest``.
+public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
+    /// The path, and the query if there is one, with escaped values.
+    package let text: String
+
+    /// Whether a value makes a whole segment empty or a dot segment.
+    let hasInvalidSegment: Bool
+
+    /// Creates a path from text that is not escaped any further, such as one that a server sent.
+    ///
+    /// - Parameter path: The path, with or without its leading slash, followed by the query if it contains a question
+    ///   mark.
+    public init(_ path: String) {
+        text = path
+        hasInvalidSegment = false
+    }
+
+    /// Creates a path from a literal.
+    public init(stringLiteral path: String) {
+        self.init(path)
+    }
+
+    /// Creates a path from a literal with values.
+    public init(stringInterpolation: StringInterpolation) {
+        var interpolation = stringInterpolation
+        interpolation.endSegment()
+        text = interpolation.text
+        hasInvalidSegment = interpolation.hasInvalidSegment
+    }
+
+    /// The path with escaped values.
+    public var description: String {
+        text
+    }
+}
+
+extension RequestPath {
+    /// The literal text and the values of a path.
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+        fileprivate var hasInvalidSegment = false
+        private var segment = ""
+        private var segmentHasValue = false
+        private var isInQuery = false
+
+        /// Creates an empty path.
+        public init(literalCapacity: Int, interpolationCount: Int) {
+            text.reserveCapacity(literalCapacity + interpolationCount * 8)
+        }
+
+        /// Appends literal text.
+        public mutating func appendLiteral(_ literal: String) {
+            append(unescaped: literal)
+        }
+
+        /// Appends a value, percent-encoded as a whole.
+        ///
+        /// - Parameter value: The value, such as a name or a number.
+        public mutating func appendInterpolation(_ value: some CustomStringConvertible) {
+            append(value: value.description)
+        }
+
+        /// Appends the raw value of an enumeration or an identifier, percent-encoded as a whole.
+        ///
+        /// - Parameter value: The value.
+        public mutating func appendInterpolation<Value: RawRepresentable>(
+            _ value: Value
+        ) where Value.RawValue: CustomStringConvertible {
+            append(value: value.rawValue.description)
+        }
+
+        /// Appends the raw value of an enumeration or an identifier, percent-encoded as a whole.
+        ///
+        /// - Parameter value: The value, whose own description is not used.
+        public mutating func appendInterpolation<Value: RawRepresentable & CustomStringConvertible>(
+            _ value: Value
+        ) where Value.RawValue: CustomStringConvertible {
+            append(value: value.rawValue.description)
+        }
+
+        /// Appends text that is already a part of a path.
+        ///
+        /// - Parameter path: The text, which may contain slashes and escapes.
+        public mutating func appendInterpolation(raw path: String) {
+            append(unescaped: path)
+        }
+
+        /// Not available, because a missing value would become the text "nil".
+        ///
+        /// - Parameter value: The value.
+        @available(*, unavailable, message: "Unwrap the value: a path cannot contain an optional.")
+        public mutating func appendInterpolation<Value>(_ value: Value?) {}
+
+        private mutating func append(value: String) {
+            text += PercentEncoding.unreserved.encode(value)
+            segment += value
+            segmentHasValue = true
+        }
+
+        private mutating func append(unescaped literal: String) {
+            text += literal
+            for character in literal.unicodeScalars where !isInQuery {
+                if character == "/" || character == "?" {
+                    endSegment()
+                    isInQuery = character == "?"
+                } else {
+                    segment.unicodeScalars.append(character)
+                }
+            }
+        }
+
+        /// Checks the segment that ends here.
+        fileprivate mutating func endSegment() {
+            if !isInQuery, segmentHasValue, ["", ".", ".."].contains(segment) {
+                hasInvalidSegment = true
+            }
+            segment = ""
+            segmentHasValue = false
+        }
+    }
+}

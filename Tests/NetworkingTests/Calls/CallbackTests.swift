@@ -1,0 +1,370 @@
+import Dispatch
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct CallbackTests {
+    private struct User: Codable, Equatable, Sendable {
+        var name: String
+    }
+
+    private final class Owner: Sendable {}
+
+    @MainActor
+    private final class Label {
+        var text = ""
+        var fraction = 0.0
+    }
+
+    private static let mark = DispatchSpecificKey<Bool>()
+    private let queue = DispatchQueue(label: "CallbackTests")
+    private let request = HTTPRequestData(authority: "example.com", path: "users/42")
+
+    init() {
+        queue.setSpecific(key: Self.mark, value: true)
+    }
+
+    // MARK: Results
+
+    @Test func passesTheResponseToTheCompletionOnTheQueue() async throws {
+        let transport = MockTransport { _ in .text("Hello") }
+        let isOnQueue = Locked(false)
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.data(request, queue: queue) { result in
+            isOnQueue.withLock { $0 = DispatchQueue.getSpecific(key: Self.mark) == true }
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().get().text == "Hello")
+        #expect(isOnQueue.value)
+        await queue.drain()
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func passesAStatusToDataAndAnErrorToValue() async throws {
+        let transport = MockTransport { _ in .status(.notFound) }
+        let responses = Outcomes<HTTPResponseData>()
+        transport.data(request, queue: queue) { responses.add($0) }
+        #expect(try await responses.first().get().status == .notFound)
+        let users = Outcomes<User>()
+        transport.request(request, as: User.self, queue: queue) { users.add($0) }
+        #expect(try await users.first().networkingError?.kind == .status)
+    }
+
+    @Test func decodesTypedRequests() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let users = Outcomes<User>()
+        transport.request(Request<User>(request), queue: queue) { users.add($0) }
+        #expect(try await users.first().get().name == "Emily")
+        let values = Outcomes<User>()
+        transport.value(Request<User>(request), queue: queue) { result in values.add(result.map { $0.body }) }
+        #expect(try await values.first().get().name == "Emily")
+        let others = Outcomes<HTTPResponseData>()
+        transport.value(request, as: User.self, queue: queue) { result in others.add(result.map { $0.response }) }
+        #expect(try await others.first().get().status == .ok)
+    }
+
+    @Test func passesAnInvalidRequestToTheCompletion() async throws {
+        let outcomes = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .ok() }.data(HTTPRequestData(path: "nowhere"), queue: queue) { outcomes.add($0) }
+        #expect(try await outcomes.first().networkingError?.kind == .invalidRequest)
+    }
+
+    @Test func passesAnErrorOfTheDecoderToTheCompletion() async throws {
+        let users = Outcomes<User>()
+        MockTransport { _ in .text("no JSON") }.request(request, as: User.self, queue: queue) { users.add($0) }
+        #expect(try await users.first().networkingError?.kind == .decoding)
+    }
+
+    // MARK: Cancelling
+
+    @Test func cancelPassesCancellationErrorOnce() async throws {
+        let transport = MockTransport { _ in .never }
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = transport.data(request, queue: queue) { outcomes.add($0) }
+        try await transport.waitForRequests(1)
+        call.cancel()
+        call.cancel()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the exchange has ended") { transport.active == 0 }
+        await queue.drain()
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func cancelReplacesAResponseThatWaitsForTheQueue() async throws {
+        let transport = MockTransport { _ in .text("Hello") }
+        let outcomes = Outcomes<HTTPResponseData>()
+        queue.suspend()
+        let call = transport.data(request, queue: queue) { outcomes.add($0) }
+        try await transport.waitForEnds(1)
+        call.cancel()
+        queue.resume()
+        #expect(try await outcomes.first().error is CancellationError)
+        await queue.drain()
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func cancelAfterTheCompletionDoesNothing() async throws {
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = MockTransport { _ in .ok() }.data(request, queue: queue) { outcomes.add($0) }
+        #expect(try await outcomes.first().get().status == .ok)
+        call.cancel()
+        await queue.drain()
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func aProgressClosureMayCancelItsOwnCall() async throws {
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
+        let call = Locked<CallHandle?>(nil)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let handle = transport.data(request, queue: queue) { _ in
+            call.value?.cancel()
+        } completion: { result in
+            call.value?.cancel()
+            outcomes.add(result)
+        }
+        call.withLock { $0 = handle }
+        try await answer.waitForRequests()
+        answer.answer(MockResponse.text("Hello World").inSteps(5))
+        #expect(try await outcomes.first().error is CancellationError)
+        await queue.drain()
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func cancelMayBeCalledFromManyThreads() async throws {
+        let transport = MockTransport { _ in .never }
+        for _ in 0..<50 {
+            let outcomes = Outcomes<HTTPResponseData>()
+            let call = transport.data(request, queue: .global()) { outcomes.add($0) }
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask { call.cancel() }
+                }
+            }
+            #expect(try await outcomes.first().error is CancellationError)
+            #expect(outcomes.count == 1)
+        }
+        try await eventually("the exchanges have ended") { transport.active == 0 }
+    }
+
+    // MARK: Lifetimes
+
+    @Test func releasingTheHandleDoesNotCancel() async throws {
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.data(request, queue: queue) { outcomes.add($0) }
+        try await answer.waitForRequests()
+        answer.answer(.text("Hello"))
+        #expect(try await outcomes.first().get().text == "Hello")
+    }
+
+    @Test func completionRunsAfterItsOwnerIsReleased() async throws {
+        let answer = HeldAnswer()
+        let transport = MockTransport { _ in .held(by: answer) }
+        let objects = WatchedObjects()
+        let hadOwner = Locked<Bool?>(nil)
+        start(transport, watchedBy: objects) { isAlive in hadOwner.withLock { $0 = isAlive } }
+        try await answer.waitForRequests()
+        #expect(await objects.countAtEnd() == 0)
+        answer.answer()
+        try await eventually("the completion is called") { hadOwner.value == false }
+    }
+
+    /// Starts a call whose completion refers weakly to an owner, which is released when this method returns.
+    private func start(
+        _ network: some NetworkingComponent,
+        watchedBy objects: WatchedObjects,
+        _ completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        let owner = Owner()
+        objects.watch(owner)
+        network.data(request, queue: queue) { [weak owner] _ in completion(owner != nil) }
+    }
+
+    @Test func closuresAreReleasedWhileTheHandleAndTheResponseAreKept() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let objects = WatchedObjects()
+        let outcomes = Outcomes<HTTPResponseData>()
+        let call = startRetaining(transport, watchedBy: objects, outcomes)
+        #expect(try await outcomes.first().get().status == .ok)
+        #expect(await objects.countAtEnd() == 0)
+        withExtendedLifetime((call, outcomes)) {}
+    }
+
+    /// Starts a call whose closures retain an object.
+    private func startRetaining(
+        _ network: some NetworkingComponent,
+        watchedBy objects: WatchedObjects,
+        _ outcomes: Outcomes<HTTPResponseData>
+    ) -> CallHandle {
+        let owner = Owner()
+        objects.watch(owner)
+        return network.data(request, queue: queue) { _ in
+            withExtendedLifetime(owner) {}
+        } completion: { result in
+            withExtendedLifetime(owner) { outcomes.add(result) }
+        }
+    }
+
+    // MARK: Progress
+
+    @Test func aBlockedQueueGetsTheNewestProgressBeforeTheCompletion() async throws {
+        let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
+        let order = Locked<[String]>([])
+        queue.suspend()
+        transport.data(request, queue: queue) { progress in
+            order.withLock { $0.append("\(progress.received.count)") }
+        } completion: { _ in
+            order.withLock { $0.append("end") }
+        }
+        try await transport.waitForEnds(1)
+        queue.resume()
+        try await eventually("the completion is called") { order.value.last == "end" }
+        #expect(order.value == ["11", "end"])
+    }
+
+    @Test func closuresOfACallDoNotOverlapOnAConcurrentQueue() async throws {
+        let transport = MockTransport { _ in .text("Hello World").inSteps(5) }
+        let running = Locked((now: 0, peak: 0))
+        let note: @Sendable () -> Void = {
+            running.withLock { ($0.now, $0.peak) = ($0.now + 1, max($0.peak, $0.now + 1)) }
+            running.withLock { $0.now -= 1 }
+        }
+        for _ in 0..<100 {
+            let outcomes = Outcomes<HTTPResponseData>()
+            transport.data(request, queue: .global()) { _ in
+                note()
+            } completion: { result in
+                note()
+                outcomes.add(result)
+            }
+            _ = try await outcomes.first()
+        }
+        #expect(running.value.peak == 1)
+    }
+
+    // MARK: The main actor
+
+    @Test @MainActor func closuresOnTheMainQueueUseTheMainActor() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let label = Label()
+        let outcomes = Outcomes<User>()
+        transport.request(Request<User>(request), on: .main) { progress in
+            label.fraction = progress.received.fractionCompleted ?? 0
+        } completion: { result in
+            label.text = (try? result.get().name) ?? ""
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().get().name == "Emily")
+        #expect(label.text == "Emily")
+        #expect(label.fraction == 1)
+    }
+
+    @Test @MainActor func everyCallHasAFormForTheMainActor() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let label = Label()
+        let responses = Outcomes<HTTPResponseData>()
+        transport.data(request, on: .main) { result in
+            if case .success(let response) = result {
+                label.text += "\(response.status.code)"
+            }
+            responses.add(result)
+        }
+        _ = try await responses.first()
+        let users = Outcomes<User>()
+        transport.value(Request<User>(request), on: .main) { result in
+            if case .success(let value) = result {
+                label.text += value.body.name
+            }
+            users.add(result.map { $0.body })
+        }
+        _ = try await users.first()
+        let others = Outcomes<User>()
+        transport.value(request, as: User.self, on: .main) { result in others.add(result.map { $0.body }) }
+        #expect(try await others.first().get().name == "Emily")
+        let bodies = Outcomes<User>()
+        transport.request(request, as: User.self, on: .main) { bodies.add($0) }
+        #expect(try await bodies.first().get().name == "Emily")
+        #expect(label.text == "200Emily")
+    }
+
+    // MARK: Transfers
+
+    @Test func uploadsAndReportsTheProgress() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let sent = Locked<BytesSent?>(nil)
+        let responses = Outcomes<HTTPResponseData>()
+        transport.upload(.data(Data(count: 7)), to: request, queue: queue) { progress in
+            sent.withLock { $0 = progress.sent }
+        } completion: { result in
+            responses.add(result)
+        }
+        #expect(try await responses.first().get().status == .ok)
+        #expect(sent.value == BytesSent(count: 7, expected: 7))
+        #expect(transport.requests.first?.method == .post)
+        let users = Outcomes<User>()
+        transport.upload(.data(Data()), to: Request<User>(request), queue: queue) { result in
+            users.add(result.map { $0.body })
+        }
+        #expect(try await users.first().get().name == "Emily")
+    }
+
+    @Test func aMissingFileFailsTheUpload() async throws {
+        let outcomes = Outcomes<HTTPResponseData>()
+        let file = FileManager.default.temporaryDirectory.appending(path: "missing-\(UUID())")
+        MockTransport { _ in .ok() }.upload(.file(file), to: request, queue: queue) { outcomes.add($0) }
+        #expect(try await outcomes.first().networkingError?.kind == .storage)
+    }
+
+    @Test func downloadsAFile() async throws {
+        try await withTemporaryDirectory { (directory: URL) async throws -> Void in
+            let place = directory.appending(path: "film")
+            let transport = MockTransport { _ in .text("Hello") }
+            let files = Outcomes<DownloadedFile>()
+            transport.download(request, to: place, queue: queue) { files.add($0) }
+            #expect(try await files.first().get().byteCount == 5)
+            #expect(try Data(contentsOf: place) == Data("Hello".utf8))
+            // Nothing may exist at the destination.
+            let refused = Outcomes<DownloadedFile>()
+            transport.download(request, to: .file(place), queue: queue) { refused.add($0) }
+            #expect(try await refused.first().networkingError?.kind == .storage)
+        }
+    }
+
+    @Test @MainActor func transfersHaveAFormForTheMainActor() async throws {
+        let transport = MockTransport { _ in .json(User(name: "Emily")) }
+        let label = Label()
+        try await withTemporaryDirectory { directory in
+            let files = Outcomes<DownloadedFile>()
+            transport.download(request, to: directory.appending(path: "one"), on: .main) { result in
+                label.text += "1"
+                files.add(result)
+            }
+            _ = try await files.first().get()
+            let others = Outcomes<DownloadedFile>()
+            transport.download(request, to: .file(directory.appending(path: "two")), on: .main) { result in
+                label.text += "2"
+                others.add(result)
+            }
+            _ = try await others.first().get()
+            let responses = Outcomes<HTTPResponseData>()
+            transport.upload(.data(Data()), to: request, on: .main) { result in
+                label.text += "3"
+                responses.add(result)
+            }
+            _ = try await responses.first().get()
+            let users = Outcomes<User>()
+            transport.upload(.data(Data()), to: Request<User>(request), on: .main) { result in
+                label.text += "4"
+                users.add(result.map { $0.body })
+            }
+            _ = try await users.first().get()
+        }
+        #expect(label.text == "1234")
+    }
+}

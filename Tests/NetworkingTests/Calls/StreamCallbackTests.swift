@@ -1,0 +1,210 @@
+import Dispatch
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct StreamCallbackTests {
+    private struct Token: Codable, Equatable, Sendable {
+        var text: String
+    }
+
+    @MainActor
+    private final class Label {
+        var text = ""
+    }
+
+    private let queue = DispatchQueue(label: "StreamCallbackTests")
+
+    private static func tokens(_ texts: String...) -> MockResponse {
+        .events(MockResponse.Piece.text(texts.map { "data: {\"text\":\"\($0)\"}\n\n" }.joined() + "data: [DONE]\n\n"))
+    }
+
+    @Test func passesEachLineAndThenTheResponse() async throws {
+        let transport = MockTransport([.pieces(["one\ntw", "o\nthree"], headerFields: [.contentType: "text/plain"])])
+        let lines = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.lines(.lawful, queue: queue) { line in
+            lines.withLock { $0.append(line) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        let response = try await outcomes.first().get()
+        #expect(response.headerFields[.contentType] == "text/plain")
+        #expect(lines.value == ["one", "two", "three"])
+    }
+
+    @Test func aRefusedStatusIsAnErrorWithoutLines() async throws {
+        let transport = MockTransport([MockResponse(status: .notFound, data: Data("one\n".utf8))])
+        let lines = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.lines(.lawful, queue: queue) { line in
+            lines.withLock { $0.append(line) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().networkingError?.kind == .status)
+        #expect(lines.value.isEmpty)
+    }
+
+    @Test func aConnectionThatBreaksEndsTheStreamWithItsError() async throws {
+        let failure = NetworkingError(.connectionLost, request: .lawful)
+        let transport = MockTransport([.pieces(["one\n", .failure(failure)])])
+        let lines = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.lines(.lawful, queue: queue) { line in
+            lines.withLock { $0.append(line) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().networkingError?.kind == .connectionLost)
+        #expect(lines.value == ["one"])
+    }
+
+    @Test func aClosureThatCancelsItsStreamGetsNoFurtherElement() async throws {
+        let gate = MockGate()
+        let transport = MockTransport([.pieces([.wait(for: gate), "one\ntwo\nthree\n", .hang])])
+        let lines = Locked<[String]>([])
+        let call = Locked<CallHandle?>(nil)
+        let outcomes = Outcomes<HTTPResponseData>()
+        let handle = transport.lines(.lawful, queue: queue) { line in
+            lines.withLock { $0.append(line) }
+            call.value?.cancel()
+        } completion: { result in
+            outcomes.add(result)
+        }
+        call.withLock { $0 = handle }
+        gate.open()
+        #expect(try await outcomes.first().error is CancellationError)
+        try await eventually("the transfer has ended") { transport.active == 0 }
+        await queue.drain()
+        #expect(lines.value == ["one"])
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func cancelEndsTheTransferWhileTheQueueIsBlocked() async throws {
+        let transport = MockTransport([.pieces(["one\n", .hang])])
+        let outcomes = Outcomes<HTTPResponseData>()
+        let lines = Locked<[String]>([])
+        queue.suspend()
+        let call = transport.lines(.lawful, queue: queue) { line in
+            lines.withLock { $0.append(line) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        try await transport.waitForPortions(1)
+        call.cancel()
+        try await eventually("the transfer has ended") { transport.active == 0 }
+        #expect(outcomes.count == 0)
+        queue.resume()
+        #expect(try await outcomes.first().error is CancellationError)
+        #expect(lines.value.isEmpty)
+    }
+
+    @Test func theNextElementIsReadWhenTheClosureHasReturned() async throws {
+        let pieces = (0..<10).map { MockResponse.Piece.text("\($0)\n") }
+        let transport = MockTransport([.pieces(pieces)])
+        let outcomes = Outcomes<HTTPResponseData>()
+        queue.suspend()
+        transport.lines(.lawful, queue: queue, onLine: { _ in }, completion: { outcomes.add($0) })
+        try await transport.waitForPortions(1)
+        #expect(transport.deliveredPortions < 10)
+        #expect(transport.ended == 0)
+        queue.resume()
+        #expect(try await outcomes.first().error == nil)
+    }
+
+    @Test func passesEventsUpToTheTerminator() async throws {
+        let transport = MockTransport { _ in .events("id: 1\ndata: a\n\n", "data: b\n\ndata: [DONE]\n\n") }
+        let events = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.events(.lawful, until: "[DONE]", queue: queue) { event in
+            events.withLock { $0.append(event.data) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().error == nil)
+        #expect(events.value == ["a", "b"])
+    }
+
+    @Test func decodesEvents() async throws {
+        let transport = MockTransport { _ in Self.tokens("a", "b") }
+        let texts = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.events(.lawful, as: Token.self, queue: queue) { token in
+            texts.withLock { $0.append(token.text) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().error == nil)
+        #expect(texts.value == ["a", "b"])
+    }
+
+    @Test func anEventThatCannotBeDecodedEndsTheStreamUnlessItIsSkipped() async throws {
+        let transport = MockTransport { _ in .events("data: x\n\ndata: {\"text\":\"a\"}\n\ndata: [DONE]\n\n") }
+        let failed = Outcomes<HTTPResponseData>()
+        transport.events(.lawful, as: Token.self, queue: queue, onValue: { _ in }, completion: { failed.add($0) })
+        #expect(try await failed.first().networkingError?.kind == .decoding)
+        let texts = Locked<[String]>([])
+        let skipped = Outcomes<HTTPResponseData>()
+        transport.events(.lawful, as: Token.self, onDecodingFailure: .skip, queue: queue) { token in
+            texts.withLock { $0.append(token.text) }
+        } completion: { result in
+            skipped.add(result)
+        }
+        #expect(try await skipped.first().error == nil)
+        #expect(texts.value == ["a"])
+    }
+
+    @Test func decodesTheDocumentsOfABody() async throws {
+        let transport = MockTransport { _ in .pieces([#"{"text":"a"}{"te"#, #"xt":"b"}"#]) }
+        let texts = Locked<[String]>([])
+        let outcomes = Outcomes<HTTPResponseData>()
+        transport.values(.lawful, as: Token.self, queue: queue) { token in
+            texts.withLock { $0.append(token.text) }
+        } completion: { result in
+            outcomes.add(result)
+        }
+        #expect(try await outcomes.first().error == nil)
+        #expect(texts.value == ["a", "b"])
+    }
+
+    @Test @MainActor func streamsHaveAFormForTheMainActor() async throws {
+        let label = Label()
+        let lines = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .text("1\n2\n") }
+            .lines(.lawful, on: .main) { line in
+                label.text += line
+            } completion: { result in
+                lines.add(result)
+            }
+        _ = try await lines.first().get()
+        let events = Outcomes<HTTPResponseData>()
+        let stream = MockTransport { _ in Self.tokens("3") }
+        stream.events(.lawful, until: "[DONE]", on: .main) { event in
+            label.text += "\(event.data.count)"
+        } completion: { result in
+            events.add(result)
+        }
+        _ = try await events.first().get()
+        let decoded = Outcomes<HTTPResponseData>()
+        stream.events(.lawful, as: Token.self, on: .main) { token in
+            label.text += token.text
+        } completion: { result in
+            decoded.add(result)
+        }
+        _ = try await decoded.first().get()
+        let values = Outcomes<HTTPResponseData>()
+        MockTransport { _ in .json(Token(text: "4")) }
+            .values(.lawful, as: Token.self, on: .main) { token in
+                label.text += token.text
+            } completion: { result in
+                values.add(result)
+            }
+        _ = try await values.first().get()
+        #expect(label.text == "121234")
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct SwitchableServerTests {
+    private let transport = MockTransport { _ in .ok() }
+    private let server: SwitchableServer
+    private let serverA: URL
+    private let serverB: URL
+
+    init() throws {
+        serverA = try #require(URL(string: "https://a.example/v1"))
+        serverB = try #require(URL(string: "https://b.example/v2"))
+        server = SwitchableServer(serverA)
+    }
+
+    private func authorizations() -> [String?] {
+        transport.requests.map { $0.headerFields[.authorization] }
+    }
+
+    // MARK: Where requests go
+
+    @Test func laterCallsGoToTheNewServer() async throws {
+        let network = transport.server(baseURL: server)
+        #expect(server.baseURL == serverA)
+
+        try await network.data(HTTPRequestData(path: "users"))
+        try server.change(to: serverB)
+        try await network.data(HTTPRequestData(path: "users?page=2"))
+
+        #expect(server.baseURL == serverB)
+        #expect(network.authority == "b.example")
+        #expect(
+            transport.requests.map(\.url?.absoluteString)
+                == ["https://a.example/v1/users", "https://b.example/v2/users?page=2"]
+        )
+    }
+
+    @Test func callInProgressStaysAtItsServer() async throws {
+        let answer = HeldAnswer()
+        let transport = MockTransport { request in request.path == "/v1/slow" ? .held(by: answer) : .ok() }
+        let network = transport.server(baseURL: server)
+
+        async let slow = network.data(HTTPRequestData(path: "slow"))
+        try await transport.waitForRequests(1)
+        try server.change(to: serverB)
+        try await network.data(HTTPRequestData(path: "fast"))
+        answer.answer()
+
+        #expect(try await slow.url?.absoluteString == "https://a.example/v1/slow")
+        #expect(transport.requests.map(\.authority) == ["a.example", "b.example"])
+    }
+
+    @Test func retriesOfACallStayAtItsServer() async throws {
+        let transport = MockTransport()
+        transport.on(.get, "/v1/users", uses: .once) { [server, serverB] _ in
+            try server.change(to: serverB)
+            return .status(.serviceUnavailable)
+        }
+        transport.on(.any, .ok())
+        let network = transport.authenticated(with: BearerCredentials(token: "secret"))
+            .retry()
+            .environment(\.clock, .immediate())
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "users"))
+        try await network.data(HTTPRequestData(path: "users"))
+
+        #expect(transport.requests.map(\.authority) == ["a.example", "a.example", "b.example"])
+        #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] == "Bearer secret" })
+    }
+
+    @Test func absoluteRequestGoesWhereItPoints() async throws {
+        let network = transport.server(baseURL: server)
+        let link = try #require(URL(string: "https://cdn.example/image.png?size=2"))
+
+        #expect(network.resolved(HTTPRequestData(url: link)).url == link)
+    }
+
+    @Test func requestThatDisablesServerMutationsIsUnchanged() {
+        let request = HTTPRequestData(path: "users").with { $0.serverMutations = .disabled }
+
+        #expect(transport.server(baseURL: server).resolved(request).authority == nil)
+    }
+
+    @Test func concurrentCallsNeverMixTwoServers() async throws {
+        let network = transport.server(baseURL: server)
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<300 {
+                group.addTask { [server, serverA, serverB] in
+                    if index.isMultiple(of: 3) {
+                        try server.change(to: index.isMultiple(of: 2) ? serverA : serverB)
+                    }
+                    try await network.data(HTTPRequestData(path: "users"))
+                }
+            }
+            try await group.waitForAll()
+        }
+
+        let urls = Set(transport.requests.map(\.url?.absoluteString))
+        #expect(urls.isSubset(of: ["https://a.example/v1/users", "https://b.example/v2/users"]))
+    }
+
+    // MARK: Credentials
+
+    @Test func tokenGoesToTheCurrentServerOnly() async throws {
+        let events = EventRecorder()
+        let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
+        let toA = HTTPRequestData(url: serverA).with { $0.addObserver(events) }
+
+        try await network.data(HTTPRequestData(path: "me"))
+        try server.change(to: serverB)
+        try await network.data(HTTPRequestData(path: "me"))
+        try await network.data(toA)
+        try await network.data(HTTPRequestData(url: serverB))
+
+        #expect(transport.requests.map(\.authority) == ["a.example", "b.example", "a.example", "b.example"])
+        #expect(authorizations() == ["Bearer secret", "Bearer secret", nil, "Bearer secret"])
+        #expect(events.names.contains("credentialsWithheld"))
+    }
+
+    @Test func headerFieldGoesToTheCurrentServerOnly() async throws {
+        let network = transport.server(headerField: .authorization, "Bearer secret").server(baseURL: server)
+
+        try server.change(to: serverB)
+        try await network.data(HTTPRequestData(path: "me"))
+        try await network.data(HTTPRequestData(url: serverA))
+
+        #expect(authorizations() == ["Bearer secret", nil])
+    }
+
+    @Test func requestThatWasResolvedBeforeAChangeGetsNoToken() async throws {
+        let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
+        let resolved = network.resolved(HTTPRequestData(path: "me"))
+
+        try server.change(to: serverB)
+        try await network.data(resolved)
+
+        #expect(transport.requests.map(\.authority) == ["a.example"])
+        #expect(authorizations() == [nil])
+    }
+
+    @Test func diagnosticsReportASecondServer() {
+        let network = transport.authenticated(with: BearerCredentials(token: "secret")).server(baseURL: server)
+        #expect(network.diagnostics.isEmpty)
+        #expect(network.server(authority: "b.example").diagnostics.count == 1)
+    }
+
+    // MARK: Bad input
+
+    @Test(
+        arguments: [
+            "users", "/users", "//a.example/v1", "https:///v1", "ftp://a.example", "file:///tmp/a",
+            "mailto:a@b.example",
+            "https://user:t0ps3cret@a.example",
+        ]
+    )
+    func refusesAURLThatIsNoBaseURL(text: String) throws {
+        let url = try #require(URL(string: text))
+
+        let error = try #require(#expect(throws: NetworkingError.self) { try server.change(to: url) })
+
+        #expect(error.kind == .invalidRequest)
+        #expect(!everyPrint(of: error).contains("t0ps3cret"))
+        #expect(server.baseURL == serverA)
+    }
+
+    @Test func descriptionHasNoQuery() throws {
+        let server = SwitchableServer(try #require(URL(string: "https://a.example/v1?key=t0ps3cret#top")))
+
+        #expect("\(server)" == "https://a.example/v1")
+        #expect(!everyPrint(of: server).contains("t0ps3cret"))
+        let outline = transport.server(baseURL: server).outline
+        #expect(outline == "server(baseURL: \"https://a.example/v1\", switchable)\nMockTransport")
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import HTTPTypes
+import Networking
+import TestSupport
+import Testing
+
+@testable import NetworkingCore
+
+/// The texts of errors for the user of the app, and the catalogue with which apps translate them.
+struct UserTextTests {
+    private let request = HTTPRequestData(authority: "example.com")
+
+    private struct Catalogue: Decodable {
+        let sourceLanguage: String
+        let strings: [String: Entry]
+
+        struct Entry: Decodable {
+            let comment: String
+            let localizations: [String: Localization]
+
+            func value(_ language: String) -> String? {
+                localizations[language]?.stringUnit.value
+            }
+        }
+
+        struct Localization: Decodable {
+            let stringUnit: Unit
+        }
+
+        struct Unit: Decodable {
+            let state: String
+            let value: String
+        }
+    }
+
+    private static func catalogue() throws -> Catalogue {
+        let text = try Repository.text(at: "Documentation/Networking.xcstrings")
+        return try JSONDecoder().decode(Catalogue.self, from: Data(text.utf8))
+    }
+
+    private func error(_ kind: NetworkingError.Kind, status: Int? = nil) -> NetworkingError {
+        let response = status.map { HTTPResponseData(request: request, status: .init(code: $0)) }
+        return NetworkingError(kind, request: request, response: response)
+    }
+
+    // MARK: The catalogue
+
+    @Test func catalogueHasTheKeysAndEnglishTextsOfTheCode() throws {
+        var texts: [String: String] = [:]
+        for text in UserText.all {
+            for part in NetworkingError.TextPart.allCases {
+                let former = texts.updateValue(text.english(part), forKey: text.key(of: part))
+                #expect(former == nil)
+            }
+        }
+        let catalogue = try Self.catalogue()
+        #expect(catalogue.sourceLanguage == "en")
+        #expect(catalogue.strings.count == texts.count)
+        #expect(catalogue.strings.compactMapValues { $0.value("en") } == texts)
+    }
+
+    @Test func catalogueHasACommentAndAGermanTextForEachKey() throws {
+        for (key, entry) in try Self.catalogue().strings {
+            #expect(!entry.comment.isEmpty, "\(key)")
+            #expect(entry.value("de")?.hasSuffix(".") == true, "\(key)")
+            #expect(entry.localizations.values.allSatisfy { $0.stringUnit.state == "translated" }, "\(key)")
+        }
+    }
+
+    // MARK: The texts
+
+    @Test func textsAreShortSentencesWithoutJargon() {
+        for text in UserText.all {
+            for part in NetworkingError.TextPart.allCases {
+                let english = text.english(part)
+                #expect(english.hasSuffix(".") && english.count <= 90, "\(english)")
+                for word in ["HTTP", "URL", "status", "header", "token", "timeout", "JSON"] {
+                    #expect(!english.contains(word), "\(english)")
+                }
+            }
+        }
+    }
+
+    @Test func errorHasADescriptionAReasonAndASuggestion() {
+        let offline = error(.offline)
+        #expect(offline.errorDescription == "There is no internet connection.")
+        #expect(offline.failureReason == "This device is not connected to the internet.")
+        #expect(offline.recoverySuggestion == "Check your internet connection and try again.")
+        #expect((offline as any Error).localizedDescription == offline.errorDescription)
+    }
+
+    @Test(arguments: NetworkingError.Kind.allCases)
+    func eachKindHasItsOwnKey(kind: NetworkingError.Kind) {
+        for part in NetworkingError.TextPart.allCases {
+            let key = error(kind).text(part, translatedBy: { key, _ in key })
+            #expect(key == "\(kind.rawValue).\(part.rawValue)")
+        }
+    }
+
+    @Test(arguments: [
+        (401, "unauthorized"), (403, "status.403"), (404, "status.404"), (408, "timeout"), (409, "status.409"),
+        (410, "status.410"), (412, "status.412"), (413, "status.413"), (429, "status.429"), (500, "status.5xx"),
+        (599, "status.5xx"), (400, "status"), (418, "status"),
+    ])
+    func someStatusesHaveTheirOwnKey(code: Int, key: String) {
+        let text = error(.status, status: code).text(.suggestion, translatedBy: { key, _ in key })
+        #expect(text == "\(key).suggestion")
+        // The status of any other kind does not matter.
+        let decoding = error(.decoding, status: code).text(.description, translatedBy: { key, _ in key })
+        #expect(decoding == "decoding.description")
+    }
+
+    @Test func appTranslatesTextsByKeyAndEnglishText() {
+        let translations = ["offline.description": "Keine Verbindung."]
+        func translated(_ part: NetworkingError.TextPart) -> String {
+            error(.offline).text(part, translatedBy: { translations[$0] ?? $1 })
+        }
+        #expect(translated(.description) == "Keine Verbindung.")
+        #expect(translated(.reason) == "This device is not connected to the internet.")
+        #expect(translated(.suggestion) == "Check your internet connection and try again.")
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite
+struct RequestHeaderTests {
+    @Test func literalsTakeStandardNamesAndText() {
+        let id = "7"
+        let fields: HeaderFields = [.accept: "text/html", "X-Id": id, .init(HTTPField.Name.range): "bytes=0-1"]
+        #expect(fields.dictionary == ["Accept": "text/html", "X-Id": "7", "Range": "bytes=0-1"])
+        let none: HeaderFields = [:]
+        #expect(none.isEmpty)
+    }
+
+    @Test func factoriesWriteCommonFields() {
+        let fields: HeaderFields = [
+            .accept(.json, .html, .any), .acceptLanguage(["de-CH", "de", "en"]), .contentType(.json),
+            .userAgent("Shop/2.1"), .authorization(bearer: "abc"), .field("X-Id", "7"),
+        ]
+        #expect(
+            fields.dictionary == [
+                "Accept": "application/json, text/html;q=0.9, */*;q=0.8",
+                "Accept-Language": "de-CH, de;q=0.9, en;q=0.8", "Content-Type": "application/json",
+                "User-Agent": "Shop/2.1", "Authorization": "Bearer abc", "X-Id": "7",
+            ]
+        )
+        #expect(RequestHeader.contentType("image/webp") == .contentType(MediaType(stringLiteral: "image/webp")))
+        let many = RequestHeader.acceptLanguage((1...12).map { "x-\($0)" })
+        #expect(many.value.hasSuffix("x-12;q=0.1"))
+        #expect(RequestHeader.acceptLanguage([]).value.isEmpty)
+    }
+
+    @Test func redactsCredentials() {
+        let header = RequestHeader.authorization(bearer: "secret-token")
+        #expect(!"\(header)".contains("secret-token"))
+        var dumped = ""
+        dump(header, to: &dumped)
+        #expect(!dumped.contains("secret-token"))
+        #expect(header.name == .authorization)
+    }
+
+    @Test func setReplacesAndAppendAdds() {
+        var fields: HeaderFields = ["X-Id": "1"]
+        fields.append(RequestHeader("X-Id", "2"))
+        #expect(fields["x-id"] == "1, 2")
+        fields.set(RequestHeader("X-ID", "3"))
+        #expect(fields["x-id"] == "3")
+        fields["x-id"] = nil
+        #expect(fields.isEmpty)
+        #expect(fields["not a name"] == nil)
+    }
+
+    @Test func readsAndWritesDictionaries() {
+        let dictionary = ["B": "2", "A": "1"]
+        let fields = HeaderFields(dictionary)
+        #expect(fields.map(\.name.rawName) == ["A", "B"])
+        #expect(fields.dictionary == dictionary)
+        var repeated = HeaderFields()
+        repeated.append(name: .setCookie, value: "a=1")
+        repeated.append(name: .setCookie, value: "b=2")
+        #expect(repeated.dictionary == ["Set-Cookie": "a=1, b=2"])
+    }
+
+    @Test func aNameThatHTTPForbidsFailsTheSend() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.server(authority: "a.example")
+        var later = HTTPRequestData.get("a")
+        later.headerFields["X Id"] = "1"
+        var set = HTTPRequestData.get("a")
+        set.headerFields.set(RequestHeader("X Id", "1"))
+        for request in [
+            HTTPRequestData.get("a", headers: ["X Id": "1"]), .get("a", headers: [.field("X Id", "1")]),
+            .get("a", headers: HeaderFields(["X Id": "1"])), later, set,
+        ] {
+            let error = try #require(await #expect(throws: NetworkingError.self) { try await network.data(request) })
+            #expect(error.reason.contains("\"X Id\""))
+        }
+        let value = HTTPRequestData.get("a", headers: [.authorization(bearer: "abc\n")])
+        let error = try #require(await #expect(throws: NetworkingError.self) { try await network.data(value) })
+        #expect(error.reason.contains("Authorization"))
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func theServerSetsSeveralFields() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let network =
+            transport
+            .server(headerFields: [.accept: "application/json", .authorization: "Bearer abc", "X-Client": "app"])
+            .server(authority: "a.example")
+        try await network.data(.get("a", headers: [.accept: "text/html"]))
+        try await network.data(HTTPRequestData(authority: "b.example", path: "a"))
+        let fields = transport.requests.map(\.headerFields.dictionary)
+        #expect(fields.first == ["Accept": "text/html", "Authorization": "Bearer abc", "X-Client": "app"])
+        #expect(fields.last == ["Accept": "application/json", "X-Client": "app"])
+        let overriding = transport.server(headerFields: [.accept: "*/*"], overriding: true)
+            .server(authority: "a.example")
+        try await overriding.data(.get("a", headers: [.accept: "text/html"]))
+        #expect(transport.requests.last?.headerFields[.accept] == "*/*")
+        let invalid = transport.server(headerFields: ["X Id": "1", .accept: "a\nb"]).server(authority: "a.example")
+        await #expect(throws: NetworkingError.self) { try await invalid.data(.get("a")) }
+        #expect(transport.requests.count == 3)
+    }
+}

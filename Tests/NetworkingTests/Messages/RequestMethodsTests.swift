@@ -1,0 +1,88 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Testing
+
+@Suite
+struct RequestMethodsTests {
+    private struct User: Codable, Equatable, Sendable {
+        var name: String
+    }
+
+    @Test func createsARequestForEachMethod() {
+        let body = RequestBody.json(User(name: "Emily"))
+        let requests: [HTTPRequestData] = [
+            .get("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .head("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .delete("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .post("a", query: ["q": 1], headers: ["X-Id": "1"], body: body),
+            .put("a", query: ["q": 1], headers: ["X-Id": "1"], body: body),
+            .patch("a", query: ["q": 1], headers: ["X-Id": "1"], body: body),
+        ]
+        #expect(requests.map(\.method) == [.get, .head, .delete, .post, .put, .patch])
+        #expect(requests.allSatisfy { $0.requestTarget == "/a?q=1" && $0.headerFields["X-Id"] == "1" })
+        #expect(requests.map { $0.body == body } == [false, false, false, true, true, true])
+    }
+
+    @Test func createsATypedRequestForEachMethod() async throws {
+        let network = MockTransport { _ in .json(User(name: "Emily")) }.server(authority: "a.example")
+        let user = User(name: "Emily")
+        let typed: [Request<User>] = [
+            .get("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .delete("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .post("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+            .put("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+            .patch("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+        ]
+        #expect(typed.map(\.http.method) == [.get, .delete, .post, .put, .patch])
+        for request in typed {
+            #expect(try await network.request(request) == user)
+        }
+        let unread: [Request<Void>] = [
+            .get("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .head("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .delete("a", query: ["q": 1], headers: ["X-Id": "1"]),
+            .post("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+            .put("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+            .patch("a", query: ["q": 1], headers: ["X-Id": "1"], body: .json(user)),
+        ]
+        #expect(unread.map(\.http.method) == [.get, .head, .delete, .post, .put, .patch])
+        for request in unread {
+            try await network.request(request)
+        }
+    }
+
+    @Test func changesOneOptionOfACopy() {
+        let request = HTTPRequestData.get("a")
+        let changed = request.with(\.timeout, .seconds(5)).with(\.method, .head)
+        #expect(changed.timeout == .seconds(5))
+        #expect(changed.method == .head)
+        #expect(request.timeout == nil)
+        let typed = Request<User>.get("a").with(\.timeout, .seconds(5))
+        #expect(typed.http.timeout == .seconds(5))
+    }
+
+    @Test(arguments: [
+        (HTTPRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
+        (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
+        (.connect, false, false),
+    ])
+    func knowsSafeAndIdempotentMethods(method: HTTPRequest.Method, isSafe: Bool, isIdempotent: Bool) throws {
+        #expect(method.isSafe == isSafe)
+        #expect(method.isIdempotent == isIdempotent)
+        let query = try #require(HTTPRequest.Method("QUERY"))
+        #expect(query.isSafe && query.isIdempotent)
+    }
+
+    @Test(arguments: [
+        (100, 1), (199, 1), (200, 2), (299, 2), (300, 3), (399, 3), (400, 4), (499, 4), (500, 5), (599, 5),
+    ])
+    func knowsTheClassOfAStatus(code: Int, number: Int) {
+        let status = HTTPResponse.Status(code: code)
+        let classes = [
+            status.isInformational, status.isSuccess, status.isRedirection, status.isClientError, status.isServerError,
+        ]
+        #expect(classes == (1...5).map { $0 == number })
+    }
+}

@@ -1,0 +1,8 @@
+// error: QueryValue
+import Networking
+
+struct Filter {}
+
+func wrong(filter: Filter) -> HTTPRequestData {
+    .get("users", query: ["filter": filter])
+}
