@@ -61,7 +61,7 @@ public final class Outbox: Sendable {
 
     /// Adds a request; when this returns, the store has it.
     ///
-    /// An existing `Idempotency-Key` is kept. The response is reported as ``OutboxChange/State/delivered(_:)``, and
+    /// An existing `Idempotency-Key` is kept. The stack's `encoder` encodes the body now. The response is reported as ``OutboxChange/State/delivered(_:)``, and
     /// the request's sink, handlers and listeners are not used.
     ///
     /// - Parameter request: The request, with a body in memory or a file. A file must stay in its place until it is
@@ -73,6 +73,10 @@ public final class Outbox: Sendable {
     public func enqueue(_ request: HTTPRequestData) async throws -> OutboxEntry.ID {
         let environment = NetworkEnvironment.current
         var request = request
+        let resolved = network.resolved(request)
+        if request.body?.isEncodedByStack == true {
+            request.body = resolved.body
+        }
         if !request.headerFields.contains(.idempotencyKey) {
             request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
         }
@@ -91,7 +95,7 @@ public final class Outbox: Sendable {
         let entry = OutboxEntry(
             id: OutboxEntry.ID(at: number, random),
             request: request,
-            principal: network.principal(for: network.resolved(request)),
+            principal: network.principal(for: resolved),
             date: date
         )
         try await store.add(entry)

@@ -19,12 +19,13 @@ extension HTTPRequestData: Codable {
     ///   marked text,
     /// - the user and the password in the authority.
     ///
-    /// A body in memory is written with its bytes, and a file with its path.
+    /// A body in memory is written with its bytes, and a file with its path. A body that leaves its encoding to the
+    /// stack is written as the standard encoder encodes it.
     ///
     /// - Parameter encoder: The encoder.
     /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that is a stream or has parts that are files,
     ///   ``NetworkingError/Kind/unencodableBody`` for a body that could not be encoded, and
-    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or a marked text in the path or the body.
+    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, or a marked text in the URL or the body.
     public func encode(to encoder: any Encoder) throws {
         try StoredRequest(self).encode(to: encoder)
     }
@@ -71,6 +72,9 @@ private struct StoredRequest: Codable {
         }
         guard request.headerFields.refusedNames.isEmpty, request.headerFields.refusedCustomName == nil else {
             throw refusal(.invalidRequest, "A header field has a name or a value that HTTP forbids.")
+        }
+        guard !request.state.contains(.hasInvalidSegment) else {
+            throw refusal(.invalidRequest, "A value in the path is empty, \".\" or \"..\".")
         }
         let secrets = request.settings.secretValues
         method = request.method.rawValue

@@ -201,6 +201,23 @@ struct OutboxTests {
         #expect(try await withEnvironment(environment) { try await outbox.flush() } == 0)
     }
 
+    @Test func bodyIsEncodedByTheEncoderOfTheStackWhenItIsAdded() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport.encoder(.json(keys: .convertToSnakeCase)))
+        try await controlled {
+            try await outbox.enqueue(order(1).with { $0.body = .json(Order(orderNumber: 7)) })
+            let stored = try await outbox.entries().first?.request.body
+            #expect(stored?.data == Data(#"{"order_number":7}"#.utf8))
+            try await outbox.flush()
+        }
+        #expect(transport.requests.last?.body?.data == Data(#"{"order_number":7}"#.utf8))
+        #expect(transport.requests.last?.body?.contentType == "application/json")
+    }
+
+    private struct Order: Codable {
+        let orderNumber: Int
+    }
+
     // MARK: Network
 
     @Test func sendsNothingWithoutANetwork() async throws {

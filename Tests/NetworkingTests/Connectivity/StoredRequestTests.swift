@@ -142,6 +142,9 @@ struct StoredRequestTests {
         #expect(error?.kind == .unencodableBody)
         let lineBreak = request.with { $0.headerFields[.accept] = "a\r\nb" }
         #expect(#expect(throws: NetworkingError.self) { try text(lineBreak) }?.kind == .invalidRequest)
+        let id = ".."
+        let path = HTTPRequestData(path: "/orders/\(id)")
+        #expect(#expect(throws: NetworkingError.self) { try text(path) }?.kind == .invalidRequest)
     }
 
     @Test(
