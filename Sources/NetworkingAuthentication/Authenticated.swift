@@ -247,6 +247,12 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: NetworkingModifier
         with grant: TokenStore<Credentials>.Grant,
         upstream: some NetworkingComponent
     ) async throws -> Result<HTTPResponseData, any Error> {
+        // The wait for the grant may have been long. If the app has changed the server since, the credentials may be
+        // those of the other server.
+        guard scope.admits(request) else {
+            try scope.withhold("\(method.rawValue) credentials are", from: request)
+            return try await upstream.outcome(of: request)
+        }
         var request = request
         try grant.credentials.apply(to: &request)
         let result = try await upstream.outcome(of: request).belonging(to: grant.principal)

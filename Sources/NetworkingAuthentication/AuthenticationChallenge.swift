@@ -38,7 +38,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
         scheme.lowercased() == other.lowercased()
     }
 
-    package var strength: Int {
+    var strength: Int {
         Self.strength(of: scheme)
     }
 

@@ -78,7 +78,7 @@ extension TokenStore {
     /// Records that the server has accepted credentials.
     ///
     /// The refreshes that led to them no longer count towards the limit.
-    package func accept(_ grant: Grant) {
+    func accept(_ grant: Grant) {
         state.withLock { $0.refreshes.removeAll(upTo: grant.generation) }
     }
 }

@@ -1,17 +1,17 @@
-package import NetworkingCore
+import NetworkingCore
 
 extension TokenStore {
     /// Credentials and the principal that they belong to.
     package struct Grant: Sendable {
         package let credentials: Credentials
-        package let principal: Principal
+        let principal: Principal
         let generation: UInt64
         /// The number of the sign-in that they come from; refreshes do not change it.
         let signIn: UInt64
         /// Whether the request that has them took part in a refresh, which it does only once.
         var isRenewal = false
         /// Whether refreshes count towards the limit until the server accepts these credentials.
-        package let isUnproven: Bool
+        let isUnproven: Bool
 
         func isOfSameUser(as other: Grant) -> Bool {
             signIn == other.signIn || principal == other.principal

@@ -56,14 +56,14 @@ extension HAR {
 
     /// A part of a call; times in milliseconds since the call started.
     package struct Span: Sendable, Hashable {
-        package var id: Int64
-        package var parent: Int64?
+        var id: Int64
+        var parent: Int64?
         package var kind: String
         package var name: String
-        package var start: Double
+        var start: Double
         package var time: Double
         /// The time that no inner part accounts for.
-        package var own: Double
+        var own: Double
 
         package init(
             id: Int64,
@@ -86,7 +86,7 @@ extension HAR {
 
     package struct Mark: Sendable, Hashable {
         package var name: String
-        package var at: Double
+        var at: Double
 
         package init(name: String, at: Double) {
             self.name = name

@@ -10,7 +10,7 @@ extension HAR {
         package var timings: Timings
         package var serverIPAddress: String?
         package var connection: String?
-        package var comment: String?
+        var comment: String?
         /// The number of the exchange in its call; `nil` for a call without an exchange.
         package var exchange: Exchange?
         /// The reason why the exchange failed.
@@ -34,7 +34,7 @@ extension HAR {
     package struct Exchange: Sendable, Hashable {
         /// The number, starting at 1.
         package var number: Int
-        package var isReused: Bool?
+        var isReused: Bool?
 
         package init(number: Int, isReused: Bool? = nil) {
             self.number = number

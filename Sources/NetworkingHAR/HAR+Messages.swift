@@ -7,7 +7,7 @@ extension HAR {
         package var headers: [Field] = []
         package var queryString: [Field] = []
         package var postData: PostData?
-        package var headersSize: Int64 = -1
+        var headersSize: Int64 = -1
         package var bodySize: Int64 = 0
 
         package init(method: String, url: String) {
@@ -25,7 +25,7 @@ extension HAR {
         package var headers: [Field] = []
         package var content = Content()
         package var redirectURL = ""
-        package var headersSize: Int64 = -1
+        var headersSize: Int64 = -1
         package var bodySize: Int64 = -1
 
         /// Creates the value for a missing response.
@@ -44,10 +44,10 @@ extension HAR {
     }
 
     package struct Cookie: Sendable, Hashable {
-        package var name: String
-        package var value: String
+        var name: String
+        var value: String
         package var path: String?
-        package var domain: String?
+        var domain: String?
         package var expires: String?
         package var httpOnly: Bool?
         package var secure: Bool?
@@ -69,7 +69,7 @@ extension HAR {
         /// The reason why the body is not stored.
         package var comment: String?
 
-        package init() {}
+        init() {}
     }
 
     /// The body of a request.
@@ -101,7 +101,7 @@ extension HAR {
     }
 
     /// The placeholder for a version that the transport does not report.
-    package static let unknownVersion = "unknown"
+    static let unknownVersion = "unknown"
 }
 
 extension HAR.Request: Codable {

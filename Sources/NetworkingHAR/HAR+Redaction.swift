@@ -71,7 +71,7 @@ extension HAR.Request {
 }
 
 extension HAR.Response {
-    package mutating func hide(_ redaction: Redaction) {
+    mutating func hide(_ redaction: Redaction) {
         hideHead(redaction)
         content.hide(redaction.forBody(ofStatus: Int(clamping: status)))
     }

@@ -10,7 +10,7 @@ package struct HAR: Sendable, Hashable, Codable {
     }
 
     package struct Log: Sendable, Hashable {
-        package var version = "1.2"
+        var version = "1.2"
         package var creator: Creator
         package var pages: [Page]
         package var entries: [Entry]
@@ -29,7 +29,7 @@ package struct HAR: Sendable, Hashable, Codable {
     /// The program that wrote the archive.
     package struct Creator: Sendable, Hashable, Encodable {
         package var name: String
-        package var version: String
+        var version: String
 
         package init(name: String, version: String) {
             self.name = name
@@ -41,8 +41,8 @@ package struct HAR: Sendable, Hashable, Codable {
     package struct Page: Sendable, Hashable, Encodable {
         package var id: String
         package var title: String
-        package var startedDateTime: String
-        package var pageTimings = Timings()
+        var startedDateTime: String
+        var pageTimings = Timings()
 
         package init(id: String, title: String, startedDateTime: String) {
             self.id = id

@@ -1,4 +1,4 @@
-package import NetworkingCore
+import NetworkingCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,7 +8,7 @@ import Foundation
 
 extension HTTPRequestData {
     /// Reads the body as a server would, and reports its progress.
-    package mutating func arrive() async throws -> TransferProgress {
+    mutating func arrive() async throws -> TransferProgress {
         var progress = TransferProgress(sent: bytesToSend)
         progressHandler?(progress)
         guard let body else { return progress }

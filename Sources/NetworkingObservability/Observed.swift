@@ -30,7 +30,7 @@ extension NetworkingComponent {
     ///
     /// ```swift
     /// let network = URLSession.shared.throttled(max: 6).observed { event, request in
-    ///     if case WaitEvent.waited(.slot, let duration) = event, duration > .seconds(1) {
+    ///     if case WaitEvent.waited(.concurrencyLimit, let duration) = event, duration > .seconds(1) {
     ///         print("\(request.id) waited for \(duration)")
     ///     }
     /// }

@@ -242,7 +242,7 @@ extension SQLiteCacheStore {
             return try await work(file)
         } catch {
             // One that was moved or removed meanwhile is of no account. One whose tables are others than they were is
-            // opened anew, which finds out why. Neither has kept anything.
+            // opened again, which finds out why. Neither has kept anything.
             guard !file.isInPlace || CacheFault(error, self.file) == .unknownTables else {
                 throw await outcome(of: CacheFault(error, self.file), file)
             }

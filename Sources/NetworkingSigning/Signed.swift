@@ -87,6 +87,11 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
         var signatures = 1
         while true {
             let attempt = try await signed(request)
+            // The app may have changed the server while the signer was working.
+            guard scope.admits(request) else {
+                try scope.withhold("signatures are", from: request)
+                return try await upstream.send(request)
+            }
             let result = try await upstream.outcome(of: attempt)
             if let response = result.response, try await signsAgain(attempt, after: response),
                 signatures < Self.maximumSignatures, request.canBeSentAgain(sinkUse)

@@ -25,7 +25,7 @@ extension TestServer {
 
     /// Forgets the requests that have arrived, so that a long test does not keep them all.
     ///
-    /// From here on ``requests`` and ``waitForRequests(_:)`` count anew, and ``takeRequest(_:_:within:)`` has none to
+    /// From here on ``requests`` and ``waitForRequests(_:)`` start from zero, and ``takeRequest(_:_:within:)`` has none to
     /// take.
     public func forgetRequests() {
         switchboard.withRecord { $0.forgetRequests() }

@@ -47,7 +47,7 @@ enum Overhead {
             Row(name: "nine modifiers", value: times[2], unit: "ns", gate: 6_000 * factor),
             Row(name: "environment set for one call", value: times[3] - times[0], unit: "ns", gate: 250 * factor),
             // Each to the stack of one pass-through, whose call stands for theirs.
-            Row(name: "throttled, a slot is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
+            Row(name: "throttled, a permit is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
             Row(
                 name: "deduplicated, nobody to share with",
                 value: times[9] - times[0],

@@ -382,6 +382,19 @@ struct SignedTests {
         #expect(transport.signed(with: signer).diagnostics(for: request) == [])
     }
 
+    @Test func signatureThatIsReadyAfterAChangeOfTheServerIsNotSent() async throws {
+        let serverA = try #require(URL(string: "https://a.example"))
+        let serverB = try #require(URL(string: "https://b.example"))
+        let server = SwitchableServer(serverA)
+        let signer = NumberingSigner(before: { _ in try server.change(to: serverB) })
+        let network = transport.signed(with: signer).server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(transport.requests.map(\.authority) == ["a.example"])
+        #expect(transport.signatures == [nil])
+    }
+
     @Test func optionsOfTheSignerAreRead() {
         struct DetailedSigner: RequestSigner {
             let keyID = "key"

@@ -149,7 +149,7 @@ struct MetricTests {
         clock.advance(by: .seconds(3))
         _ = try await second.value
         #expect(waiting() == 0)
-        #expect(values(.waitDuration) == ["networking.wait.reason=slot": [0, 3]])
+        #expect(values(.waitDuration) == ["networking.wait.reason=concurrency-limit": [0, 3]])
     }
 
     @Test func theCacheIsMeasured() async throws {

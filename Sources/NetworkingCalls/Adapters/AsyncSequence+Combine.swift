@@ -79,6 +79,8 @@ private final class Reading<Output: Sendable>: Subscription, @unchecked Sendable
                 try await wait.value()
             }
         }
+        // A sequence may return elements that it has buffered after its task was cancelled.
+        guard state.withLock({ !$0.isCancelled }) else { throw CancellationError() }
         request(subscriber.receive(element))
     }
 

@@ -15,14 +15,18 @@ final class CallOutcome<Value: Sendable>: Sendable {
 
     /// Calls an observer with the result: when it is there, or now if it is there already.
     func observe(_ observer: @escaping Observer) {
-        let result = state.withLock { state in
+        if let result = add(observer) {
+            observer(result)
+        }
+    }
+
+    /// Adds an observer, unless there is a result; returns the result then.
+    private func add(_ observer: @escaping Observer) -> Result<Value, any Error>? {
+        state.withLock { state in
             if state.result == nil {
                 state.observers.append(observer)
             }
             return state.result
-        }
-        if let result {
-            observer(result)
         }
     }
 
@@ -65,11 +69,10 @@ final class CallOutcome<Value: Sendable>: Sendable {
         let observer: Observer = { result in
             mapped.end(with: Result<New, any Error> { try transform(result.get()) })
         }
-        if let result = state.withLock({ $0.result }) {
+        // In one step, so that the end of the call in between does not make the caller's thread transform the value.
+        if let result = add(observer) {
             // The caller may be on the main thread, and decoding may take long.
             _ = OwnedTask<Void>.detached { observer(result) }
-        } else {
-            observe(observer)
         }
         return mapped
     }

@@ -39,20 +39,23 @@ extension NetworkingComponent {
 /// ```
 ///
 /// The base URL is read once, when a call starts. A call that has started before a change stays with its server for all
-/// of its attempts, with the credentials that the stack has for each attempt. If the servers have different users,
-/// cancel the calls that are running before you sign in to the other server, or use one stack with its own token store
-/// for each server.
+/// of its attempts. Once the scheme or the authority has changed, the stack adds no credentials to further attempts of
+/// such a call, because they could be those of the new server, and `retry` sends no request that has lost its
+/// credentials. Change the server first, and then sign in to it.
 public final class SwitchableServer: Sendable {
     private let state: Mutex<State>
 
     private struct State: Sendable {
         let baseURL: URL
         /// The modifier of `server(baseURL:)` for the URL, so that both follow the same rules.
-        let modifier: (any NetworkingModifier)?
+        let modifier: any ServerNaming
+        /// The time until the next change to another server.
+        let term: ServerTerm
 
-        init(_ baseURL: URL) {
+        init(_ baseURL: URL, during term: ServerTerm) {
             self.baseURL = baseURL
-            modifier = UnimplementedTransport().server(baseURL: baseURL).modifiers.first
+            self.term = term
+            modifier = term.server(baseURL: baseURL)
         }
     }
 
@@ -63,7 +66,7 @@ public final class SwitchableServer: Sendable {
     public init(_ baseURL: URL) {
         let fault = Self.fault(of: baseURL)
         precondition(fault == nil, fault ?? "")
-        state = Mutex(State(baseURL))
+        state = Mutex(State(baseURL, during: ServerTerm()))
     }
 
     /// The current base URL.
@@ -80,12 +83,25 @@ public final class SwitchableServer: Sendable {
         if let fault = Self.fault(of: baseURL) {
             throw NetworkingError(.invalidRequest, request: HTTPRequestData(url: baseURL), reason: fault)
         }
-        let new = State(baseURL)
-        state.withLock { $0 = new }
+        state.withLock { state in
+            // Another path of the same server has the same credentials.
+            guard !Self.isSameServer(state.baseURL, baseURL) else {
+                state = State(baseURL, during: state.term)
+                return
+            }
+            let former = state.term
+            state = State(baseURL, during: ServerTerm())
+            former.end()
+        }
+    }
+
+    private static func isSameServer(_ first: URL, _ second: URL) -> Bool {
+        let (first, second) = (HTTPRequestData(url: first), HTTPRequestData(url: second))
+        return first.scheme == second.scheme && first.authority?.lowercased() == second.authority?.lowercased()
     }
 
     /// The modifier for the current base URL.
-    fileprivate var modifier: (any NetworkingModifier)? {
+    fileprivate var modifier: any ServerNaming {
         state.withLock { $0.modifier }
     }
 
@@ -123,11 +139,11 @@ private struct SwitchedServer: ServerNaming, CustomStringConvertible {
     let server: SwitchableServer
 
     func resolve(_ request: inout HTTPRequestData) {
-        server.modifier?.resolve(&request)
+        server.modifier.resolve(&request)
     }
 
     var authority: String? {
-        (server.modifier as? any ServerNaming)?.authority
+        server.modifier.authority
     }
 
     var roles: Set<StackRole> {

@@ -10,9 +10,10 @@ import Foundation
 extension HTTPRequestData {
     /// Returns the request for the target of a link in the response to this request.
     ///
-    /// The request is absolute and keeps the method, the header fields, the body and the options of this one. To another
-    /// origin it is sent without credentials, and without the options that packages declare, because some of them may
-    /// be credentials too.
+    /// The request is absolute and keeps the method, the header fields, the body and the options of this one. If the link
+    /// leads to another origin, or if the request was redirected to another origin that sent the link, the request is
+    /// sent without credentials. It then also loses the options that packages declare, because some of them may be
+    /// credentials too.
     ///
     /// - Parameters:
     ///   - target: The reference in the link, which may be relative to the URL of the response.
@@ -36,14 +37,19 @@ extension HTTPRequestData {
         if next.route != nil, next.path != sent.path {
             next.route = nil
         }
-        guard next.origin != sent.origin else {
+        let isSameServer = next.origin == sent.origin
+        if isSameServer {
             // Another spelling, such as an explicit default port, would be another server to the stack.
             next.scheme = sent.scheme
             next.authority = sent.authority
-            return next
         }
+        // A server that the request was redirected to must not choose what the app sends to the first one.
+        guard !isSameServer || response.sentRequest.origin != sent.origin else { return next }
         guard method.isSafe, body == nil else {
-            throw Self.unusable(response, "leads to another server, which must not receive the body of the request")
+            throw Self.unusable(
+                response,
+                "leads to another server or comes from one, which must not decide where the body of the request is sent"
+            )
         }
         next.headerFields.removeAll { field in
             field.isCredential || redirects.credentials.contains(field.name.canonicalName)

@@ -19,10 +19,11 @@ public struct PageRule<Page>: Sendable {
     ///
     /// A response without such a link is the last page. A relative link is resolved against the URL of the response.
     /// A link to another server is followed without the credentials of the request, and the stack adds credentials only
-    /// for its own server. The iteration fails with ``NetworkingError/Kind/invalidResponse`` if a link
+    /// for its own server. The same applies to a link from another server, to which the request was redirected. The
+    /// iteration fails with ``NetworkingError/Kind/invalidResponse`` if a link
     /// - is not an http or https URL,
     /// - leads from https to http, unless the request's ``HTTPRequestData/redirects`` allow that,
-    /// - leads to another server, and the request has a body or a method that is not safe,
+    /// - leads to another server or comes from one, and the request has a body or a method that is not safe,
     /// - is in `Link` fields of more than 64 KiB.
     public static var link: PageRule {
         link(relation: "next")
@@ -46,6 +47,25 @@ public struct PageRule<Page>: Sendable {
                     reason: "The Link fields of the response are longer than \(LinkField.maximumBytes) bytes."
                 )
             }
+        }
+    }
+
+    /// Follows the URL of the next page that each page contains.
+    ///
+    /// ```swift
+    /// network.pages(.issues(), next: .url { page in page.next })   // {"next": "https://api.example.com/issues?page=2"}
+    /// ```
+    ///
+    /// The URL is followed under the same conditions as a ``link``, so a server cannot redirect the credentials of the
+    /// request to another one.
+    ///
+    /// - Parameter url: Returns the URL in a page, which may be relative to the URL of the response. A page for which
+    ///   it returns `nil` or an empty text is the last one.
+    /// - Returns: The rule.
+    public static func url(_ url: @escaping @Sendable (Page) -> String?) -> PageRule {
+        PageRule { page, response, request in
+            guard let target = url(page), !target.isEmpty else { return nil }
+            return try request.following(target, in: response)
         }
     }
 
@@ -109,6 +129,9 @@ public struct PageRule<Page>: Sendable {
     ///     page.next.map { token in request.with(\.body, .json(["pageToken": token])) }
     /// }
     /// ```
+    ///
+    /// If the closure changes the URL of the request to one that the server has sent, the header fields with credentials
+    /// go there too, whatever the server is. ``url(_:)`` removes them.
     ///
     /// - Parameter next: Receives the page, its response and the request for it as the caller created it. Returns the
     ///   request for the next page, or `nil` if the page is the last one. An error that it throws ends the iteration.

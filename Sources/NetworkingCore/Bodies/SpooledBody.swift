@@ -6,7 +6,7 @@ import Foundation
 
 /// A body that has been stored in a temporary file, which has no name any more.
 package struct SpooledBody: BodySource {
-    package let file: TemporaryFile
+    let file: TemporaryFile
     package let length: Int64?
 
     package init(file: TemporaryFile, length: Int64?) {

@@ -26,7 +26,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     /// The number of waiters.
-    package var waiters: Int {
+    var waiters: Int {
         state.withLock { $0.waiters.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 

@@ -34,21 +34,29 @@ struct CredentialServers: Sendable {
     }
 
     // An array, because a stack has one or two owners, and a linear search of those is faster than hashing.
-    private var servers: [(owner: Owner, authority: String?)] = []
+    private var servers: [(owner: Owner, server: Named?)] = []
     /// The server that was named last.
     ///
     /// A stack is resolved from the outside in, so this is the nearest server outside.
-    private var nearest: String?
+    private var nearest: Named?
 
-    init(nearest: String?) {
-        self.nearest = nearest
+    /// A server that the stack names.
+    private struct Named: Sendable {
+        let authority: String
+        /// The time in which the app uses the server; `nil` if the server cannot be changed.
+        let term: ServerTerm?
     }
 
-    /// Records a server that the stack names.
-    mutating func name(_ authority: String) {
-        nearest = authority
-        for index in servers.indices where servers[index].authority == nil {
-            servers[index].authority = authority
+    init(nearest: String?) {
+        self.nearest = nearest.map { Named(authority: $0, term: nil) }
+    }
+
+    /// Records a server that the stack names, and the time in which the app uses it if it can be changed.
+    mutating func name(_ authority: String, during term: ServerTerm?) {
+        let named = Named(authority: authority, term: term)
+        nearest = named
+        for index in servers.indices where servers[index].server == nil {
+            servers[index].server = named
         }
     }
 
@@ -58,10 +66,12 @@ struct CredentialServers: Sendable {
         servers.append((owner, nearest))
     }
 
-    /// Returns whether an authority is the server of a part or a field.
+    /// Returns whether an authority is the server of a part or a field, and the app has not changed it since.
     func isServer(_ authority: String, of owner: Owner) -> Bool {
-        guard let server = servers.first(where: { $0.owner == owner })?.authority else { return false }
-        return server == authority || server.lowercased() == authority.lowercased()
+        guard let server = servers.first(where: { $0.owner == owner })?.server, server.term?.isOver != true else {
+            return false
+        }
+        return server.authority == authority || server.authority.lowercased() == authority.lowercased()
     }
 
     /// The fields and query items that the stack has set.

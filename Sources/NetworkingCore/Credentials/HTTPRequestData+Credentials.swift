@@ -103,8 +103,11 @@ extension HTTPRequestData {
 
     /// Records a server that the stack names, and sets the authority if it is open.
     ///
-    /// If `overriding` is `true`, an authority that is not open is replaced.
-    mutating func setServer(authority server: String, overriding: Bool) {
+    /// - Parameters:
+    ///   - server: The authority of the server.
+    ///   - overriding: Whether an authority that is not open is replaced.
+    ///   - term: The time in which the app uses the server; `nil` if the server cannot be changed.
+    mutating func setServer(authority server: String, overriding: Bool, during term: ServerTerm? = nil) {
         let current = authority
         state.insert(.hasServer)
         if overriding || current == nil {
@@ -116,8 +119,11 @@ extension HTTPRequestData {
             // From here on, the nearest server is not the one that the request goes to.
             credentialServers = CopyOnWrite(CredentialServers(nearest: server))
         }
+        if term != nil, credentialServers == nil {
+            credentialServers = CopyOnWrite(CredentialServers(nearest: nil))
+        }
         if credentialServers != nil {
-            credentialServers?.value.name(server)
+            credentialServers?.value.name(server, during: term)
         }
     }
 

@@ -30,7 +30,7 @@ package struct UserText: Sendable, Hashable {
     }
 
     /// Returns a part in the language of the app, or in English if the app does not translate it.
-    package func localized(_ part: NetworkingError.TextPart) -> String {
+    func localized(_ part: NetworkingError.TextPart) -> String {
         #if canImport(Darwin)
         Bundle.main.localizedString(forKey: key(of: part), value: english(part), table: "Networking")
         #else

@@ -134,6 +134,8 @@ extension HTTPRequestData {
     /// try await network.data(.get("news").with(\.cacheMode, .reload).with(\.timeout, .seconds(5)))
     /// ```
     ///
+    /// For a path with values, use ``with(path:)``, which escapes them.
+    ///
     /// - Parameters:
     ///   - property: The property to change.
     ///   - value: Its new value.
@@ -141,6 +143,25 @@ extension HTTPRequestData {
     public func with<Value>(_ property: WritableKeyPath<HTTPRequestData, Value>, _ value: Value) -> HTTPRequestData {
         var request = self
         request[keyPath: property] = value
+        return request
+    }
+
+    /// Returns a copy with another path, in which interpolated values are escaped.
+    ///
+    /// ```swift
+    /// let request = template.with(path: "users/\(name)")
+    /// ```
+    ///
+    /// - Parameter path: The path. If it contains a question mark, it also replaces the query.
+    /// - Returns: The changed copy, which has the same identifier.
+    public func with(path: RequestPath) -> HTTPRequestData {
+        var request = self
+        request.path = path.text
+        if path.hasInvalidSegment {
+            request.state.insert(.hasInvalidSegment)
+        } else {
+            request.state.remove(.hasInvalidSegment)
+        }
         return request
     }
 }

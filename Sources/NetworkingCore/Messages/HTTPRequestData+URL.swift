@@ -9,7 +9,8 @@ extension HTTPRequestData {
     ///
     /// Setting a path that contains a question mark also replaces the query; setting one without keeps the query. A
     /// missing leading slash is added. Characters that a path may not contain are percent-encoded; existing escapes
-    /// stay as they are.
+    /// stay as they are. A value that is interpolated into the text is not escaped, so that a slash or a question mark
+    /// in it changes the URL. Use ``with(path:)`` for such a path.
     public var path: String? {
         get {
             let path = Self.split(target ?? "").path

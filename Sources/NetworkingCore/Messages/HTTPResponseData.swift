@@ -84,8 +84,8 @@ public struct HTTPResponseData: Sendable {
     }
 
     /// The decoder of the stack or of the request; `nil` if neither names one.
-    package var decoder: (any BodyDecoder)? {
-        box.value.decoder ?? sentRequest.decoder
+    var decoder: (any BodyDecoder)? {
+        box.value.decoder ?? box.value.sentRequest.decoder
     }
 
     /// Sets the request as the caller created it, and the decoder that the stack has for it.
@@ -122,7 +122,7 @@ public struct HTTPResponseData: Sendable {
     }
 
     /// The number of bytes of the request's body that were sent, if the transport counted them.
-    package var sentBodyLength: Int64? {
+    var sentBodyLength: Int64? {
         get { box.value.sentBodyLength }
         set { box.value.sentBodyLength = newValue }
     }

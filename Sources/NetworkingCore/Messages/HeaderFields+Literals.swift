@@ -176,6 +176,6 @@ extension HeaderFields.Name {
     public static let userAgent = Self(HTTPField.Name.userAgent)
     /// `Via`.
     public static let via = Self(HTTPField.Name.via)
-    /// `Idempotency-Name`.
+    /// `Idempotency-Key`.
     public static let idempotencyKey = Self(HTTPField.Name.idempotencyKey)
 }

@@ -196,6 +196,20 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection, Muta
         }
     }
 
+    /// Adds fields after the existing ones, and remembers the invalid ones of another collection of this type.
+    public mutating func append<Fields: Sequence>(contentsOf newElements: Fields) where Fields.Element == HTTPField {
+        for field in newElements {
+            httpFields.append(field)
+        }
+        guard let other = newElements as? HeaderFields else { return }
+        for name in other.refusedNames {
+            refuse(name)
+        }
+        if let name = other.refusedCustomName {
+            refuse(customName: name)
+        }
+    }
+
     /// Replaces the fields at some positions.
     public mutating func replaceSubrange(
         _ subrange: Range<Int>,

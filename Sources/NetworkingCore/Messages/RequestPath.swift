@@ -10,12 +10,14 @@
 /// a slash, a question mark or a number sign in it does not change the structure of the URL.
 ///
 /// A segment of the path that contains a value must not be empty, `.` or `..` as a whole, because such a path names
-/// another resource. Sending the request then fails with ``NetworkingError/Kind/invalidRequest``.
+/// another resource. Neither may a part of it between slashes or backslashes be `..`, as in `../admin`, because some
+/// servers decode `%2F` before they remove dot segments. Sending the request then fails with
+/// ``NetworkingError/Kind/invalidRequest``.
 public struct RequestPath: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The path, and the query if there is one, with escaped values.
-    package let text: String
+    let text: String
 
-    /// Whether a value makes a whole segment empty or a dot segment.
+    /// Whether a value makes a segment empty or a dot segment, at least for a server that decodes slashes first.
     let hasInvalidSegment: Bool
 
     /// Creates a path from text that is not escaped any further, such as one that a server sent.
@@ -123,11 +125,19 @@ extension RequestPath {
 
         /// Checks the segment that ends here.
         fileprivate mutating func endSegment() {
-            if !isInQuery, segmentHasValue, ["", ".", ".."].contains(segment) {
+            if !isInQuery, segmentHasValue, ["", ".", ".."].contains(segment) || segment.leadsToParent {
                 hasInvalidSegment = true
             }
             segment = ""
             segmentHasValue = false
         }
+    }
+}
+
+extension String {
+    /// Whether a part between slashes or backslashes is `..`.
+    fileprivate var leadsToParent: Bool {
+        // By bytes, because a slash with a combining mark is a different character, but still a slash in a URL.
+        utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.contains { $0.elementsEqual("..".utf8) }
     }
 }

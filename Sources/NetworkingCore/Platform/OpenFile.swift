@@ -203,7 +203,7 @@ package struct FileSnapshot: Sendable, Equatable {
 
 /// The system's error for a file that could not be used.
 package struct FileFault: Error, Equatable {
-    package let path: String
+    let path: String
     package let code: CInt
 
     package init(path: String, code: CInt) {

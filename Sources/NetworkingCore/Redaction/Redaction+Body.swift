@@ -7,8 +7,8 @@ package import Foundation
 extension Redaction {
     /// The style of bodies in a log: the maximum number of bytes, and whether a body may have several lines.
     package struct BodyStyle {
-        package var limit: Int
-        package var isPretty: Bool
+        var limit: Int
+        var isPretty: Bool
 
         package init(limit: Int, isPretty: Bool = false) {
             self.limit = limit

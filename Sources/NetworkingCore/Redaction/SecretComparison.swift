@@ -6,7 +6,7 @@ package enum SecretComparison {
     }
 
     /// Returns whether two byte arrays are equal, in a time that does not depend on where they differ.
-    package static func areEqual(_ bytes: [UInt8], _ others: [UInt8]) -> Bool {
+    static func areEqual(_ bytes: [UInt8], _ others: [UInt8]) -> Bool {
         guard bytes.count == others.count else { return false }
         return zip(bytes, others).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }

@@ -17,30 +17,7 @@ extension NetworkingComponent {
     /// - Returns: A component that sends requests to that server.
     /// - Precondition: `baseURL` has a scheme and a host, and no credentials.
     public func server(baseURL: URL) -> some NetworkingComponent {
-        let base = HTTPRequestData(url: baseURL)
-        precondition(
-            base.scheme != nil && base.host?.isEmpty == false,
-            "baseURL must have a scheme and a host (is \(base))"
-        )
-        precondition(
-            Authority(base.authority ?? "").userinfo == nil,
-            "baseURL must not contain credentials (is \(base)); set the Authorization field instead"
-        )
-        let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
-        return modified(
-            Server("baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"", authority: base.authority) {
-                request in
-                // The path is set first, because the authority must still be open to show that the request belongs to
-                // this server.
-                if request.isRelative {
-                    request.prefixPath(with: prefix)
-                }
-                if request.scheme == nil {
-                    request.scheme = base.scheme
-                }
-                request.setServer(authority: base.authority ?? "", overriding: false)
-            }
-        )
+        modified(Server(baseURL: baseURL))
     }
 
     /// Sets the scheme of requests that left it open.
@@ -113,6 +90,46 @@ extension NetworkingComponent {
                 }
             }
         )
+    }
+}
+
+extension ServerTerm {
+    /// Returns the modifier of `server(baseURL:)` for a server that the app uses during this term.
+    ///
+    /// - Parameter baseURL: The URL.
+    /// - Returns: The modifier. After the term, requests that it has rewritten get no credentials of the stack.
+    /// - Precondition: `baseURL` has a scheme and a host, and no credentials.
+    package func server(baseURL: URL) -> any ServerNaming {
+        Server(baseURL: baseURL, during: self)
+    }
+}
+
+extension Server {
+    fileprivate init(baseURL: URL, during term: ServerTerm? = nil) {
+        let base = HTTPRequestData(url: baseURL)
+        precondition(
+            base.scheme != nil && base.host?.isEmpty == false,
+            "baseURL must have a scheme and a host (is \(base))"
+        )
+        precondition(
+            Authority(base.authority ?? "").userinfo == nil,
+            "baseURL must not contain credentials (is \(base)); set the Authorization field instead"
+        )
+        let prefix = base.path.map { $0 == "/" ? "" : $0 } ?? ""
+        self.init(
+            "baseURL: \"\(base.scheme ?? "")://\(base.authority ?? "")\(prefix)\"",
+            authority: base.authority
+        ) { request in
+            // The path is set first, because the authority must still be open to show that the request belongs to
+            // this server.
+            if request.isRelative {
+                request.prefixPath(with: prefix)
+            }
+            if request.scheme == nil {
+                request.scheme = base.scheme
+            }
+            request.setServer(authority: base.authority ?? "", overriding: false, during: term)
+        }
     }
 }
 

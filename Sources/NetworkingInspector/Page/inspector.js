@@ -307,7 +307,7 @@ function outcomeOf(call) {
 /** What an attempt came to: the last of the exchanges begun within it, for it may have followed redirects. */
 function entryOfAttempt(call, span, index) {
   const inner = call.entries.filter(entry => {
-    // An entry begins with what came before its exchange: a backoff, a slot.
+    // An entry begins with what came before its exchange: a backoff, a limit.
     const blocked = Math.max(0, number(object(entry.timings).blocked) ?? 0);
     const at = (instant(entry.startedDateTime) ?? NaN) + blocked - call.start;
     return entry._exchange && at >= span.start - 2 && at <= span.start + span.time + 2;

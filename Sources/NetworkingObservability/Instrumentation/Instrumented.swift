@@ -19,7 +19,7 @@ extension NetworkingComponent {
     /// print(response.metrics?.waterfall() ?? "")
     /// ```
     ///
-    /// Each moment of a call counts once: as a modifier's own time, as a wait (for a slot, a permit, a backoff,
+    /// Each moment of a call counts once: as a modifier's own time, as a wait (for a permit, a rate, a backoff,
     /// credentials, a shared exchange), or as a phase of an exchange, if the transport reports phases. The parts
     /// therefore add up to the total, even for calls that are retried, served from the cache, shared or cancelled. A
     /// call that joins another call's exchange has that time as a wait.

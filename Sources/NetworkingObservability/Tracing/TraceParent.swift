@@ -1,4 +1,4 @@
-package import NetworkingCore
+import NetworkingCore
 
 /// The trace of a request, and the step within it: the value of a `traceparent` field (W3C Trace Context, Level 2).
 ///
@@ -10,7 +10,7 @@ public struct TraceParent: Sendable, Hashable {
     /// The id that all requests of a trace share: 16 bytes, not all of them zero.
     public struct TraceID: Sendable, Hashable {
         let high: UInt64
-        package let low: UInt64
+        let low: UInt64
 
         /// Creates an id from its halves; `nil` if both are zero, which is invalid.
         ///
@@ -127,7 +127,7 @@ extension TraceParent.TraceID: LosslessStringConvertible {
     }
 
     /// Creates a random id.
-    package static func random(_ source: SecureRandomSource) -> Self {
+    static func random(_ source: SecureRandomSource) -> Self {
         // A test's source may return only zeros, and a loop would never end.
         let bytes = source.bytes(16)
         return Self(high: UInt64(bytes: bytes.prefix(8)), low: UInt64(bytes: bytes.dropFirst(8))) ?? Self(
@@ -153,7 +153,7 @@ extension TraceParent.ParentID: LosslessStringConvertible {
     }
 
     /// Creates a random id.
-    package static func random(_ source: SecureRandomSource) -> Self {
+    static func random(_ source: SecureRandomSource) -> Self {
         Self(bytes: UInt64(bytes: source.bytes(8)[...])) ?? Self(bytes: 1)!
     }
 }

@@ -68,9 +68,9 @@ public final class ConcurrencyLimiter: Sendable {
     /// Fails while other requests are queued, because a released permit goes to the first of them.
     func takeIfFree(_ host: String?) -> Bool {
         state.withLock { state in
-            state.withHost(host) { slots, _ in
-                guard slots.inFlight < limit else { return false }
-                slots.inFlight += 1
+            state.withHost(host) { permits, _ in
+                guard permits.inFlight < limit else { return false }
+                permits.inFlight += 1
                 return true
             }
         }
@@ -81,21 +81,21 @@ public final class ConcurrencyLimiter: Sendable {
     /// A waiting request of lower priority that is displaced is refused with the error.
     func enqueue(_ priority: RequestPriority, _ host: String?, refusal: @autoclosure () -> any Error) -> WaitPlace? {
         let (place, displaced) = state.withLock { state in
-            state.withHost(host) { slots, numbers -> (WaitPlace?, WaitPlace?) in
+            state.withHost(host) { permits, numbers -> (WaitPlace?, WaitPlace?) in
                 // A permit may have been released in the meantime.
-                if slots.inFlight < limit {
-                    slots.inFlight += 1
-                    let place = slots.queue.enter(priority, numbered: &numbers)
-                    slots.queue.leave(place)
+                if permits.inFlight < limit {
+                    permits.inFlight += 1
+                    let place = permits.queue.enter(priority, numbered: &numbers)
+                    permits.queue.leave(place)
                     place.wait.resume()
                     return (place, nil)
                 }
                 var displaced: WaitPlace?
-                if slots.queue.count >= queue {
-                    displaced = slots.queue.yield(to: priority)
+                if permits.queue.count >= queue {
+                    displaced = permits.queue.yield(to: priority)
                     if displaced == nil { return (nil, nil) }
                 }
-                return (slots.queue.enter(priority, numbered: &numbers), displaced)
+                return (permits.queue.enter(priority, numbered: &numbers), displaced)
             }
         }
         displaced?.wait.resume(with: .failure(refusal()))
@@ -106,10 +106,10 @@ public final class ConcurrencyLimiter: Sendable {
     func giveBack(_ host: String?) {
         while true {
             let next = state.withLock { state in
-                state.withHost(host) { slots, _ in
-                    let next = slots.queue.serve()
+                state.withHost(host) { permits, _ in
+                    let next = permits.queue.serve()
                     if next == nil {
-                        slots.inFlight -= 1
+                        permits.inFlight -= 1
                     }
                     return next
                 }
@@ -129,29 +129,29 @@ public final class ConcurrencyLimiter: Sendable {
 
     /// Removes a place whose wait has ended.
     func left(_ place: WaitPlace, _ host: String?) {
-        state.withLock { state in state.withHost(host) { slots, _ in slots.queue.leave(place) } }
+        state.withLock { state in state.withHost(host) { permits, _ in permits.queue.leave(place) } }
     }
 
     private struct State {
-        var all = HostSlots()
-        var hosts: [String: HostSlots] = [:]
+        var all = HostPermits()
+        var hosts: [String: HostPermits] = [:]
         private var numbers = WaitNumbers()
 
         mutating func withHost<Result>(
             _ host: String?,
-            _ body: (inout HostSlots, inout WaitNumbers) -> Result
+            _ body: (inout HostPermits, inout WaitNumbers) -> Result
         ) -> Result {
             guard let host else { return body(&all, &numbers) }
             defer {
-                if let slots = hosts[host], slots.inFlight == 0, slots.queue.count == 0 {
+                if let permits = hosts[host], permits.inFlight == 0, permits.queue.count == 0 {
                     hosts[host] = nil
                 }
             }
-            return body(&hosts[host, default: HostSlots()], &numbers)
+            return body(&hosts[host, default: HostPermits()], &numbers)
         }
     }
 
-    private struct HostSlots {
+    private struct HostPermits {
         var inFlight = 0
         var queue = WaitQueue()
     }

@@ -82,7 +82,7 @@ extension RequestOptionKey {
 
 extension Wait {
     /// `rateLimited` waits for a permit.
-    public static let permit = Wait("permit")
+    public static let rateLimit = Wait("rate-limit")
 }
 
 struct RateLimited: NetworkingModifier, CustomStringConvertible {
@@ -103,8 +103,8 @@ struct RateLimited: NetworkingModifier, CustomStringConvertible {
         case .taken:
             break
         case .wait(let place, let duration):
-            request.emit(WaitEvent.waiting(.permit, duration))
-            defer { request.emit(WaitEvent.waited(.permit, clock.now - start)) }
+            request.emit(WaitEvent.waiting(.rateLimit, duration))
+            defer { request.emit(WaitEvent.waited(.rateLimit, clock.now - start)) }
             try await place.wait.value { [limiter] in limiter.left(place, key, on: clock) }
             guard !Task.isCancelled else {
                 limiter.giveBack(place, key, on: clock)

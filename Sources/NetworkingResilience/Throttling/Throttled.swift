@@ -51,50 +51,50 @@ extension NetworkingComponent {
     /// Limits how many requests are in flight with a limiter that several stacks may share.
     ///
     /// ```swift
-    /// let slots = ConcurrencyLimiter(max: 6)
-    /// let api = URLSession.shared.throttled(by: slots)
-    /// let images = URLSession.shared.throttled(by: slots)
+    /// let limiter = ConcurrencyLimiter(max: 6)
+    /// let api = URLSession.shared.throttled(by: limiter)
+    /// let images = URLSession.shared.throttled(by: limiter)
     /// ```
     ///
     /// Otherwise it works like ``throttled(max:queue:maximumWait:)``. If a stack contains the same limiter twice, a
     /// request takes one permit, at the outer position, and ``NetworkingComponent/diagnostics`` reports the duplicate.
     ///
     /// - Parameters:
-    ///   - slots: The limiter.
+    ///   - limiter: The limiter.
     ///   - maximumWait: The longest time that a request waits; `nil` for no limit.
     /// - Returns: A component that refuses requests in the same cases.
     /// - Precondition: `maximumWait` is not negative.
-    public func throttled(by slots: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
+    public func throttled(by limiter: ConcurrencyLimiter, maximumWait: Duration? = nil) -> some NetworkingComponent {
         precondition(
             maximumWait ?? .zero >= .zero,
             "maximumWait must not be negative (is \(maximumWait ?? .zero))"
         )
-        return modified(Throttled(slots: slots, maximumWait: maximumWait))
+        return modified(Throttled(limiter: limiter, maximumWait: maximumWait))
     }
 }
 
 extension Wait {
     /// `throttled` waits for a permit.
-    public static let slot = Wait("slot")
+    public static let concurrencyLimit = Wait("concurrency-limit")
 }
 
 struct Throttled: NetworkingModifier, CustomStringConvertible {
-    let slots: ConcurrencyLimiter
+    let limiter: ConcurrencyLimiter
     let maximumWait: Duration?
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        guard request.needsPermit(of: slots.held, in: .current) else { return try await upstream.send(request) }
-        let host = slots.key(for: request)
-        if !slots.takeIfFree(host) {
+        guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
+        let host = limiter.key(for: request)
+        if !limiter.takeIfFree(host) {
             try await wait(for: request, host)
         }
         guard request.sink?.isReaderPaced == true, let sink = request.sink else {
-            defer { slots.giveBack(host) }
-            return try await upstream.send(request.holdingPermit(of: slots.held))
+            defer { limiter.giveBack(host) }
+            return try await upstream.send(request.holdingPermit(of: limiter.held))
         }
-        let hold = SlotHold(slots: slots, host: host)
+        let hold = PermitHold(limiter: limiter, host: host)
         defer { hold.giveBack() }
-        var request = request.holdingPermit(of: slots.held)
+        var request = request.holdingPermit(of: limiter.held)
         // The reader may take any amount of time, and other requests need not wait for it.
         request.sink = ObservedSink(sink: sink) { answer in
             if case .take = answer {
@@ -108,19 +108,19 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
         let clock = NetworkEnvironment.current.clock
         let start = clock.now
         guard maximumWait != .zero else { throw tooLong(request) }
-        guard let place = slots.enqueue(request.priority, host, refusal: tooMany(request)) else {
+        guard let place = limiter.enqueue(request.priority, host, refusal: tooMany(request)) else {
             throw tooMany(request)
         }
-        request.emit(WaitEvent.waiting(.slot, maximumWait))
-        defer { request.emit(WaitEvent.waited(.slot, clock.now - start)) }
+        request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
+        defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }
         let alarm = maximumWait.map { limit in
-            clock.alarm(at: start + limit) { [slots] in slots.leave(place, host, with: tooLong(request)) }
+            clock.alarm(at: start + limit) { [limiter] in limiter.leave(place, host, with: tooLong(request)) }
         }
         defer { alarm?.cancel() }
-        try await place.wait.value { [slots] in slots.left(place, host) }
+        try await place.wait.value { [limiter] in limiter.left(place, host) }
         // A permit that arrives together with the cancellation goes to the next request.
         guard !Task.isCancelled else {
-            slots.giveBack(host)
+            limiter.giveBack(host)
             throw CancellationError()
         }
     }
@@ -148,30 +148,30 @@ struct Throttled: NetworkingModifier, CustomStringConvertible {
     func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
         stack.diagnostics(
             ofLimiter: self,
-            isRepeated: stack.outer.contains { ($0 as? Self)?.slots === slots },
+            isRepeated: stack.outer.contains { ($0 as? Self)?.limiter === limiter },
             outsideRetry: "so a request holds its permit between attempts"
         )
     }
 
     var description: String {
-        "throttled(\(slots)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
+        "throttled(\(limiter)\(maximumWait.map { ", maximumWait: \($0)" } ?? ""))"
     }
 }
 
 /// A permit that is released only once.
-private final class SlotHold: Sendable {
-    private let slots: ConcurrencyLimiter
+private final class PermitHold: Sendable {
+    private let limiter: ConcurrencyLimiter
     private let host: String?
     private let isGivenBack = Atomic(false)
 
-    init(slots: ConcurrencyLimiter, host: String?) {
-        self.slots = slots
+    init(limiter: ConcurrencyLimiter, host: String?) {
+        self.limiter = limiter
         self.host = host
     }
 
     func giveBack() {
         if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
-            slots.giveBack(host)
+            limiter.giveBack(host)
         }
     }
 }

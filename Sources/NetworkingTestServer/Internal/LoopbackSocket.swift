@@ -42,13 +42,13 @@ package struct LoopbackSocket: Sendable {
     }
 
     /// Has the peer get a reset when the connection is closed.
-    package func resetAtClose() {
+    func resetAtClose() {
         // With a lingering time of zero, closing drops what is unsent and resets. It fails on a connection that broke.
         try? socket.socket.setValue(linger(l_onoff: 1, l_linger: 0), for: LingerOption())
     }
 
     /// Closes this side for writing, so that the peer reads an end.
-    package func closeForWriting() {
+    func closeForWriting() {
         shutdown(socket.socket.file.rawValue, Int32(SHUT_WR))
     }
 

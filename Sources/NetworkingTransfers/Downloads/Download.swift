@@ -129,7 +129,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
             throw failure(.invalidRequest, flaw)
         }
         try checkDestination()
-        let part = try storing { try PartialFile(at: partPath, for: resource, options.keptPart) }
+        let part = try storing { try PartialFile(at: partPath, for: resource, options.partialFile) }
         let handler = request.progressHandler
         let isObserved = handler != nil || progress != nil
         let report: @Sendable (TransferProgress) -> Void = { transfer in

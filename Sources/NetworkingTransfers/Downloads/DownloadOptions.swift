@@ -19,16 +19,16 @@ public struct DownloadOptions: Sendable {
     /// What happens if the server's file differs from the one that the partial file belongs to.
     public enum ChangedFile: Sendable, Hashable {
         /// The partial file is discarded and the download restarts.
-        case startAnew
+        case restart
         /// The partial file is kept and the download fails with ``NetworkingError/Kind/representationChanged``.
         case fail
     }
 
     /// What happens to the partial file of an earlier download to the same place; the default is to resume from it.
-    public var keptPart = PartialFile.resume
+    public var partialFile = PartialFile.resume
 
     /// What happens if the server's file has changed; the default is to restart the download.
-    public var changedFile = ChangedFile.startAnew
+    public var changedFile = ChangedFile.restart
 
     /// The expected checksum of the complete file; `nil` if it is not known.
     public var checksum: Checksum?
@@ -42,17 +42,17 @@ public struct DownloadOptions: Sendable {
     /// Creates options.
     ///
     /// - Parameters:
-    ///   - keptPart: What happens to the partial file of an earlier download.
+    ///   - partialFile: What happens to the partial file of an earlier download.
     ///   - changedFile: What happens if the server's file has changed.
     ///   - checksum: The expected checksum of the complete file.
     ///   - resumptionKey: A stable name for the resource, for URLs that change each time.
     public init(
-        keptPart: PartialFile = .resume,
-        changedFile: ChangedFile = .startAnew,
+        partialFile: PartialFile = .resume,
+        changedFile: ChangedFile = .restart,
         checksum: Checksum? = nil,
         resumptionKey: String? = nil
     ) {
-        self.keptPart = keptPart
+        self.partialFile = partialFile
         self.changedFile = changedFile
         self.checksum = checksum
         self.resumptionKey = resumptionKey

@@ -36,7 +36,7 @@ final class DownloadSink: ResponseSink {
         var hasBegun = false
         /// Whether the server has shown that the kept bytes belong to a different file.
         var hasChanged = false
-        var isAskedForAnew = false
+        var isRequestedAgain = false
         var isClosed = false
         /// The number of bytes that were kept before this download and have been used.
         var resumedCount: Int64 = 0
@@ -94,10 +94,10 @@ final class DownloadSink: ResponseSink {
     func refusesRest(_ response: HTTPResponseData) throws -> Bool {
         // Only once: a request for the whole file that breaks off could be refused again.
         let isRefused = state.withLock { state in
-            guard response.status == .rangeNotSatisfiable, state.asked != nil, !state.isAskedForAnew else {
+            guard response.status == .rangeNotSatisfiable, state.asked != nil, !state.isRequestedAgain else {
                 return false
             }
-            state.isAskedForAnew = true
+            state.isRequestedAgain = true
             return true
         }
         guard isRefused else { return false }
@@ -111,8 +111,8 @@ final class DownloadSink: ResponseSink {
             if state.isComplete { return nil }
             // The whole file is requested only once. If that response starts no body, another request would not help.
             guard state.hasChanged else { return state.count > count }
-            defer { state.isAskedForAnew = true }
-            return !state.isAskedForAnew
+            defer { state.isRequestedAgain = true }
+            return !state.isRequestedAgain
         }
     }
 
@@ -281,7 +281,7 @@ extension DownloadSink {
         return true
     }
 
-    private static let wayOut = "The partial file is kept. Download with keptPart .discard to start over."
+    private static let wayOut = "The partial file is kept. Download with partialFile .discard to start over."
 
     /// Records that the kept bytes belong to a different file, or throws if the options say to fail.
     private func giveUpWhatIsKept(after head: HTTPResponse) throws {
@@ -295,7 +295,7 @@ extension DownloadSink {
         throw failure(
             .representationChanged,
             "The file has changed on the server since its first \(received.count) bytes were downloaded. They are "
-                + "kept; download with changedFile .startAnew, or discard them.",
+                + "kept; download with changedFile .restart, or discard them.",
             head
         )
     }

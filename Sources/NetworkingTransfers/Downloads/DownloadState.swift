@@ -170,7 +170,7 @@ struct DownloadRecord: Codable, Equatable {
     }
 
     private static let wayOut =
-        "The downloaded bytes are kept. Download with keptPart .discard to start over, or remove the file."
+        "The downloaded bytes are kept. Download with partialFile .discard to start over, or remove the file."
 
     func write(beside path: String, isDurable: Bool) throws(FileFault) {
         // The record contains only strings and numbers, so encoding cannot fail.

@@ -160,6 +160,66 @@ struct PageLinkTests {
         #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer stack-secret", nil, nil])
     }
 
+    /// A server that the request was redirected to must not choose what the app sends to the first one.
+    @Test func linkOfAnotherServerBackToTheFirstOneGetsNoCredentialsOfTheApp() async throws {
+        transport.enqueue(
+            .redirect(to: "https://cdn.example/items"),
+            try page([1], "<https://api.example.com/account>; rel=next"),
+            try page([2])
+        )
+        let request = HTTPRequestData(path: "items").with { $0.headerFields["X-Auth-Token"] = "app-secret" }
+
+        #expect(try await read(request) == [[1], [2]])
+
+        #expect(urls.last == "https://api.example.com/account")
+        #expect(transport.requests.map { $0.headerFields["X-Auth-Token"] } == ["app-secret", nil, nil])
+    }
+
+    @Test func linkOfAnotherServerDoesNotSendABodyToTheFirstOne() async throws {
+        transport.enqueue(
+            .redirect(to: "https://cdn.example/items", status: .temporaryRedirect),
+            try page([1], "<https://api.example.com/account>; rel=next")
+        )
+
+        let error = await #expect(throws: NetworkingError.self) {
+            try await read(HTTPRequestData(method: .post, path: "items", body: .json(["q": "text"])))
+        }
+
+        #expect(error?.kind == .invalidResponse)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func urlInAPageIsFollowedLikeALink() async throws {
+        struct Items: Codable, Sendable {
+            let items: [Int]
+            let next: String?
+        }
+        transport.enqueue(
+            .json(Items(items: [1], next: "/items?page=2")),
+            .json(Items(items: [2], next: "https://cdn.example/items?page=3")),
+            .json(Items(items: [3], next: nil))
+        )
+        let request = HTTPRequestData(path: "items").with { $0.headerFields["X-Auth-Token"] = "app-secret" }
+        var items: [[Int]] = []
+
+        for try await page in network.pages(request, as: Items.self, next: .url { $0.next }) {
+            items.append(page.items)
+        }
+
+        #expect(items == [[1], [2], [3]])
+        #expect(
+            urls == [
+                "https://api.example.com/items", "https://api.example.com/items?page=2",
+                "https://cdn.example/items?page=3",
+            ]
+        )
+        #expect(transport.requests.map { $0.headerFields["X-Auth-Token"] } == ["app-secret", "app-secret", nil])
+        #expect(
+            transport.requests.map { $0.headerFields[.authorization] }
+                == ["Bearer stack-secret", "Bearer stack-secret", nil]
+        )
+    }
+
     @Test func bodyIsNotSentToAnotherServer() async throws {
         transport.enqueue(try page([1], "<https://cdn.example/items>; rel=next"))
 

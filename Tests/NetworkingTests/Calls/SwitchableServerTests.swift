@@ -62,16 +62,12 @@ struct SwitchableServerTests {
             return .status(.serviceUnavailable)
         }
         transport.on(.any, .ok())
-        let network = transport.authenticated(with: BearerCredentials(token: "secret"))
-            .retry()
-            .environment(\.clock, .immediate())
-            .server(baseURL: server)
+        let network = transport.retry().environment(\.clock, .immediate()).server(baseURL: server)
 
         try await network.data(HTTPRequestData(path: "users"))
         try await network.data(HTTPRequestData(path: "users"))
 
         #expect(transport.requests.map(\.authority) == ["a.example", "a.example", "b.example"])
-        #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] == "Bearer secret" })
     }
 
     @Test func absoluteRequestGoesWhereItPoints() async throws {
@@ -143,6 +139,155 @@ struct SwitchableServerTests {
 
         #expect(transport.requests.map(\.authority) == ["a.example"])
         #expect(authorizations() == [nil])
+    }
+
+    /// Responds to the first request with a status after an action, and to all others with 200.
+    private func mock(
+        firstStatus: HTTPResponse.Status,
+        action: @escaping @Sendable () throws -> Void
+    ) -> MockTransport {
+        let transport = MockTransport()
+        transport.on(.get, "/v1/me", uses: .once) { _ in
+            try action()
+            return .status(firstStatus)
+        }
+        transport.on(.any, .ok())
+        return transport
+    }
+
+    @Test func retryAfterAChangeDoesNotSendTheNewServersToken() async throws {
+        let store = TokenStore(BearerCredentials(token: "token-a"))
+        let transport = mock(firstStatus: .serviceUnavailable) { [server, serverB] in
+            try server.change(to: serverB)
+            store.update(BearerCredentials(token: "token-b"))
+        }
+        let network = transport.authenticated(with: store)
+            .retry()
+            .environment(\.clock, .immediate())
+            .server(baseURL: server)
+
+        // The retry would be sent for no user, so there is none.
+        #expect(try await network.data(HTTPRequestData(path: "me")).status == .serviceUnavailable)
+        try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(transport.requests.map(\.authority) == ["a.example", "b.example"])
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer token-a", "Bearer token-b"])
+    }
+
+    @Test func attemptThatIsNotARetryIsSentWithoutTheNewServersToken() async throws {
+        let store = TokenStore(BearerCredentials(token: "token-a"))
+        let events = EventRecorder()
+        let transport = mock(firstStatus: .serviceUnavailable) { [server, serverB] in
+            try server.change(to: serverB)
+            store.set(BearerCredentials(token: "token-b"))
+        }
+        let network = transport.authenticated(with: store).modified(Twice()).server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me").with { $0.addObserver(events) })
+
+        #expect(transport.requests.map(\.authority) == ["a.example", "a.example"])
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer token-a", nil])
+        #expect(events.names.contains("credentialsWithheld"))
+    }
+
+    /// Sends each request twice, whoever it belongs to, as a modifier of an app might.
+    private struct Twice: NetworkingModifier {
+        func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+            _ = try await upstream.send(request)
+            return try await upstream.send(request)
+        }
+    }
+
+    @Test func changingTheServerBackDoesNotRestoreTheTokenOfARunningCall() async throws {
+        let transport = mock(firstStatus: .serviceUnavailable) { [server, serverA, serverB] in
+            try server.change(to: serverB)
+            try server.change(to: serverA)
+        }
+        let network = transport.authenticated(with: BearerCredentials(token: "secret"))
+            .modified(Twice())
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+        try await network.data(HTTPRequestData(path: "me"))
+
+        let authorizations = transport.requests.map { $0.headerFields[.authorization] }
+        #expect(authorizations == ["Bearer secret", nil, "Bearer secret", "Bearer secret"])
+    }
+
+    @Test func tokenThatArrivesAfterAChangeIsNotSent() async throws {
+        let network = transport
+            .authenticated(withBearer: { [server, serverB] in
+                try server.change(to: serverB)
+                return "token-b"
+            })
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(transport.requests.map(\.authority) == ["a.example"])
+        #expect(authorizations() == [nil])
+    }
+
+    @Test func fieldThatIsSetAfterAChangeIsNotSent() async throws {
+        let network = transport
+            .server(mutateRequest: { [server, serverB] request in
+                try? server.change(to: serverB)
+                request.headerFields[.authorization] = "Bearer token-b"
+            })
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(transport.requests.map(\.authority) == ["a.example"])
+        #expect(authorizations() == [nil])
+    }
+
+    @Test func refusalByTheFormerServerDoesNotRenewTheToken() async throws {
+        let fetched = Locked(0)
+        let transport = mock(firstStatus: .unauthorized) { [server, serverB] in
+            try server.change(to: serverB)
+        }
+        let network = transport
+            .authenticated(withBearer: {
+                fetched.withLock { $0 += 1 }
+                return "token"
+            })
+            .server(baseURL: server)
+
+        #expect(try await network.data(HTTPRequestData(path: "me")).status == .unauthorized)
+
+        #expect(transport.requests.count == 1)
+        #expect(fetched.value == 1)
+    }
+
+    @Test func anotherPathOfTheServerKeepsTheToken() async throws {
+        let other = try #require(URL(string: "https://A.example/v3"))
+        let transport = mock(firstStatus: .serviceUnavailable) { [server] in try server.change(to: other) }
+        let network = transport.authenticated(with: BearerCredentials(token: "secret"))
+            .retry()
+            .environment(\.clock, .immediate())
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+
+        #expect(transport.requests.map(\.path) == ["/v1/me", "/v1/me"])
+        #expect(transport.requests.allSatisfy { $0.headerFields[.authorization] == "Bearer secret" })
+    }
+
+    @Test func theNearestServerDecidesWhichCredentialsAChangeConcerns() async throws {
+        let transport = mock(firstStatus: .serviceUnavailable) { [server, serverB] in
+            try server.change(to: serverB)
+        }
+        let network = transport.authenticated(with: BearerCredentials(token: "secret"))
+            .server(authority: "a.example")
+            .retry()
+            .environment(\.clock, .immediate())
+            .server(baseURL: server)
+
+        try await network.data(HTTPRequestData(path: "me"))
+
+        // The token belongs to the fixed server, which the change does not concern.
+        #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer secret", "Bearer secret"])
     }
 
     @Test func diagnosticsReportASecondServer() {

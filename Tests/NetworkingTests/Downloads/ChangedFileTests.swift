@@ -11,9 +11,9 @@ struct ChangedFileTests {
     private let bytes = Data((0..<100).map { UInt8($0) })
     private let changed = Data((0..<80).map { UInt8($0 ^ 0xFF) })
 
-    @Test(arguments: [DownloadOptions(), DownloadOptions(changedFile: .startAnew)])
+    @Test(arguments: [DownloadOptions(), DownloadOptions(changedFile: .restart)])
     func theDownloadStartsAnewUnlessItIsToFail(options: DownloadOptions) async throws {
-        #expect(options.changedFile == .startAnew)
+        #expect(options.changedFile == .restart)
         try await withTemporaryDirectory { directory in
             let place = directory.appending(path: "film")
             let origin = FileOrigin(bytes)

@@ -58,7 +58,7 @@ struct DownloadInAStackTests {
             let network = transport.server(authority: "example.com")
             for _ in 1...2 {
                 await #expect(throws: NetworkingError.self) {
-                    try await network.download(other, to: url, options: DownloadOptions(keptPart: policy))
+                    try await network.download(other, to: url, options: DownloadOptions(partialFile: policy))
                 }
                 #expect(try DownloadState(at: url)?.byteCount == 40)
             }

@@ -182,7 +182,7 @@ struct HostileDownloadTests {
             #expect(error?.reason.contains("kept") == true)
             try expectUntouched(place)
             // The way out that the error names.
-            try await origin.download(request, to: place, options: DownloadOptions(keptPart: .discard))
+            try await origin.download(request, to: place, options: DownloadOptions(partialFile: .discard))
             #expect(try Data(contentsOf: place) == Self.bytes && origin.ranges == [nil, "bytes=40-", nil])
         }
     }
@@ -270,7 +270,7 @@ struct HostileDownloadTests {
             let stateError = #expect(throws: DownloadStateError.self) { try DownloadState(at: place) }
             #expect(stateError?.localizedDescription == "A file could not be read or written.")
 
-            try await origin.download(request, to: place, options: DownloadOptions(keptPart: .discard))
+            try await origin.download(request, to: place, options: DownloadOptions(partialFile: .discard))
             #expect(try Data(contentsOf: place) == Self.bytes)
         }
     }
@@ -307,7 +307,7 @@ struct HostileDownloadTests {
             for policy: DownloadOptions.PartialFile in [.resume, .discard] {
                 let origin = FileOrigin(Self.bytes)
                 let error = await #expect(throws: NetworkingError.self) {
-                    try await origin.download(request, to: place, options: DownloadOptions(keptPart: policy))
+                    try await origin.download(request, to: place, options: DownloadOptions(partialFile: policy))
                 }
                 #expect(error?.kind == .storage && error?.reason.contains("is not a partial download") == true)
                 #expect(try Data(contentsOf: other) == Data("mine".utf8) && origin.requests.isEmpty)

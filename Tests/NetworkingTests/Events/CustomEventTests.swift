@@ -92,9 +92,9 @@ struct CustomEventTests {
 
     @Test func waitsAreEqualByName() {
         #expect(Wait("compressor") == .compressor)
-        #expect(Wait("slot") == .slot)
+        #expect(Wait("concurrency-limit") == .concurrencyLimit)
         #expect(
-            Set([Wait.slot, .permit, .backoff, .delay, .connection, .credentials, .sharing, .reconnection]).count == 8
+            Set([Wait.concurrencyLimit, .rateLimit, .backoff, .delay, .connection, .credentials, .sharing, .reconnection]).count == 8
         )
         #expect(Wait.compressor.name == "compressor")
     }

@@ -32,6 +32,21 @@ struct RequestHeaderTests {
         #expect(RequestHeader.acceptLanguage([]).value.isEmpty)
     }
 
+    @Test func fieldsThatAreAddedKeepTheirFaults() async throws {
+        let transport = MockTransport { _ in .ok() }
+        for faulty in [["X-Id": "a\r\nX-Evil: b"], ["not a name": "a"]] as [HeaderFields] {
+            let first: HeaderFields = [.accept: "text/html"]
+            var added = first
+            added += faulty
+            for headers in [added, first + faulty] {
+                let request = HTTPRequestData(authority: "a.example", headerFields: headers)
+                let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+                #expect(error?.kind == .invalidRequest)
+            }
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test func redactsCredentials() {
         let header = RequestHeader.authorization(bearer: "secret-token")
         #expect(!"\(header)".contains("secret-token"))

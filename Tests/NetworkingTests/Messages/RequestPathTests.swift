@@ -19,7 +19,7 @@ struct RequestPathTests {
     @Test(arguments: [
         ("emily", "/users/emily/posts"),
         ("a/b", "/users/a%2Fb/posts"),
-        ("../admin", "/users/..%2Fadmin/posts"),
+        ("a../..b", "/users/a..%2F..b/posts"),
         ("a?b#c", "/users/a%3Fb%23c/posts"),
         ("a%2Fb", "/users/a%252Fb/posts"),
         ("a b+c&d=e", "/users/a%20b%2Bc%26d%3De/posts"),
@@ -35,7 +35,7 @@ struct RequestPathTests {
         #expect(transport.resolved(.get("users/\(name)/posts")).path == path)
     }
 
-    @Test(arguments: ["", ".", ".."])
+    @Test(arguments: ["", ".", "..", "../admin", "a/../../admin", "a/..", "..\\admin", "../\u{301}admin"])
     func refusesValuesThatNameAnotherResource(value: String) async throws {
         let transport = MockTransport()
         let network = transport.server(baseURL: try #require(URL(string: "https://a.example/v1")))
@@ -69,6 +69,36 @@ struct RequestPathTests {
         let error = await #expect(throws: NetworkingError.self) { try await network.data(.get("users/\("")")) }
         #expect(error?.kind == .invalidRequest)
         #expect(transport.requests.isEmpty)
+    }
+
+    @Test func refusesDotSegmentsThatLiteralsAndValuesMakeTogether() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let (dot, parent) = (".", "./admin")
+        for path in ["users/.\(dot)/posts", "users/\(dot)\(dot)", "users/.\(parent)"] as [RequestPath] {
+            let request = HTTPRequestData.get(path).with(\.authority, "a.example")
+            let error = await #expect(throws: NetworkingError.self) { try await transport.data(request) }
+            #expect(error?.kind == .invalidRequest)
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func aPathOfACopyIsEscaped() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let template = HTTPRequestData(authority: "a.example", path: "users?page=1")
+        let (name, empty) = ("a/b?c", "")
+
+        try await transport.data(template.with(path: "users/\(name)"))
+        try await transport.data(template.with(path: "users?page=\(name)"))
+        let refused = template.with(path: "users/\(empty)")
+        let error = await #expect(throws: NetworkingError.self) { try await transport.data(refused) }
+        try await transport.data(refused.with(path: "users"))
+
+        #expect(error?.kind == .invalidRequest)
+        #expect(
+            transport.requests.map(\.requestTarget)
+                == ["/users/a%2Fb%3Fc?page=1", "/users?page=a%2Fb%3Fc", "/users?page=1"]
+        )
+        #expect(transport.requests.allSatisfy { $0.id == template.id })
     }
 
     @Test func aNewURLReplacesAnInvalidPath() async throws {

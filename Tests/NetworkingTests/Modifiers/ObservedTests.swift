@@ -70,7 +70,7 @@ struct ObservedTests {
         let attempt = Attempt(number: 1, result: .success(response), elapsed: .zero)
         let events: [any NetworkEvent] = [
             CallEvent.started, CallEvent.ended(response), CallEvent.failed(CancellationError()),
-            WaitEvent.waiting(.slot, .seconds(1)), WaitEvent.waited(.slot, .seconds(2)),
+            WaitEvent.waiting(.concurrencyLimit, .seconds(1)), WaitEvent.waited(.concurrencyLimit, .seconds(2)),
             ExchangeEvent.started, ExchangeEvent.readingBody, ExchangeEvent.bodyRead, ExchangeEvent.connecting,
             ExchangeEvent.connected, ExchangeEvent.headReceived(response.http),
             ExchangeEvent.connectionMeasured(ConnectionMetrics()), ExchangeEvent.responseReceived(response),

@@ -144,7 +144,7 @@ struct InstrumentedTests {
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
         let long = try await second.value.metrics
         #expect(parts(short) == ["first byte": .seconds(5)])
-        #expect(parts(long) == ["wait (slot)": .seconds(5), "first byte": .seconds(5)])
+        #expect(parts(long) == ["wait (concurrency-limit)": .seconds(5), "first byte": .seconds(5)])
     }
 
     // MARK: The cache, and sharing

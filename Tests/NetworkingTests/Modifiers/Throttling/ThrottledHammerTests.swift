@@ -52,7 +52,7 @@ struct ThrottledHammerTests {
         #expect((slots.inFlight, slots.waiting, slots.hosts) == (0, 0, 0), "\(hammer)")
     }
 
-    /// Returns whether the caller has got a slot.
+    /// Returns whether the caller has a permit.
     private func takeSlot(_ slots: ConcurrencyLimiter, _ host: String, _ random: inout RandomSource) async -> Bool {
         if slots.takeIfFree(host) { return true }
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
