@@ -58,6 +58,7 @@ let package = Package(
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
                 "NetworkingCalls",
+                "NetworkingConnectivity",
                 "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
@@ -112,6 +113,13 @@ let package = Package(
                 "NetworkingCore",
                 "NetworkingObservability",
                 "NetworkingTransfers",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        .target(
+            name: "NetworkingConnectivity",
+            dependencies: [
+                "NetworkingCore",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -315,6 +323,7 @@ let package = Package(
                 "NetworkingBackgroundTransfers",
                 "NetworkingCaching",
                 "NetworkingCalls",
+                "NetworkingConnectivity",
                 "NetworkingCookies",
                 "NetworkingCore",
                 "NetworkingMocking",
@@ -447,6 +456,14 @@ let package = Package(
             path: "Tests/Downloader"
         ),
         .executableTarget(
+            name: "OfflineHelper",
+            dependencies: [
+                "Networking",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/OfflineHelper"
+        ),
+        .executableTarget(
             name: "CachingProxy",
             dependencies: [
                 "Networking",
@@ -469,6 +486,7 @@ let package = Package(
                 "NetworkingSigning",
                 "NetworkingTesting",
                 "NetworkingTestServer",
+                "OfflineHelper",
                 "SQLiteWriter",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

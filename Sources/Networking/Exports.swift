@@ -3,6 +3,7 @@
 @_exported public import NetworkingBackgroundTransfers
 @_exported public import NetworkingCaching
 @_exported public import NetworkingCalls
+@_exported public import NetworkingConnectivity
 @_exported public import NetworkingCookies
 @_exported public import NetworkingCore
 @_exported public import NetworkingMocking

@@ -55,6 +55,7 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let principal = upstream.principal(for: request)
+        if request.requiresStoredResponse { return try await storedResponse(to: request, for: principal) }
         guard let key = CacheKey(request, principal: principal) else { return try await upstream.send(request) }
         var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
         // Their user is unknown, and a key must not contain credentials. A shared cache stores only responses for all
@@ -97,6 +98,40 @@ struct Cached: NetworkingModifier, CustomStringConvertible {
             request.emit(mode.reads || mode.writes ? CacheEvent.missed : CacheEvent.bypassed(.request))
             return try await exchange.forward(reason, entries, over: upstream)
         }
+    }
+
+    /// Returns a stored response of any age, for a request that must not be sent.
+    private func storedResponse(
+        to request: HTTPRequestData,
+        for principal: Principal?
+    ) async throws -> HTTPResponseData {
+        let isAnonymous = !cache.rules.isShared && request.headerFields.contains(.authorization)
+        if request.method == .get || request.method == .head, request.body == nil, !isAnonymous,
+            let key = CacheKey(request, principal: principal)
+        {
+            var exchange = CachedExchange(cache: cache, key: key, request: request, glance: cache.fetches.glance())
+            let credentials = await cache.credentials(of: request)
+            exchange.credentials = credentials
+            let entries = await cache.entries(for: key, request, credentials, exchange.glance)
+            let now = NetworkEnvironment.current.clock.date
+            if case .serve(let entry, let age, _) = cache.rules.decide(
+                about: request,
+                credentials,
+                entries: entries,
+                mode: .onlyIfCached,
+                now: now
+            ) {
+                return try await exchange.answer(with: entry, age: age, .fresh)
+            }
+        }
+        try Task.checkCancellation()
+        request.emit(CacheEvent.missed)
+        throw NetworkingError(
+            .offline,
+            request: request,
+            reason: "There is no network for the request, and the cache has no response for it. "
+                + "Try again when the device is online."
+        )
     }
 
     var roles: Set<StackRole> { [.caching] }

@@ -35,6 +35,13 @@ extension URLSession: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await respondAsTransport(to: request)
     }
+
+    #if canImport(Darwin)
+    /// The options for the allowed networks, which URLSession enforces.
+    public var requestOptions: Set<RequestOptionKey> {
+        [.networkAccess]
+    }
+    #endif
 }
 
 extension URLSession {

@@ -38,6 +38,14 @@ extension URLRequest {
         if request.areCookiesHandled {
             httpShouldHandleCookies = false
         }
+        #if canImport(Darwin)
+        let access = request.networkAccess
+        if access != NetworkAccess() {
+            allowsCellularAccess = access.allowsCellular
+            allowsExpensiveNetworkAccess = access.allowsExpensive
+            allowsConstrainedNetworkAccess = access.allowsConstrained
+        }
+        #endif
         let patience = request.allowedSilence
         if patience > .seconds(60) {
             // URLSession's own limit of 60 s between packets must not end a request that the stack allows to take

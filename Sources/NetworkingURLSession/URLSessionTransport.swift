@@ -60,6 +60,13 @@ public final class URLSessionTransport: NetworkingTransport {
     public func exchange(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         try await pool.respond(to: request)
     }
+
+    #if canImport(Darwin)
+    /// The options for the allowed networks, which URLSession enforces.
+    public var requestOptions: Set<RequestOptionKey> {
+        [.networkAccess]
+    }
+    #endif
 }
 
 extension URLSessionTransport: ConnectionCounting {

@@ -102,6 +102,10 @@ struct Browser: OAuthUserAgent {
 let browser = Browser()
 let client = OAuthClient(.provider(issuer: "https://login.example.com", clientID: "shop", redirectURI: url))
 
+// Offline
+
+let outbox = Outbox(in: MemoryOutboxStore(), over: network)
+
 // Signing
 
 struct RoleAnswer: Decodable {

@@ -67,6 +67,9 @@ extension LawfulModifier {
             LawfulModifier("removeDuplicates()") { $0.removeDuplicates() },
             LawfulModifier("duplicatesRemoved()") { $0.duplicatesRemoved() },
             LawfulModifier("deadline(_:)") { $0.deadline(.seconds(30)) },
+            LawfulModifier("whenOffline(_:)", "waiting") {
+                $0.whenOffline(.wait(upTo: .seconds(30))).environment(\.connectivity, Returning())
+            },
             LawfulModifier("inspected(by:)") { $0.inspected(by: NetworkInspector()) },
             LawfulModifier("cassette(_:)") { recording($0) },
         ] + onTheCallersActor + mocks + crypto + telemetry
@@ -76,6 +79,9 @@ extension LawfulModifier {
         [
             LawfulModifier("delayed(by:)") { $0.delayed(by: .seconds(3)) },
             LawfulModifier("numbered()") { $0.numbered() },
+            LawfulModifier("whenOffline(_:)") {
+                $0.whenOffline(.fail).environment(\.connectivity, ManualConnectivity())
+            },
             LawfulModifier("retry(_:)") { $0.retry() },
             LawfulModifier("retry(_:)", "statuses") { $0.retry(statuses: [503]) },
             LawfulModifier("automaticRetry()") { $0.automaticRetry() },
@@ -249,6 +255,18 @@ private struct Untouched: RequestInterceptor {}
 private struct Unmodified: NetworkingModifier {
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await upstream.send(request)
+    }
+}
+
+/// A connectivity without a network at first, which comes back as soon as a request waits for it.
+private struct Returning: Connectivity {
+    var status: ConnectivityStatus? { .offline }
+
+    var changes: AsyncStream<ConnectivityStatus> {
+        AsyncStream { continuation in
+            continuation.yield(.offline)
+            continuation.yield(.wifi)
+        }
     }
 }
 

@@ -14,6 +14,7 @@ package enum SkipReason: String, CaseIterable, Sendable {
     case httpbin = "needs httpbin and waitress for the Python that TESTS_PYTHON names"
     case messageSignatures = "needs http-message-signatures for the Python that TESTS_PYTHON names"
     case multipart = "needs python-multipart for the Python that TESTS_PYTHON names"
+    case networkNamespaces = "needs network namespaces: unshare, ip, and the permission to use them"
     case oidcProvider = "needs oidc-provider-mock and waitress for the Python that TESTS_PYTHON names"
     case python = "needs Python 3"
     case sharedMemory = "needs a second volume at /dev/shm"

@@ -257,6 +257,11 @@ public struct RequestBody: Sendable {
         storage = Storage(value)
     }
 
+    /// Whether the stack's encoder encodes the body, while it rewrites the request.
+    package var isEncodedByStack: Bool {
+        storage.value != nil
+    }
+
     /// Returns the body as a stack's encoder encodes it; `nil` if the body does not leave its encoding to the stack.
     func encoded(byStack encoder: any BodyEncoder, contentType: String) -> RequestBody? {
         guard let value = storage.value else { return nil }

@@ -44,6 +44,8 @@ extension StackRole {
     public static let concurrencyLimit = StackRole("concurrency limit")
     /// Limits the number of requests in an interval.
     public static let rateLimit = StackRole("rate limit")
+    /// Decides about requests while there is no network.
+    public static let connectivity = StackRole("connectivity")
     /// Limits the time of one attempt.
     public static let timeout = StackRole("timeout")
     /// Limits the time of a whole call.

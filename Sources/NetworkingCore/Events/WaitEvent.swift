@@ -44,6 +44,9 @@ public struct Wait: Sendable, Hashable, CustomStringConvertible {
         self.isTimed = isTimed
     }
 
+    /// `whenOffline` or `retry` waits for a network.
+    public static let connectivity = Wait("connectivity")
+
     /// The name.
     public var description: String {
         name

@@ -27,3 +27,10 @@ extension HTTPField.Name {
     /// `Idempotency-Key`: a label by which a server recognises a repeated request.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
 }
+
+extension String {
+    /// Returns a new key as the string that the field's syntax requires: 128 random bits, in quotes.
+    package static func idempotencyKey(from random: SecureRandomSource) -> String {
+        "\"\(random.bytes(16).hexadecimal)\""
+    }
+}

@@ -221,6 +221,11 @@ package struct FileFault: Error, Equatable {
         FileFault(path: path, code: ENOENT)
     }
 
+    /// The error for a file or directory that this process must not read.
+    package static func unreadable(_ path: String) -> FileFault {
+        FileFault(path: path, code: EACCES)
+    }
+
     /// The error for a volume that takes too long to write.
     package static func unresponsive(_ path: String) -> FileFault {
         FileFault(path: path, code: ETIMEDOUT)

@@ -43,6 +43,13 @@ public struct Attempt: Sendable {
 extension Attempt {
     private static let maximumBody = 4 << 10
 
+    /// Returns the attempt with the actual delay after it.
+    func followed(by wait: Duration) -> Attempt {
+        var attempt = self
+        attempt.backoff = wait
+        return attempt
+    }
+
     /// Returns the attempt for a history, with its body cut to save memory.
     func trimmed(backoff: Duration) -> Attempt {
         let result: Result<HTTPResponseData, any Error> =

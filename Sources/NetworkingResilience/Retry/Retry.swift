@@ -330,7 +330,9 @@ private struct RetriedCall {
     mutating func wait() async throws {
         guard let last = history.attempts.last, let delay = last.backoff else { return }
         request.emit(RetryEvent.retrying(last))
-        if delay > .zero {
+        if let wait = try await waitForConnectivity(after: last) {
+            history.replaceLast(by: last.followed(by: wait))
+        } else if delay > .zero {
             try await request.wait(.backoff, for: delay, on: environment.clock)
         } else {
             try Task.checkCancellation()
@@ -342,6 +344,25 @@ private struct RetriedCall {
         request.progressHandler?(TransferProgress(sent: request.bytesToSend))
         // The sink asks only for the bytes that it does not have yet.
         request.sink?.prepare(&request)
+    }
+}
+
+extension RetriedCall {
+    /// Waits for a network, if the last attempt failed because there is none.
+    ///
+    /// - Returns: The duration of the wait; `nil` if the backoff applies.
+    private func waitForConnectivity(after attempt: Attempt) async throws -> Duration? {
+        guard let limit = policy.connectivityWait, environment.retries == .enabled, attempt.response == nil,
+            !request.isLoopback, let connectivity = environment.connectivity, let status = connectivity.status,
+            request.networkAccess.refusal(over: status) != nil
+        else { return nil }
+        let clock = environment.clock
+        let start = clock.now
+        let end = min(start + limit, environment.deadline ?? .seconds(Int64.max))
+        _ = try await request.waiting(.connectivity, upTo: end - start, on: clock) {
+            try await connectivity.waitUntilOnline(for: request.networkAccess, until: end, on: clock)
+        }
+        return clock.now - start
     }
 }
 
@@ -475,12 +496,5 @@ extension NetworkingError {
         }
         error.retryRefusal = refusal
         return error
-    }
-}
-
-extension String {
-    /// Returns a new key as the string that the field's syntax requires: 128 random bits, in quotes.
-    static func idempotencyKey(from random: SecureRandomSource) -> String {
-        "\"\(random.bytes(16).hexadecimal)\""
     }
 }

@@ -65,6 +65,20 @@ public struct RetryPolicy: Sendable {
         }
     }
 
+    /// The longest time that a retry waits for a network, in place of its backoff; `nil` does not wait for one.
+    ///
+    /// If an attempt failed without a response and ``NetworkEnvironment/connectivity`` reports no network that the
+    /// request may use, the next attempt starts as soon as there is one, or when this time is over. `whenOffline` sets
+    /// the connectivity for the `retry` inside of it; without one the backoff applies. The default is `nil`.
+    public var connectivityWait: Duration? {
+        didSet {
+            precondition(
+                connectivityWait ?? .zero >= .zero,
+                "connectivityWait must not be negative (is \(connectivityWait ?? .zero))"
+            )
+        }
+    }
+
     /// Whether POST, PATCH and other requests that are not safe to send twice get an `Idempotency-Key`.
     ///
     /// All attempts have the same key, so that a server that supports it can tell a retry from a second order. The

@@ -21,3 +21,15 @@ extension URLSessionConfiguration {
         fatalError()
     }
 }
+
+extension URLRequest {
+    public var allowsExpensiveNetworkAccess: Bool {
+        get { fatalError() }
+        set { fatalError() }
+    }
+
+    public var allowsConstrainedNetworkAccess: Bool {
+        get { fatalError() }
+        set { fatalError() }
+    }
+}

@@ -1,10 +1,9 @@
-import HTTPTypes
-import NetworkingCore
+package import HTTPTypes
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension HTTPResponse {
@@ -16,7 +15,7 @@ extension HTTPResponse {
     ///
     /// - Parameter now: The current date, for a response without `Date`.
     /// - Returns: The time to wait.
-    func retryAfter(now: Date) -> Duration? {
+    package func retryAfter(now: Date) -> Duration? {
         guard let value = headerFields[.retryAfter]?.trimmed, !value.isEmpty else { return nil }
         let digits = value.hasPrefix("-") ? value.dropFirst() : value
         // The limit is a million years.

@@ -1,0 +1,55 @@
+public import NetworkingCore
+
+/// The way to handle a request while there is no network that it may use.
+public enum OfflinePolicy: Sendable, Hashable {
+    /// Sends the request as if there were a network.
+    case send
+    /// Fails at once with ``NetworkingError/Kind/offline``.
+    case fail
+    /// Waits until there is a network, and then sends the request.
+    ///
+    /// The request fails with ``NetworkingError/Kind/offline`` when the wait has taken as long as `upTo` allows; `nil`
+    /// waits until the caller is cancelled or a `deadline` ends the call.
+    case wait(upTo: Duration? = nil)
+    /// Returns a stored response of any age, and fails with ``NetworkingError/Kind/offline`` if there is none.
+    ///
+    /// It needs `cached` inside of `whenOffline`.
+    case cached
+}
+
+extension OfflinePolicy: CustomStringConvertible {
+    /// The policy as in source code, for the stack's outline.
+    public var description: String {
+        switch self {
+        case .send: "send"
+        case .fail: "fail"
+        case .wait(let limit): "wait\(limit.map { "(upTo: \($0))" } ?? "()")"
+        case .cached: "cached"
+        }
+    }
+}
+
+extension HTTPRequestData {
+    /// The policy for this request while there is no network; `nil` uses the policy of the stack.
+    ///
+    /// It needs a `whenOffline` modifier in the stack.
+    public var offlinePolicy: OfflinePolicy? {
+        get { self[option: OfflinePolicyOption.self] }
+        set { self[option: OfflinePolicyOption.self] = newValue }
+    }
+
+    fileprivate enum OfflinePolicyOption: RequestOption {
+        static let name = "offlinePolicy"
+        static let defaultValue: OfflinePolicy? = nil
+
+        // A request that waits for the network must not share the failure of one that does not.
+        static func identity(of value: OfflinePolicy?) -> (any Hashable & Sendable)? {
+            value
+        }
+    }
+}
+
+extension RequestOptionKey {
+    /// ``HTTPRequestData/offlinePolicy``.
+    public static let offlinePolicy = RequestOptionKey(HTTPRequestData.OfflinePolicyOption.self)
+}

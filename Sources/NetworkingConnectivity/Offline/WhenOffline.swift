@@ -1,0 +1,152 @@
+public import NetworkingCore
+
+extension NetworkingComponent {
+    /// Decides what happens to requests while there is no network that they may use.
+    ///
+    /// ```swift
+    /// let network = URLSession.shared
+    ///     .retry()
+    ///     .whenOffline(.wait(upTo: .seconds(30)))
+    ///     .server(authority: "api.example.com")
+    /// ```
+    ///
+    /// A network that the request does not allow (``HTTPRequestData/allowsCellularAccess`` and the properties like it)
+    /// counts as none. A request to the loopback address is always sent. A wait emits a ``WaitEvent`` with
+    /// ``Wait/connectivity``; a cancelled caller gets `CancellationError` at once, and nothing is sent.
+    ///
+    /// It belongs outside `retry`, so that a request that is refused is not retried, and inside `cached`, so that
+    /// fresh responses need no network. With ``OfflinePolicy/cached`` it belongs outside `cached`.
+    ///
+    /// ``NetworkEnvironment/connectivity`` reports the network. If none is set, the modifier has a
+    /// ``SystemConnectivity`` of its own, and sets it for everything upstream.
+    ///
+    /// - Parameter policy: The policy; ``HTTPRequestData/offlinePolicy`` replaces it for one request.
+    /// - Returns: A component that throws a ``NetworkingError`` of kind ``NetworkingError/Kind/offline`` for requests
+    ///   that it does not send.
+    /// - Precondition: The duration of a wait is not negative.
+    public func whenOffline(_ policy: OfflinePolicy = .fail) -> some NetworkingComponent {
+        if case .wait(let limit?) = policy {
+            precondition(limit >= .zero, "upTo must not be negative (is \(limit))")
+        }
+        return modified(WhenOffline(policy: policy))
+    }
+}
+
+struct WhenOffline: NetworkingModifier, CustomStringConvertible {
+    let policy: OfflinePolicy
+    private let system = SystemConnectivity()
+
+    init(policy: OfflinePolicy) {
+        self.policy = policy
+    }
+
+    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        var environment = NetworkEnvironment.current
+        if let connectivity = environment.connectivity {
+            let request = try await decide(about: request, connectivity, environment, upstream)
+            return try await upstream.send(request)
+        }
+        let request = try await decide(about: request, system, environment, upstream)
+        environment.connectivity = system
+        return try await withEnvironment(environment) { try await upstream.send(request) }
+    }
+
+    /// Returns the request when it may be sent on, perhaps only to a cache.
+    private func decide(
+        about request: HTTPRequestData,
+        _ connectivity: any Connectivity,
+        _ environment: NetworkEnvironment,
+        _ upstream: some NetworkingComponent
+    ) async throws -> HTTPRequestData {
+        let policy = request.offlinePolicy ?? policy
+        guard policy != .send, !request.isLoopback,
+            let reason = try await connectivity.refusal(of: request.networkAccess)
+        else { return request }
+        try Task.checkCancellation()
+        switch policy {
+        case .send:
+            return request
+        case .fail:
+            throw refused(request, reason)
+        case .wait(let limit):
+            try await wait(for: connectivity, request, upTo: limit, reason, on: environment.clock)
+            return request
+        case .cached:
+            guard upstream.modifiers.contains(where: { $0.roles.contains(.caching) }) else {
+                throw refused(request, "\(reason) The stack has no cache inside of whenOffline.")
+            }
+            request.emit(OfflineEvent.usesStoredResponse)
+            var request = request
+            request.requiresStoredResponse = true
+            return request
+        }
+    }
+
+    private func wait(
+        for connectivity: any Connectivity,
+        _ request: HTTPRequestData,
+        upTo limit: Duration?,
+        _ reason: String,
+        on clock: NetworkClock
+    ) async throws {
+        let isOnline = try await request.waiting(.connectivity, upTo: limit, on: clock) {
+            try await connectivity.waitUntilOnline(
+                for: request.networkAccess,
+                until: limit.map { clock.now + $0 },
+                on: clock
+            )
+        }
+        guard isOnline else {
+            throw refused(request, "\(reason) It did not come back within \(limit ?? .zero).")
+        }
+        try Task.checkCancellation()
+    }
+
+    private func refused(_ request: HTTPRequestData, _ reason: String) -> NetworkingError {
+        request.emit(OfflineEvent.refused)
+        return NetworkingError(.offline, request: request, reason: "\(reason) The request was not sent.")
+    }
+
+    var roles: Set<StackRole> { [.connectivity] }
+    var requestOptions: Set<RequestOptionKey> { [.offlinePolicy, .networkAccess] }
+
+    func diagnostics(in stack: StackPlace) -> [StackDiagnostic] {
+        var diagnostics: [StackDiagnostic] = []
+        func report(_ message: String) {
+            diagnostics.append(StackDiagnostic("\(self) \(message)", about: self))
+        }
+        switch policy {
+        case .send:
+            break
+        case .fail:
+            if stack.isInside(.retry) {
+                report("is inside retry, which retries the requests that it refuses. Put it outside.")
+            }
+        case .wait:
+            if stack.isInside(.timeout) {
+                report("is inside timeout, so the wait for the network counts as a part of an attempt. Put it outside.")
+            }
+            if stack.isInside(.concurrencyLimit) {
+                report("is inside throttled, so a request that waits for the network holds a permit. Put it outside.")
+            }
+        case .cached:
+            if !stack.isOutside(.caching) {
+                report("has no cached inside, so it fails like .fail. Put cached inside.")
+            }
+        }
+        return diagnostics
+    }
+
+    var description: String {
+        "whenOffline(.\(policy))"
+    }
+}
+
+extension Connectivity {
+    /// Returns the reason why a request may not be sent over the current network; `nil` if it may.
+    fileprivate func refusal(of access: NetworkAccess) async throws -> String? {
+        if let status { return access.refusal(over: status) }
+        // A source that ends without any status does not know the network.
+        return try await firstStatus { _ in true }.flatMap { access.refusal(over: $0) }
+    }
+}

@@ -1,0 +1,477 @@
+public import NetworkingCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A persistent queue of requests that must arrive, also after the app was ended or the device was offline.
+///
+/// ```swift
+/// let outbox = Outbox(in: FileOutboxStore(directory: folder), over: network)
+/// try await outbox.enqueue(HTTPRequestData(method: .post, path: "orders", body: .json(order)))
+///
+/// try await outbox.run()   // in a task of the app, as long as it runs
+/// ```
+///
+/// Each request gets an `Idempotency-Key` when it is added. All its attempts have this key, also in a later process,
+/// so that a server that supports the key acts once. A request may be sent again if the process ends after the server
+/// has received it.
+///
+/// The requests of one principal to one server are sent in order: while the first one fails, the others wait. A
+/// request is sent only if the stack would send it for the same principal as when it was added. Credentials are not
+/// stored; the stack adds them to each attempt.
+///
+/// An entry is removed after a status from 200 to 399. It is sent again after a failure of the network and after 401,
+/// 408, 409, 423, 425, 429 and 500 to 599, with growing delays, as often and as long as the ``OutboxPolicy`` allows.
+/// After any other status it is a dead letter, which stays in the store until the app removes it or calls
+/// ``retry(_:)``.
+public final class Outbox: Sendable {
+    private let store: any OutboxStore
+    private let network: any NetworkingComponent
+    private let policy: OutboxPolicy
+    private let system = SystemConnectivity()
+    private let state = Mutex(State())
+
+    /// Creates an outbox.
+    ///
+    /// - Parameters:
+    ///   - store: The store of the entries.
+    ///   - network: The stack that sends the requests.
+    ///   - policy: The number of attempts, and the time between them.
+    public init(
+        in store: some OutboxStore,
+        over network: some NetworkingComponent,
+        policy: OutboxPolicy = OutboxPolicy()
+    ) {
+        self.store = store
+        self.network = network
+        self.policy = policy
+    }
+
+    deinit {
+        for reader in state.withLock({ $0.readers }).values {
+            reader.finish()
+        }
+    }
+
+    // MARK: Entries
+
+    /// Adds a request; when this returns, the store has it.
+    ///
+    /// An existing `Idempotency-Key` is kept. The stack's `encoder` encodes the body now. The response is reported as ``OutboxChange/State/delivered(_:)``, and
+    /// the request's sink, handlers and listeners are not used.
+    ///
+    /// - Parameter request: The request, with a body in memory or a file. A file must stay in its place until it is
+    ///   sent.
+    /// - Returns: The identifier of the entry.
+    /// - Throws: The errors of ``HTTPRequestData/encode(to:)``, such as that for a body that is a stream, and those of
+    ///   the store.
+    @discardableResult
+    public func enqueue(_ request: HTTPRequestData) async throws -> OutboxEntry.ID {
+        let environment = NetworkEnvironment.current
+        var request = request
+        let resolved = network.resolved(request)
+        if request.body?.isEncodedByStack == true {
+            request.body = resolved.body
+        }
+        if !request.headerFields.contains(.idempotencyKey) {
+            request.headerFields[.idempotencyKey] = .idempotencyKey(from: environment.secureRandom)
+        }
+        if !state.withLock({ $0.hasReadIDs }) {
+            // After a change of the clock, new entries are still added after the ones of an earlier process.
+            let last = try await store.ids().last?.nanoseconds ?? 0
+            state.withLock { ($0.hasReadIDs, $0.lastID) = (true, max($0.lastID, last)) }
+        }
+        let date = environment.clock.date
+        let moment = UInt64(max(0, min(date.timeIntervalSince1970, 1e10)) * 1e9)
+        let number = state.withLock { state in
+            state.lastID = max(state.lastID + 1, moment)
+            return state.lastID
+        }
+        let random = environment.secureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let entry = OutboxEntry(
+            id: OutboxEntry.ID(at: number, random),
+            request: request,
+            principal: network.principal(for: resolved),
+            date: date
+        )
+        try await store.add(entry)
+        publish(entry.id, .queued)
+        wake()
+        return entry.id
+    }
+
+    /// Returns all entries in order, including dead letters.
+    ///
+    /// - Throws: The errors of the store.
+    public func entries() async throws -> [OutboxEntry] {
+        var entries: [OutboxEntry] = []
+        for id in try await store.ids() {
+            if let entry = try await entry(id) {
+                entries.append(entry)
+            }
+        }
+        return entries
+    }
+
+    /// Removes an entry; its request may have arrived if it is being sent.
+    ///
+    /// - Parameter id: The identifier of the entry.
+    /// - Returns: `true` if there was such an entry.
+    /// - Throws: The errors of the store.
+    @discardableResult
+    public func cancel(_ id: OutboxEntry.ID) async throws -> Bool {
+        let task = state.withLock { state in
+            if state.isDelivering {
+                state.cancelled.insert(id)
+            }
+            return state.sending?.id == id ? state.sending?.task : nil
+        }
+        let existed = try await store.remove(id)
+        task?.cancel()
+        if existed {
+            publish(id, .cancelled)
+            wake()
+        }
+        return existed
+    }
+
+    /// Sends a dead letter again, with its old `Idempotency-Key`.
+    ///
+    /// - Parameter id: The identifier of the entry.
+    /// - Returns: `true` if there was such an entry, and it was a dead letter.
+    /// - Throws: The errors of the store.
+    @discardableResult
+    public func retry(_ id: OutboxEntry.ID) async throws -> Bool {
+        guard let entry = try await entry(id), entry.progress.isDead else { return false }
+        try await store.update(OutboxEntry.Progress(), of: id)
+        publish(id, .queued)
+        wake()
+        return true
+    }
+
+    /// The changes of the entries from now on, for any number of readers.
+    ///
+    /// A reader that falls behind by more than 1,000 changes misses the oldest of them.
+    public var changes: AsyncStream<OutboxChange> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1_000)) { continuation in
+            let reader = state.withLock { state in
+                state.lastReader += 1
+                state.readers[state.lastReader] = continuation
+                return state.lastReader
+            }
+            continuation.onTermination = { [weak self] _ in
+                _ = self?.state.withLock { $0.readers.removeValue(forKey: reader) }
+            }
+        }
+    }
+
+    private func publish(_ id: OutboxEntry.ID, _ change: OutboxChange.State) {
+        state.withLock { state in
+            // Under the lock, which keeps the changes in order. Yielding only adds the change to a buffer.
+            for reader in state.readers.values {
+                reader.yield(OutboxChange(id: id, state: change))
+            }
+        }
+    }
+
+    private func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? {
+        do {
+            return try await store.entry(id)
+        } catch OutboxStoreError.damaged(let id) {
+            publish(id, .damaged)
+            return nil
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends the entries as they are added, due and allowed by the network, until the calling task is cancelled.
+    ///
+    /// It uses ``NetworkEnvironment/connectivity`` and the clock of its caller. A second call, and one in another
+    /// process on the same files, waits until the first one has ended. After a user has signed in, call ``flush()``.
+    ///
+    /// - Throws: `CancellationError`, and the errors of the store.
+    public func run() async throws {
+        let environment = NetworkEnvironment.current
+        let connectivity = environment.connectivity ?? system
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [self] in
+                for await _ in connectivity.changes {
+                    wake()
+                }
+            }
+            group.addTask { [self] in
+                let clock = environment.clock
+                while true {
+                    let wakes = state.withLock { $0.wakes }
+                    let next = try await deliver(connectivity, environment)
+                    try await waitForWork(after: wakes, until: next.map { clock.now + $0 }, on: clock)
+                }
+            }
+            do {
+                try await group.waitForAll()
+            } catch {
+                group.cancelAll()
+                throw error
+            }
+        }
+    }
+
+    /// Sends the entries that are due and that the network allows, each at most once.
+    ///
+    /// While ``run()`` or another call is sending, it makes that one look at the entries again and returns.
+    ///
+    /// - Returns: The number of entries that are left, without dead letters.
+    /// - Throws: `CancellationError`, and the errors of the store.
+    @discardableResult
+    public func flush() async throws -> Int {
+        let environment = NetworkEnvironment.current
+        _ = try await deliver(environment.connectivity ?? system, environment)
+        wake()
+        var count = 0
+        for id in try await store.ids() {
+            if let entry = try await entry(id), !entry.progress.isDead {
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The interval at which a process looks whether another one has stopped sending.
+    private static let claimInterval = Duration.seconds(5)
+
+    /// Sends what can be sent now, and returns the time until the next entry is due; `nil` if none is.
+    private func deliver(
+        _ connectivity: any Connectivity,
+        _ environment: NetworkEnvironment
+    ) async throws -> Duration? {
+        try Task.checkCancellation()
+        let isFree = state.withLock { state in
+            defer { state.isDelivering = true }
+            return !state.isDelivering
+        }
+        guard isFree else { return Self.claimInterval }
+        defer { state.withLock { ($0.isDelivering, $0.cancelled) = (false, []) } }
+        guard try await store.claim() else { return Self.claimInterval }
+        do {
+            let next = try await deliverClaimed(connectivity, environment)
+            await store.release()
+            return next
+        } catch {
+            await store.release()
+            throw error
+        }
+    }
+
+    private func deliverClaimed(
+        _ connectivity: any Connectivity,
+        _ environment: NetworkEnvironment
+    ) async throws -> Duration? {
+        var blocked: Set<Lane> = []
+        var next: Duration?
+        for id in try await store.ids() {
+            try Task.checkCancellation()
+            guard var entry = try await entry(id), !entry.progress.isDead else { continue }
+            let resolved = network.resolved(entry.request)
+            let lane = Lane(principal: entry.principal, authority: resolved.authority?.lowercased())
+            guard !blocked.contains(lane), network.principal(for: resolved) == entry.principal else { continue }
+            if let delay = delay(until: entry.progress.notBefore, on: environment.clock) {
+                blocked.insert(lane)
+                next = min(next ?? delay, delay)
+                continue
+            }
+            if try await isOffline(resolved, connectivity) {
+                blocked.insert(lane)
+                continue
+            }
+            if let delay = try await attempt(&entry, environment) {
+                blocked.insert(lane)
+                if delay > .zero {
+                    next = min(next ?? delay, delay)
+                }
+            }
+        }
+        return next
+    }
+
+    /// The time until an entry may be sent; `nil` if it may be sent now.
+    private func delay(until date: Date?, on clock: NetworkClock) -> Duration? {
+        guard let date else { return nil }
+        let seconds = date.timeIntervalSince(clock.date)
+        // A longer delay was never set, so the clock has been changed since.
+        guard seconds > 0, seconds <= policy.maximumDelay / .seconds(1) + 1 else { return nil }
+        return .seconds(seconds)
+    }
+
+    private func isOffline(_ request: HTTPRequestData, _ connectivity: any Connectivity) async throws -> Bool {
+        guard !request.isLoopback else { return false }
+        var status = connectivity.status
+        if status == nil {
+            status = try await connectivity.firstStatus { _ in true }
+        }
+        return status.map { request.networkAccess.refusal(over: $0) != nil } ?? false
+    }
+
+    /// Makes an attempt.
+    ///
+    /// - Returns: `nil` if the entries behind this one may be sent now; otherwise the time until the next attempt,
+    ///   which is zero if that depends on the network.
+    private func attempt(_ entry: inout OutboxEntry, _ environment: NetworkEnvironment) async throws -> Duration? {
+        let id = entry.id
+        let clock = environment.clock
+        if let age = policy.maximumAge, clock.date.timeIntervalSince(entry.date) > age / .seconds(1) {
+            return try await giveUp(&entry, "older than \(age)")
+        }
+        guard entry.progress.attempts < policy.maximumAttempts else {
+            // The process has ended in each of the attempts.
+            return try await giveUp(&entry, entry.progress.lastFailure ?? "too many attempts")
+        }
+        // Before the attempt, so that a request that ends the process is not tried forever.
+        entry.progress.attempts += 1
+        entry.progress.notBefore = nil
+        try await store.update(entry.progress, of: id)
+        let sent: Result<HTTPResponseData, any Error>?
+        do {
+            sent = try await send(entry)
+        } catch {
+            // The task that sends was cancelled, which says nothing about the request.
+            entry.progress.attempts -= 1
+            try await store.update(entry.progress, of: id)
+            throw error
+        }
+        guard let result = sent else { return nil }
+        let outcome: OutboxOutcome =
+            switch result {
+            case .success(let response): OutboxOutcome(response, now: clock.date)
+            case .failure(let error): OutboxOutcome(error, now: clock.date)
+            }
+        switch outcome {
+        case .delivered(let response):
+            if try await store.remove(id) {
+                publish(id, .delivered(response))
+            }
+            return nil
+        case .refused(let reason):
+            return try await giveUp(&entry, reason)
+        case .offline:
+            entry.progress.attempts -= 1
+            return try await postpone(
+                &entry,
+                "offline",
+                by: policy.delay(after: 1, wanted: nil, using: environment.random),
+                clock
+            )
+        case .transient(let reason, let retryAfter):
+            entry.progress.lastFailure = reason
+            guard entry.progress.attempts < policy.maximumAttempts else { return try await giveUp(&entry, reason) }
+            let delay = policy.delay(
+                after: entry.progress.attempts,
+                wanted: retryAfter,
+                using: environment.random
+            )
+            return try await postpone(&entry, reason, by: delay, clock)
+        }
+    }
+
+    /// Sends the request of an entry; returns `nil` if the entry was cancelled.
+    private func send(_ entry: OutboxEntry) async throws -> Result<HTTPResponseData, any Error>? {
+        var request = entry.request
+        let id = entry.id
+        // The stack has decided already that there is a network, and a wait would hold back the other entries.
+        if request.offlinePolicy == nil {
+            request.offlinePolicy = .fail
+        }
+        guard !state.withLock({ $0.cancelled.contains(id) }) else { return nil }
+        publish(id, .sending(attempt: entry.progress.attempts))
+        let task = OwnedTask.immediate { [network, request] in
+            try await network.data(request)
+        }
+        let isCancelled = state.withLock { state in
+            state.sending = (id, task)
+            return state.cancelled.contains(id)
+        }
+        if isCancelled {
+            task.cancel()
+        }
+        defer { state.withLock { $0.sending = nil } }
+        do {
+            return .success(try await task.value)
+        } catch {
+            try Task.checkCancellation()
+            return state.withLock { $0.cancelled.contains(id) } ? nil : .failure(error)
+        }
+    }
+
+    private func postpone(
+        _ entry: inout OutboxEntry,
+        _ reason: String,
+        by delay: Duration,
+        _ clock: NetworkClock
+    ) async throws -> Duration {
+        let date = clock.date.addingTimeInterval(delay / .seconds(1))
+        entry.progress.notBefore = date
+        entry.progress.lastFailure = reason
+        try await store.update(entry.progress, of: entry.id)
+        publish(entry.id, .waiting(until: date))
+        return delay
+    }
+
+    private func giveUp(_ entry: inout OutboxEntry, _ reason: String) async throws -> Duration? {
+        entry.progress.isDead = true
+        entry.progress.lastFailure = reason
+        try await store.update(entry.progress, of: entry.id)
+        publish(entry.id, .dead(reason: reason))
+        return nil
+    }
+
+    // MARK: Waiting
+
+    /// Makes ``run()`` look at the entries again.
+    private func wake() {
+        let waiters = state.withLock { state in
+            state.wakes += 1
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters {
+            waiter.resume()
+        }
+    }
+
+    /// Waits until there is more work than after a number of calls of `wake()`, at the latest until a moment.
+    private func waitForWork(after wakes: UInt64, until moment: Duration?, on clock: NetworkClock) async throws {
+        let wait = Suspension<Void>()
+        let isWoken = state.withLock { state in
+            state.waiters[ObjectIdentifier(wait)] = wait
+            return state.wakes != wakes
+        }
+        defer { state.withLock { $0.waiters[ObjectIdentifier(wait)] = nil } }
+        guard !isWoken else { return }
+        let alarm = moment.map { moment in clock.alarm(at: moment) { wait.resume() } }
+        defer { alarm?.cancel() }
+        try await wait.value()
+    }
+
+    /// The entries that are sent in order.
+    private struct Lane: Hashable {
+        let principal: Principal?
+        let authority: String?
+    }
+
+    private struct State {
+        var lastID: UInt64 = 0
+        var hasReadIDs = false
+        var isDelivering = false
+        /// The entries that were cancelled while entries are being sent.
+        var cancelled: Set<OutboxEntry.ID> = []
+        var sending: (id: OutboxEntry.ID, task: OwnedTask<HTTPResponseData>)?
+        /// The number of reasons to look at the entries again, so far.
+        var wakes: UInt64 = 0
+        var waiters: [ObjectIdentifier: Suspension<Void>] = [:]
+        var readers: [Int: AsyncStream<OutboxChange>.Continuation] = [:]
+        var lastReader = 0
+    }
+}

@@ -1,0 +1,143 @@
+public import NetworkingCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A request in an ``Outbox``.
+public struct OutboxEntry: Sendable, Identifiable, Codable {
+    /// The identifier of an entry; entries are sent in the order of their identifiers.
+    public struct ID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
+        /// The text: 32 hexadecimal digits and a hyphen in the middle.
+        public let description: String
+
+        /// Creates an identifier for an entry after all others.
+        init(at nanoseconds: UInt64, _ random: UInt64) {
+            description = "\(nanoseconds.hexadecimal)-\(random.hexadecimal)"
+        }
+
+        /// Reads an identifier; `nil` if the text is not one.
+        ///
+        /// - Parameter text: The ``description`` of an identifier.
+        public init?(_ text: String) {
+            let isDigit: (UInt8) -> Bool = { Hexadecimal.value(of: $0) != nil && !(0x41...0x5A ~= $0) }
+            let bytes = Array(text.utf8)
+            guard bytes.count == 33, bytes[16] == UInt8(ascii: "-"), bytes[..<16].allSatisfy(isDigit),
+                bytes[17...].allSatisfy(isDigit)
+            else { return nil }
+            description = text
+        }
+
+        /// Reads an identifier from its text.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            guard let id = try ID(container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is no identifier.")
+            }
+            self = id
+        }
+
+        /// Writes the identifier as its text.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(description)
+        }
+
+        /// Compares the order in which the entries were added.
+        public static func < (lhs: ID, rhs: ID) -> Bool {
+            lhs.description < rhs.description
+        }
+
+        /// The time at which the identifier was created, in nanoseconds since 1970.
+        var nanoseconds: UInt64 {
+            UInt64(description.prefix(16), radix: 16) ?? 0
+        }
+    }
+
+    /// The part of an entry that changes while it is in the outbox.
+    public struct Progress: Sendable, Hashable, Codable {
+        /// The number of attempts that have begun.
+        public var attempts = 0
+        /// The date before which the next attempt is not made; `nil` for any time.
+        public var notBefore: Date?
+        /// Whether the outbox has given up: the entry is a dead letter.
+        public var isDead = false
+        /// The reason of the last failure without secrets, such as `connection` or `status 503`.
+        public var lastFailure: String?
+
+        /// Creates the progress of a new entry.
+        public init() {}
+    }
+
+    /// The identifier.
+    public let id: ID
+    /// The request without credentials, with its `Idempotency-Key`.
+    public let request: HTTPRequestData
+    /// The principal that the request is sent for; `nil` for none.
+    public let principal: Principal?
+    /// The date at which the request was added.
+    public let date: Date
+    /// The attempts so far.
+    public var progress = Progress()
+
+    init(id: ID, request: HTTPRequestData, principal: Principal?, date: Date) {
+        self.id = id
+        self.request = request
+        self.principal = principal
+        self.date = date
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, request, principal, date
+    }
+
+    /// Reads an entry, without its progress.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(ID.self, forKey: .id)
+        request = try container.decode(HTTPRequestData.self, forKey: .request)
+        principal = try container.decodeIfPresent(String.self, forKey: .principal).map { Principal(id: $0) }
+        date = try container.decode(Date.self, forKey: .date)
+    }
+
+    /// Writes the entry, without its progress, which a store keeps separately because it changes.
+    ///
+    /// - Parameter encoder: The encoder.
+    /// - Throws: The errors of ``HTTPRequestData/encode(to:)``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(request, forKey: .request)
+        try container.encodeIfPresent(principal?.id, forKey: .principal)
+        try container.encode(date, forKey: .date)
+    }
+}
+
+/// A change of an entry of an ``Outbox``.
+public struct OutboxChange: Sendable {
+    /// The new state of an entry.
+    @nonexhaustive
+    public enum State: Sendable {
+        /// The entry was added, or a dead letter is to be sent again.
+        case queued
+        /// An attempt has begun; the number counts from 1.
+        case sending(attempt: Int)
+        /// The attempt failed, and the next one is not made before this date.
+        case waiting(until: Date)
+        /// The server has accepted the request, and the entry was removed.
+        indirect case delivered(HTTPResponseData)
+        /// The outbox has given up for this reason; the entry stays as a dead letter.
+        case dead(reason: String)
+        /// The app has removed the entry.
+        case cancelled
+        /// The entry could not be read and was set aside.
+        case damaged
+    }
+
+    /// The identifier of the entry.
+    public let id: OutboxEntry.ID
+    /// Its new state.
+    public let state: State
+}

@@ -1,0 +1,103 @@
+import HTTPTypes
+import NetworkingCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The number of attempts of an ``Outbox``, and the time between them.
+public struct OutboxPolicy: Sendable, Hashable {
+    /// The maximum number of attempts for an entry.
+    ///
+    /// The default is 20. An attempt that failed because there is no network does not count.
+    public var maximumAttempts = 20 {
+        didSet {
+            precondition(maximumAttempts > 0, "maximumAttempts must be greater than zero (is \(maximumAttempts))")
+        }
+    }
+
+    /// The delay after the first failed attempt, which doubles with each further one.
+    ///
+    /// The default is 1 s. A delay is spread at random between a half and the whole.
+    public var baseDelay = Duration.seconds(1) {
+        didSet {
+            precondition(baseDelay >= .zero, "baseDelay must not be negative (is \(baseDelay))")
+        }
+    }
+
+    /// The longest delay between two attempts, also if the server asks for more.
+    ///
+    /// The default is 10 minutes.
+    public var maximumDelay = Duration.seconds(600) {
+        didSet {
+            precondition(maximumDelay >= .zero, "maximumDelay must not be negative (is \(maximumDelay))")
+        }
+    }
+
+    /// The time after which an entry that was not sent becomes a dead letter; `nil` for none.
+    ///
+    /// The default is 7 days.
+    public var maximumAge: Duration? = .seconds(7 * 86_400)
+
+    /// Creates the default policy.
+    public init() {}
+}
+
+extension OutboxPolicy {
+    /// Returns the delay after a failed attempt.
+    ///
+    /// - Parameters:
+    ///   - attempts: The number of attempts so far.
+    ///   - wanted: The delay that the server asks for.
+    ///   - random: The source of randomness.
+    /// - Returns: The delay, at most the maximum.
+    func delay(after attempts: Int, wanted: Duration?, using random: RandomSource) -> Duration {
+        let doubled = baseDelay * Double(UInt64(1) << UInt64(min(max(0, attempts - 1), 40)))
+        let delay = min(doubled, maximumDelay) * random.halfToOne()
+        return min(max(delay, wanted ?? .zero), maximumDelay)
+    }
+}
+
+/// The result of an attempt.
+enum OutboxOutcome {
+    /// The server has accepted the request.
+    case delivered(HTTPResponseData)
+    /// A later attempt may succeed.
+    case transient(String, retryAfter: Duration?)
+    /// There was no network, so nothing was sent.
+    case offline
+    /// No later attempt can succeed.
+    case refused(String)
+
+    init(_ response: HTTPResponseData, now: Date) {
+        switch response.status.code {
+        case 200..<400:
+            self = .delivered(response)
+        // 401: the user has to sign in again. 409: the first attempt with this key is still being processed.
+        case 401, 408, 409, 423, 425, 429, 500...599:
+            self = .transient("status \(response.status.code)", retryAfter: response.http.retryAfter(now: now))
+        default:
+            self = .refused("status \(response.status.code)")
+        }
+    }
+
+    init(_ error: any Error, now: Date) {
+        guard let error = error as? NetworkingError else {
+            self = .transient("\(type(of: error))", retryAfter: nil)
+            return
+        }
+        switch error.kind {
+        case .offline:
+            self = .offline
+        case .status, .unauthorized:
+            self =
+                error.response.map { OutboxOutcome($0, now: now) } ?? .transient(error.kind.rawValue, retryAfter: nil)
+        case .invalidRequest, .unencodableBody, .bodyNotReplayable, .storage, .unimplemented:
+            self = .refused(error.kind.rawValue)
+        default:
+            self = .transient(error.kind.rawValue, retryAfter: error.retryAfter)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+public import NetworkingCore
+import Synchronization
+
+/// The connectivity that the operating system reports.
+///
+/// On Apple's platforms it is that of `NWPathMonitor`. On Linux it is read from the kernel (netlink): the device is
+/// online if an interface that is up has a default route. A machine that reaches only its local network counts as
+/// offline there.
+///
+/// Observing starts at the first use, and ends when the object and the readers of its ``changes`` are released. Share
+/// one object between stacks with `environment(\.connectivity, connectivity)`. If the system does not report its
+/// networks, such as in a sandbox that forbids it, the device counts as online.
+public final class SystemConnectivity: Connectivity {
+    private let feed = StatusFeed()
+    private let monitor = Mutex<SystemMonitor?>(nil)
+
+    /// Creates a connectivity, which starts to observe when it is first used.
+    public init() {}
+
+    deinit {
+        monitor.withLock { $0?.stop() }
+    }
+
+    /// The current status; `nil` until the system has reported the first one, a few milliseconds after the first use.
+    public var status: ConnectivityStatus? {
+        if let status = feed.status { return status }
+        start()
+        return feed.status
+    }
+
+    /// The current status as soon as the system has reported it, and then each change.
+    public var changes: AsyncStream<ConnectivityStatus> {
+        start()
+        return feed.changes(of: self)
+    }
+
+    private func start() {
+        monitor.withLock { monitor in
+            guard monitor == nil else { return }
+            monitor = SystemMonitor { [feed] status in
+                feed.publish(status)
+            } onSilence: { [feed] in
+                feed.publish(.assumed, onlyIfFirst: true)
+            }
+        }
+    }
+}
+
+extension ConnectivityStatus {
+    /// The status if the system does not report one.
+    static let assumed = ConnectivityStatus(isSatisfied: true)
+}

@@ -1,0 +1,169 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HTTPRequestData: Codable {
+    /// Writes the request without credentials, for a store that sends it later.
+    ///
+    /// The message is written, and the options `timeout`, `deadline`, `priority`, `route`, `isIdempotent`,
+    /// `authenticationMethod` and those of the allowed networks. Sinks, handlers, listeners and all other options are
+    /// left out, and so is the identifier.
+    ///
+    /// Left out, so that the stack adds them when the request is sent:
+    /// - header fields that are credentials (`HTTPField.isCredential`) or contain a text that is marked as a secret,
+    /// - query items whose name is that of a credential, that ``setCredential(_:forQueryItem:)`` set, or that contain a
+    ///   marked text,
+    /// - the user and the password in the authority.
+    ///
+    /// A body in memory is written with its bytes, and a file with its path. A body that leaves its encoding to the
+    /// stack is written as the standard encoder encodes it.
+    ///
+    /// - Parameter encoder: The encoder.
+    /// - Throws: ``NetworkingError/Kind/bodyNotReplayable`` for a body that is a stream or has parts that are files,
+    ///   ``NetworkingError/Kind/unencodableBody`` for a body that could not be encoded, and
+    ///   ``NetworkingError/Kind/invalidRequest`` for an invalid header field or path, or a marked text in the URL or the body.
+    public func encode(to encoder: any Encoder) throws {
+        try StoredRequest(self).encode(to: encoder)
+    }
+
+    /// Reads a request, which gets an identifier of its own.
+    ///
+    /// - Parameter decoder: The decoder.
+    /// - Throws: `DecodingError` if the method or a header field is not valid.
+    public init(from decoder: any Decoder) throws {
+        self = try StoredRequest(from: decoder).request(codingPath: decoder.codingPath)
+    }
+}
+
+/// The parts of a request that are written.
+private struct StoredRequest: Codable {
+    struct Field: Codable {
+        var name: String
+        var value: String
+    }
+
+    struct Body: Codable {
+        var data: Data?
+        var file: String?
+        var type: String?
+    }
+
+    var method: String
+    var scheme: String?
+    var authority: String?
+    var target: String?
+    var fields: [Field] = []
+    var body: Body?
+    var timeout: Duration?
+    var deadline: Duration?
+    var priority: Int?
+    var route: String?
+    var isIdempotent: Bool?
+    var authenticationMethod: String?
+    var networkAccess: NetworkAccess?
+
+    init(_ request: HTTPRequestData) throws {
+        func refusal(_ kind: NetworkingError.Kind, _ reason: String) -> NetworkingError {
+            NetworkingError(kind, request: request, reason: "\(reason) The request was not stored.")
+        }
+        guard request.headerFields.refusedNames.isEmpty, request.headerFields.refusedCustomName == nil else {
+            throw refusal(.invalidRequest, "A header field has a name or a value that HTTP forbids.")
+        }
+        guard !request.state.contains(.hasInvalidSegment) else {
+            throw refusal(.invalidRequest, "A value in the path is empty, \".\" or \"..\".")
+        }
+        let secrets = request.settings.secretValues
+        method = request.method.rawValue
+        scheme = request.scheme
+        authority = request.authority.map { text in
+            // Without the user and the password, which stand before the last `@`.
+            text.utf8.lastIndex(of: UInt8(ascii: "@")).map { String(text[text.utf8.index(after: $0)...]) } ?? text
+        }
+        target = request.targetWithoutSecrets()
+        guard secrets.hidden(in: target ?? "") == target ?? "", secrets.hidden(in: authority ?? "") == authority ?? ""
+        else {
+            throw refusal(.invalidRequest, "Its URL contains a text that is marked as a secret.")
+        }
+        fields = request.headerFields
+            .filter { !$0.isCredential && secrets.hidden(in: $0.value) == $0.value }
+            .map { Field(name: $0.name.rawName, value: $0.value) }
+        if let body = request.body {
+            try request.checkBody()
+            guard body.data != nil || body.fileURL != nil else {
+                throw refusal(
+                    .bodyNotReplayable,
+                    "The body is neither in memory nor a file, so it cannot be stored. Use .data, .json, .form or .file."
+                )
+            }
+            guard body.data.flatMap({ secrets.hidden(in: Array($0)) }) == nil else {
+                throw refusal(.invalidRequest, "Its body contains a text that is marked as a secret.")
+            }
+            self.body = Body(data: body.data, file: body.fileURL?.path, type: body.contentType)
+        }
+        timeout = request.timeout
+        deadline = request.deadline
+        priority = request.priority == .normal ? nil : request.priority.rawValue
+        route = request.route
+        isIdempotent = request.isIdempotent
+        authenticationMethod = request.authenticationMethod?.rawValue
+        networkAccess = request.networkAccess == NetworkAccess() ? nil : request.networkAccess
+    }
+
+    func request(codingPath: [any CodingKey]) throws -> HTTPRequestData {
+        func damage(_ reason: String) -> DecodingError {
+            DecodingError.dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: reason))
+        }
+        guard let method = HTTPRequest.Method(method) else { throw damage("The method is not valid.") }
+        var request = HTTPRequestData(method: method, scheme: scheme, authority: authority)
+        request.target = target
+        for field in fields {
+            guard let name = HTTPField.Name(field.name), HTTPField.isValidValue(field.value) else {
+                throw damage("A header field is not valid.")
+            }
+            request.headerFields.append(HTTPField(name: name, value: field.value))
+        }
+        if let body {
+            switch (body.data, body.file) {
+            case (let data?, nil):
+                request.body = .data(data, contentType: body.type ?? "application/octet-stream")
+            case (nil, let path?):
+                request.body = .file(URL(filePath: path), contentType: body.type)
+            default:
+                throw damage("The body has neither bytes nor a file, or both.")
+            }
+        }
+        if let timeout { request.timeout = timeout }
+        if let deadline { request.deadline = deadline }
+        if let priority {
+            guard let priority = RequestPriority(rawValue: priority) else { throw damage("The priority is not valid.") }
+            request.priority = priority
+        }
+        if let route { request.route = route }
+        if let isIdempotent { request.isIdempotent = isIdempotent }
+        if let authenticationMethod {
+            request.authenticationMethod = AuthenticationMethod(rawValue: authenticationMethod)
+        }
+        if let networkAccess { request.networkAccess = networkAccess }
+        return request
+    }
+}
+
+extension HTTPRequestData {
+    /// Returns the path and query without the items that are secret.
+    fileprivate func targetWithoutSecrets() -> String? {
+        let (names, values) = (settings.secretQueryItems, settings.secretValues)
+        let items = query.items
+        let kept = items.filter { item in
+            !CredentialNames.queryItems.hides(item.name) && !names.contains(item.name.lowercased())
+                && values.hidden(in: item.value ?? "") == item.value ?? ""
+        }
+        guard kept != items else { return target }
+        var request = self
+        request.query.items = kept
+        return request.target
+    }
+}

@@ -1,0 +1,20 @@
+extension HTTPRequestData {
+    /// Whether the response must come from a cache, because the request must not be sent.
+    ///
+    /// `whenOffline(.cached)` sets it while there is no network. A cache returns a stored response of any age, or
+    /// throws a ``NetworkingError`` of kind ``NetworkingError/Kind/offline``. A cache of your own reads it too.
+    public var requiresStoredResponse: Bool {
+        get { self[option: StoredResponseOption.self] }
+        set { self[option: StoredResponseOption.self] = newValue }
+    }
+
+    private enum StoredResponseOption: LibraryRequestOption {
+        static let name = "requiresStoredResponse"
+        static let defaultValue = false
+
+        // A request that may be sent must not share the failure of one that may not.
+        static func identity(of value: Bool) -> (any Hashable & Sendable)? {
+            value ? value : nil
+        }
+    }
+}

@@ -1,0 +1,66 @@
+#if os(Linux)
+import Foundation
+import Synchronization
+
+/// A process of the program OfflineHelper beside the tests.
+final class HelperProcess: Sendable {
+    private let output: URL
+    /// The writing end of the process's input, which the system closes when the tests end.
+    private let input: FileHandle
+    private let ended = AsyncStream.makeStream(of: Int32.self)
+    private let identifier: Int32
+
+    /// Starts it.
+    ///
+    /// Its output goes to a file: other processes that start meanwhile would inherit a pipe, and keep it open.
+    init(_ arguments: [String], output: URL) throws {
+        self.output = output
+        try Data().write(to: output)
+        let process = Process()
+        process.executableURL = Self.program
+        process.arguments = arguments
+        let pipe = Pipe()
+        input = pipe.fileHandleForWriting
+        // Other processes that start meanwhile must not keep it open.
+        _ = fcntl(input.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        process.standardInput = pipe
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        process.terminationHandler = { [continuation = ended.continuation] process in
+            continuation.yield(process.terminationStatus)
+            continuation.finish()
+        }
+        try process.run()
+        identifier = process.processIdentifier
+    }
+
+    /// The complete lines that it has printed.
+    var lines: [String] {
+        let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
+
+    /// Kills it when it has printed so many lines or has ended, and returns its status and all lines.
+    func killed(afterLines count: Int) async throws -> (status: Int32, lines: [String]) {
+        while lines.count < count, kill(identifier, 0) == 0 {
+            // A file notifies no reader that it has grown.
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        kill(identifier, SIGKILL)
+        return try await end()
+    }
+
+    /// Waits for its end, and returns its status and its lines.
+    func end() async throws -> (status: Int32, lines: [String]) {
+        var status: Int32 = -1
+        for await end in ended.stream {
+            status = end
+        }
+        return (status, lines)
+    }
+
+    /// Beside the tests, wherever these were built.
+    static var program: URL {
+        URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "OfflineHelper")
+    }
+}
+#endif

@@ -1,0 +1,98 @@
+#if os(Linux)
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+/// Processes that fill and empty an outbox and are killed at any moment.
+@Suite(.timeLimit(.minutes(5)))
+struct KilledOutboxTests {
+    /// Sends what is left, and returns the number and the key of each request.
+    private func rest(of directory: URL) async throws -> [String] {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = Outbox(in: FileOutboxStore(directory: directory), over: transport)
+        #expect(try await outbox.flush() == 0)
+        #expect(try await outbox.entries().isEmpty)
+        return transport.requests.map { request in
+            "sent \(request.path?.split(separator: "/").last ?? "") \(request.headerFields[.idempotencyKey] ?? "none")"
+        }
+    }
+
+    /// The keys with which each request was sent.
+    private func keys(in lines: [String]) -> [String: Set<Substring>] {
+        var keys: [String: Set<Substring>] = [:]
+        for parts in lines.map({ $0.split(separator: " ") }) where parts.first == "sent" && parts.count == 3 {
+            keys[String(parts[1]), default: []].insert(parts[2])
+        }
+        return keys
+    }
+
+    @Test func everyAcknowledgedRequestArrivesWithOneKeyDespiteKills() async throws {
+        try await withTemporaryDirectory { directory in
+            let box = directory.appending(path: "outbox")
+            var lines: [String] = []
+            for round in 0..<20 {
+                let helper = try HelperProcess(
+                    ["outbox", box.path, "\(round * 1_000)"],
+                    output: directory.appending(path: "output-\(round)")
+                )
+                // Some are killed while they open the directory.
+                let (status, printed) = try await helper.killed(afterLines: round * 7 % 41)
+                #expect(status == SIGKILL)
+                lines += printed
+            }
+            lines += try await rest(of: box)
+            let keys = keys(in: lines)
+            let queued = lines.filter { $0.hasPrefix("queued ") }.map { String($0.dropFirst(7)) }
+            #expect(queued.count > 50)
+            #expect(queued.filter { keys[$0] == nil } == [], "acknowledged, but not sent")
+            #expect(keys.filter { $0.value.count != 1 }.isEmpty, "sent with several keys")
+        }
+    }
+
+    @Test(
+        arguments: [
+            "add.before", "add.after", "claim.before", "claim.after", "update.before", "update.after", "send.before",
+            "send.after", "remove.before", "remove.after",
+        ]
+    )
+    func killAtAStepLosesNothing(step: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let box = directory.appending(path: "outbox")
+            let helper = try HelperProcess(["stop", box.path, step], output: directory.appending(path: "output"))
+            try await eventually("the process stops at \(step), after \(helper.lines)") {
+                helper.lines.last == "at \(step)"
+            }
+            let (status, printed) = try await helper.killed(afterLines: 0)
+            #expect(status == SIGKILL)
+            let rest = try await rest(of: box)
+            let keys = keys(in: printed + rest)
+            // The request was added before all steps but the first, and was removed before the last one.
+            #expect(keys.count == (step == "add.before" ? 0 : 1))
+            #expect(keys.values.allSatisfy { $0.count == 1 })
+            #expect(rest.isEmpty == (step == "add.before" || step == "remove.after"))
+        }
+    }
+
+    @Test func oneProcessSendsAtATime() async throws {
+        try await withTemporaryDirectory { directory in
+            let box = directory.appending(path: "outbox")
+            let helper = try HelperProcess(
+                ["stop", box.path, "send.after"],
+                output: directory.appending(path: "output")
+            )
+            try await eventually("the process sends") { helper.lines.last == "at send.after" }
+            let transport = MockTransport { _ in .ok() }
+            let outbox = Outbox(in: FileOutboxStore(directory: box), over: transport)
+            try await outbox.enqueue(HTTPRequestData(scheme: "http", authority: "localhost", path: "/orders/2"))
+            #expect(try await outbox.flush() == 2)
+            #expect(transport.requests.isEmpty)
+            _ = try await helper.killed(afterLines: 0)
+            #expect(try await outbox.flush() == 0)
+            #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
+        }
+    }
+}
+#endif

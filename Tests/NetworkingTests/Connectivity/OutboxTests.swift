@@ -1,0 +1,460 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.tags(.concurrency), .timeLimit(.minutes(5)))
+struct OutboxTests {
+    private let clock = ManualClock()
+    private let connectivity = ManualConnectivity()
+    private let store = MemoryOutboxStore()
+
+    private func order(_ number: Int, authority: String = "api.example.com") -> HTTPRequestData {
+        HTTPRequestData(method: .post, authority: authority, path: "/orders/\(number)", body: .data(Data([1])))
+    }
+
+    /// Runs an operation with the clock and the connectivity of the test.
+    private func controlled<Result>(
+        _ operation: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(clock)
+        environment.connectivity = connectivity
+        environment.random = .seeded(1)
+        return try await withEnvironment(environment, operation)
+    }
+
+    /// Policy without random spread that matters: each delay is over after the maximum.
+    private func outbox(_ transport: some NetworkingComponent, attempts: Int = 20) -> Outbox {
+        var policy = OutboxPolicy()
+        policy.maximumAttempts = attempts
+        return Outbox(in: store, over: transport, policy: policy)
+    }
+
+    // MARK: Delivery
+
+    @Test func sendsInOrderAndForgets() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        let count = try await controlled {
+            for number in 1...5 {
+                try await outbox.enqueue(order(number))
+            }
+            return try await outbox.flush()
+        }
+        #expect(count == 0)
+        #expect(transport.requests.map(\.path) == (1...5).map { "/orders/\($0)" })
+        #expect(try await outbox.entries().isEmpty)
+        #expect(transport.requests.first?.body?.data == Data([1]))
+    }
+
+    @Test func everyAttemptHasTheKeyOfTheEntry() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable), .failure(.connectionLost), .ok()])
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for left in [1, 1, 0] {
+                #expect(try await outbox.flush() == left)
+                clock.advance(by: .seconds(600))
+            }
+        }
+        let keys = transport.requests.map { $0.headerFields[.idempotencyKey] }
+        #expect(keys.count == 3 && Set(keys).count == 1)
+        #expect(keys.first??.count == 34)
+    }
+
+    @Test func keysDifferAndAGivenOneIsKept() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await outbox.enqueue(order(1))
+            try await outbox.enqueue(order(1).with { $0.headerFields[.idempotencyKey] = "\"mine\"" })
+            try await outbox.flush()
+        }
+        let keys = transport.requests.compactMap { $0.headerFields[.idempotencyKey] }
+        #expect(Set(keys).count == 3 && keys.last == "\"mine\"")
+    }
+
+    @Test(arguments: [401, 408, 409, 425, 429, 500, 503])
+    func transientStatusesAreSentAgain(code: Int) async throws {
+        let transport = MockTransport([.status(.init(code: code)), .ok()])
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            #expect(try await outbox.flush() == 1)
+            // It is not due yet.
+            #expect(try await outbox.flush() == 1)
+            #expect(transport.requests.count == 1)
+            let progress = try await outbox.entries().first?.progress
+            #expect((progress?.attempts, progress?.lastFailure) == (1, "status \(code)"))
+            clock.advance(by: .seconds(1))
+            #expect(try await outbox.flush() == 0)
+        }
+    }
+
+    @Test(arguments: [400, 403, 404, 410, 422])
+    func otherStatusesMakeDeadLetters(code: Int) async throws {
+        let transport = MockTransport([.status(.init(code: code)), .ok(), .ok()])
+        let outbox = outbox(transport.checkedStatusCode())
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            try await outbox.enqueue(order(2))
+            // The next one does not wait for a dead letter.
+            #expect(try await outbox.flush() == 0)
+            #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
+            let dead = try await outbox.entries()
+            #expect(dead.map(\.id) == [id])
+            #expect(dead.first?.progress.isDead == true)
+            #expect(dead.first?.progress.lastFailure == "status \(code)")
+
+            #expect(try await outbox.retry(id))
+            #expect(try await !outbox.retry(id))
+            #expect(try await outbox.flush() == 0)
+            #expect(try await outbox.entries().isEmpty)
+        }
+        let keys = transport.requests.map { $0.headerFields[.idempotencyKey] }
+        #expect(keys.count == 3 && keys.first == keys.last)
+    }
+
+    @Test func attemptsAndAgeAreLimited() async throws {
+        let transport = MockTransport { _ in .status(.badGateway) }
+        let outbox = outbox(transport, attempts: 3)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for left in [1, 1, 0, 0] {
+                #expect(try await outbox.flush() == left)
+                clock.advance(by: .seconds(600))
+            }
+            #expect(transport.requests.count == 3)
+            try await outbox.enqueue(order(2))
+            clock.advance(by: .seconds(8 * 86_400))
+            #expect(try await outbox.flush() == 0)
+            #expect(transport.requests.count == 3)
+            #expect(try await outbox.entries().map(\.progress.isDead) == [true, true])
+        }
+    }
+
+    @Test func delaysGrowToTheirMaximum() async throws {
+        let transport = MockTransport { _ in .status(.badGateway) }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for attempt in 0..<15 {
+                try await outbox.flush()
+                let date = try #require(try await outbox.entries().first?.progress.notBefore)
+                let full = min(600, Double(1 << attempt))
+                let delay = date.timeIntervalSince(clock.date)
+                #expect(delay >= full / 2 && delay <= full)
+                clock.advance(by: .seconds(600))
+            }
+        }
+    }
+
+    @Test func policySetsTheDelays() async throws {
+        let transport = MockTransport { _ in .status(.badGateway) }
+        var policy = OutboxPolicy()
+        policy.baseDelay = .seconds(100)
+        policy.maximumDelay = .seconds(150)
+        policy.maximumAge = nil
+        let outbox = Outbox(in: store, over: transport, policy: policy)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for full in [100.0, 150, 150] {
+                try await outbox.flush()
+                let date = try #require(try await outbox.entries().first?.progress.notBefore)
+                let delay = date.timeIntervalSince(clock.date)
+                #expect(delay >= full / 2 && delay <= full)
+                clock.advance(by: .seconds(1_000_000))
+            }
+        }
+    }
+
+    @Test func serverMayAskForALongerDelay() async throws {
+        let transport = MockTransport([.status(.serviceUnavailable).headerFields([.retryAfter: "90"]), .ok()])
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await outbox.flush()
+            clock.advance(by: .seconds(89))
+            #expect(try await outbox.flush() == 1)
+            clock.advance(by: .seconds(1))
+            #expect(try await outbox.flush() == 0)
+        }
+    }
+
+    @Test func changedClockDoesNotHoldBackAnEntry() async throws {
+        let transport = MockTransport([.status(.badGateway), .ok()])
+        let outbox = outbox(transport)
+        clock.advance(by: .seconds(86_400))
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await outbox.flush()
+        }
+        var environment = NetworkEnvironment.current
+        environment.clock = .manual(ManualClock())
+        environment.connectivity = connectivity
+        // A day earlier than before.
+        #expect(try await withEnvironment(environment) { try await outbox.flush() } == 0)
+    }
+
+    @Test func bodyIsEncodedByTheEncoderOfTheStackWhenItIsAdded() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport.encoder(.json(keys: .convertToSnakeCase)))
+        try await controlled {
+            try await outbox.enqueue(order(1).with { $0.body = .json(Order(orderNumber: 7)) })
+            let stored = try await outbox.entries().first?.request.body
+            #expect(stored?.data == Data(#"{"order_number":7}"#.utf8))
+            try await outbox.flush()
+        }
+        #expect(transport.requests.last?.body?.data == Data(#"{"order_number":7}"#.utf8))
+        #expect(transport.requests.last?.body?.contentType == "application/json")
+    }
+
+    private struct Order: Codable {
+        let orderNumber: Int
+    }
+
+    // MARK: Network
+
+    @Test func sendsNothingWithoutANetwork() async throws {
+        connectivity.update(.offline)
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            #expect(try await outbox.flush() == 1)
+            #expect(try await outbox.entries().first?.progress.attempts == 0)
+            connectivity.update(.cellular)
+            try await outbox.enqueue(order(2, authority: "b.example").with { $0.allowsExpensiveAccess = false })
+            #expect(try await outbox.flush() == 1)
+            connectivity.update(.wifi)
+            #expect(try await outbox.flush() == 0)
+        }
+        #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/2"])
+    }
+
+    @Test func lackOfANetworkCountsAsNoAttempt() async throws {
+        let transport = MockTransport { _ in .failure(.offline) }
+        let outbox = outbox(transport, attempts: 1)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            for _ in 0..<5 {
+                #expect(try await outbox.flush() == 1)
+                clock.advance(by: .seconds(600))
+            }
+            #expect(try await outbox.entries().first?.progress.attempts == 0)
+        }
+        #expect(transport.requests.count == 5)
+    }
+
+    @Test func runsWhenTheNetworkIsBackAndWhenEntriesAreDue() async throws {
+        connectivity.update(.offline)
+        let transport = MockTransport([.status(.badGateway), .ok(), .ok()])
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await outbox.run() }
+                try await eventually("it watches the network") { connectivity.readers == 1 }
+                #expect(transport.requests.isEmpty)
+                connectivity.update(.wifi)
+                try await transport.waitForRequests(1)
+                try await clock.waitForSleepers()
+                clock.advance(by: .seconds(1))
+                try await transport.waitForRequests(2)
+                // And at once for a new one.
+                try await outbox.enqueue(order(2))
+                try await transport.waitForRequests(3)
+                try await eventually("all are delivered") { try await outbox.entries().isEmpty }
+                group.cancelAll()
+                await #expect(throws: CancellationError.self) { try await group.waitForAll() }
+            }
+        }
+        #expect(connectivity.readers == 0)
+        #expect(clock.sleepers == 0)
+        #expect(store.claim(), "the claim is released")
+    }
+
+    // MARK: Lanes
+
+    @Test func failureHoldsBackItsServerOnly() async throws {
+        let transport = MockTransport { request in
+            request.authority == "down.example" ? .status(.badGateway) : .ok()
+        }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1, authority: "down.example"))
+            try await outbox.enqueue(order(2, authority: "down.example"))
+            try await outbox.enqueue(order(3))
+            #expect(try await outbox.flush() == 2)
+        }
+        #expect(transport.requests.map(\.path) == ["/orders/1", "/orders/3"])
+    }
+
+    @Test func entriesOfAnotherUserWait() async throws {
+        let transport = MockTransport { _ in .ok() }
+        func outbox(_ user: String) -> Outbox {
+            let session = Session(userID: user, accessToken: "token of \(user)")
+            return self.outbox(transport.authenticated(with: session, at: ["api.example.com"]))
+        }
+        try await controlled {
+            let id = try await outbox("emily").enqueue(order(1))
+            try await outbox("paul").enqueue(order(2))
+            #expect(try await outbox("paul").flush() == 1)
+            #expect(transport.requests.map { $0.headerFields[.authorization] } == ["Bearer token of paul"])
+            #expect(try await outbox("paul").entries().map(\.id) == [id])
+            #expect(try await outbox("paul").entries().first?.principal != nil)
+            #expect(try await outbox("emily").flush() == 0)
+        }
+        #expect(transport.requests.last?.headerFields[.authorization] == "Bearer token of emily")
+    }
+
+    @Test func credentialsAreNotStored() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1).with { $0.headerFields[.authorization] = "Bearer token-1" })
+            #expect(try await outbox.entries().first?.request.headerFields.contains(.authorization) == false)
+        }
+    }
+
+    @Test func streamIsRefused() async throws {
+        let outbox = outbox(MockTransport { _ in .ok() })
+        let request = order(1).with { $0.body = .stream { AsyncStream<Data> { $0.finish() } } }
+        let error = await #expect(throws: NetworkingError.self) { try await outbox.enqueue(request) }
+        #expect(error?.kind == .bodyNotReplayable)
+        #expect(try await outbox.entries().isEmpty)
+    }
+
+    // MARK: Cancellation
+
+    @Test func cancelledEntryIsNotSent() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            try await outbox.enqueue(order(2))
+            #expect(try await outbox.cancel(id))
+            #expect(try await !outbox.cancel(id))
+            try await outbox.flush()
+        }
+        #expect(transport.requests.map(\.path) == ["/orders/2"])
+    }
+
+    @Test func entryIsCancelledWhileItIsSent() async throws {
+        let transport = MockTransport { request in request.path == "/orders/1" ? .never : .ok() }
+        let outbox = outbox(transport)
+        var changes = outbox.changes.makeAsyncIterator()
+        let id = try await controlled {
+            let id = try await outbox.enqueue(order(1))
+            try await outbox.enqueue(order(2))
+            async let left = outbox.flush()
+            try await transport.waitForRequests(1)
+            #expect(try await outbox.cancel(id))
+            #expect(try await left == 0)
+            return id
+        }
+        #expect(transport.cancelled == 1)
+        var states: [String] = []
+        while states.count < 3, let change = await changes.next() {
+            if change.id == id {
+                states.append("\(change.state)".prefix { $0 != "(" }.description)
+            }
+        }
+        #expect(states == ["queued", "sending", "cancelled"])
+        // The change after that is about the other entry.
+        #expect(await changes.next()?.id != id)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func cancelledSendingKeepsTheEntry() async throws {
+        let transport = MockTransport { _ in .never }
+        let outbox = outbox(transport)
+        try await controlled {
+            try await outbox.enqueue(order(1))
+            let sending = Task { try await outbox.flush() }
+            try await transport.waitForRequests(1)
+            sending.cancel()
+            await #expect(throws: CancellationError.self) { try await sending.value }
+            let entries = try await outbox.entries()
+            #expect(entries.map(\.progress.attempts) == [0])
+        }
+        #expect(store.claim(), "the claim is released")
+    }
+
+    // MARK: Changes
+
+    @Test func reportsEachChange() async throws {
+        let transport = MockTransport([.status(.badGateway), .ok(), .status(.notFound)])
+        let outbox = outbox(transport)
+        var changes = outbox.changes.makeAsyncIterator()
+        var seen: [String] = []
+        let (first, third) = try await controlled {
+            let first = try await outbox.enqueue(order(1))
+            try await outbox.flush()
+            clock.advance(by: .seconds(1))
+            try await outbox.flush()
+            try await outbox.enqueue(order(2))
+            try await outbox.flush()
+            let third = try await outbox.enqueue(order(3))
+            try await outbox.cancel(third)
+            return (first, third)
+        }
+        while seen.count < 10, let change = await changes.next() {
+            switch change.state {
+            case .queued: seen.append("queued")
+            case .sending(let attempt): seen.append("sending \(attempt)")
+            case .waiting(let date): seen.append(date > clock.date.addingTimeInterval(-1) ? "waiting" : "late")
+            case .delivered(let response): seen.append("\(response.status.code) \(change.id == first)")
+            case .dead(let reason): seen.append(reason)
+            case .cancelled: seen.append("cancelled \(change.id == third)")
+            default: seen.append("other")
+            }
+        }
+        #expect(
+            seen == [
+                "queued", "sending 1", "waiting", "sending 2", "200 true", "queued", "sending 1", "status 404",
+                "queued",
+                "cancelled true",
+            ]
+        )
+    }
+
+    @Test func changesEndWithTheOutbox() async {
+        var outbox: Outbox? = outbox(MockTransport { _ in .ok() })
+        var changes = outbox?.changes.makeAsyncIterator()
+        outbox = nil
+        #expect(await changes?.next() == nil)
+    }
+
+    @Test func identifiersAreInTheOrderOfTheCalls() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let outbox = outbox(transport)
+        try await controlled {
+            var ids: [OutboxEntry.ID] = []
+            for number in 0..<20 {
+                ids.append(try await outbox.enqueue(order(number)))
+            }
+            #expect(ids == ids.sorted() && Set(ids).count == 20)
+            // A new process whose clock is earlier goes on after them.
+            let later = try await self.outbox(transport).enqueue(order(20))
+            #expect(ids.allSatisfy { $0 < later })
+            #expect(OutboxEntry.ID(later.description) == later)
+        }
+        for text in [
+            "", "x", "../../etc/passwd", String(repeating: "0", count: 33), "0000000000000000-000000000000000G",
+        ] {
+            #expect(OutboxEntry.ID(text) == nil)
+        }
+    }
+}
+
+extension MockResponse {
+    fileprivate static func failure(_ kind: NetworkingError.Kind) -> MockResponse {
+        .failure(NetworkingError(kind, request: .lawful))
+    }
+}

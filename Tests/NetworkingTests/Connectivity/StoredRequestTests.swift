@@ -1,0 +1,168 @@
+import Foundation
+import HTTPTypes
+import Networking
+import NetworkingTesting
+import TestSupport
+import Testing
+
+/// Requests as JSON, without credentials.
+@Suite(.timeLimit(.minutes(5)))
+struct StoredRequestTests {
+    private let request = HTTPRequestData(
+        method: .post,
+        scheme: "https",
+        authority: "api.example.com:8443",
+        path: "/orders?page=2&tag=a&tag=b&empty",
+        headerFields: [.accept: "application/json", .cacheControl: "no-cache", .cacheControl: "no-store"],
+        body: .data(Data("bytes".utf8), contentType: "text/plain")
+    )
+
+    private func stored(_ request: HTTPRequestData) throws -> HTTPRequestData {
+        try JSONDecoder().decode(HTTPRequestData.self, from: JSONEncoder().encode(request))
+    }
+
+    private func text(_ request: HTTPRequestData) throws -> String {
+        String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
+    }
+
+    // MARK: Round trips
+
+    @Test func messageIsTheSameAfterwards() throws {
+        let copy = try stored(request)
+        #expect(copy == request)
+        #expect(copy.id != request.id)
+        #expect(copy.headerFields[values: .cacheControl] == ["no-cache", "no-store"])
+        #expect(copy.body?.contentType == "text/plain")
+        #expect(copy.url?.absoluteString == "https://api.example.com:8443/orders?page=2&tag=a&tag=b&empty")
+    }
+
+    @Test func openPartsStayOpen() throws {
+        let copy = try stored(HTTPRequestData())
+        #expect(copy == HTTPRequestData())
+        #expect((copy.scheme, copy.authority, copy.path) == (nil, nil, nil))
+        #expect(copy.body == nil)
+        let query = HTTPRequestData().with { $0.query.page = "2" }
+        #expect(try stored(query).query.encoded == "page=2")
+    }
+
+    @Test func optionsOfTheCoreAreKept() throws {
+        let request = request.with {
+            $0.timeout = .milliseconds(1_500)
+            $0.deadline = .seconds(60)
+            $0.priority = .high
+            $0.route = "/orders"
+            $0.isIdempotent = true
+            $0.authenticationMethod = .anonymous
+            $0.allowsCellularAccess = false
+        }
+        let copy = try stored(request)
+        #expect((copy.timeout, copy.deadline) == (.milliseconds(1_500), .seconds(60)))
+        #expect((copy.priority, copy.route, copy.isIdempotent) == (.high, "/orders", true))
+        #expect(copy.authenticationMethod == .anonymous)
+        #expect(!copy.allowsCellularAccess && copy.allowsExpensiveAccess)
+    }
+
+    @Test func fileIsStoredByItsPath() throws {
+        let request = request.with { $0.body = .file(URL(filePath: "/tmp/a film.mov")) }
+        let copy = try stored(request)
+        #expect(copy.body == request.body)
+        #expect(copy.body?.fileURL?.path == "/tmp/a film.mov")
+        #expect(copy.body?.contentType == "video/quicktime")
+    }
+
+    @Test func randomRequestsAreTheSameAfterwards() throws {
+        try withSeed { random in
+            for _ in 0..<500 {
+                var request = HTTPRequestData(
+                    method: [.get, .put, .delete].randomElement(using: &random) ?? .get,
+                    path: random.text(of: "abc/äß %?&=+#\u{1}\n", maximumCount: 20)
+                )
+                request.headerFields[.accept] = random.text(of: "abc;,=\"\\é", maximumCount: 10)
+                request.body = .data(Data(random.bytes(maximumCount: 40)))
+                let copy = try stored(request)
+                #expect(copy == request)
+            }
+        }
+    }
+
+    // MARK: Secrets
+
+    @Test func credentialsAreNotWritten() throws {
+        var request = request
+        request.authority = "emily:secret-1@api.example.com"
+        request.headerFields[.authorization] = "Bearer secret-2"
+        request.headerFields[.cookie] = "session=secret-3"
+        request.headerFields[.init("X-Api-Key")!] = "secret-4"
+        request.setCredential("secret-5", for: .init("X-Custom")!)
+        request.setCredential("secret-6", forQueryItem: "custom")
+        request.query["access_token"] = "secret-7"
+        request.markSecret("secret-8")
+        request.headerFields[.init("X-Note")!] = "with secret-8 in it"
+        request.query["note"] = "secret-8"
+        #expect(try !text(request).contains("secret-"))
+        let copy = try stored(request)
+        #expect(copy.authority == "api.example.com")
+        #expect(copy.headerFields.httpFields == self.request.headerFields.httpFields)
+        #expect(copy.query.encoded == "page=2&tag=a&tag=b&empty")
+    }
+
+    @Test func marksInThePathOrTheBodyAreRefused() throws {
+        let requests = [
+            HTTPRequestData(path: "/reset/secret-1"),
+            HTTPRequestData(path: "/reset/secret%2D1"),
+            HTTPRequestData(authority: "secret-1.example.com"),
+            HTTPRequestData(method: .post, body: .json(["token": "secret-1"])),
+        ]
+        for request in requests {
+            let marked = request.with { $0.markSecret("secret-1") }
+            let error = #expect(throws: NetworkingError.self) { try text(marked) }
+            #expect(error?.kind == .invalidRequest)
+            #expect(error.map { "\($0)" }?.contains("secret-1") == false)
+            _ = try text(request)
+        }
+    }
+
+    // MARK: Refusals
+
+    @Test func streamsAreRefused() throws {
+        let bodies: [RequestBody] = [
+            .stream { AsyncStream<Data> { $0.finish() } },
+            .multipart([.file(URL(filePath: "/tmp/a.png"), name: "photo")]),
+        ]
+        for body in bodies {
+            let error = #expect(throws: NetworkingError.self) { try text(request.with { $0.body = body }) }
+            #expect(error?.kind == .bodyNotReplayable)
+            #expect(error?.reason.contains("neither in memory nor a file") == true)
+        }
+    }
+
+    @Test func invalidRequestsAreRefused() {
+        let unencodable = request.with { $0.body = .json(Double.nan) }
+        let error = #expect(throws: NetworkingError.self) { try text(unencodable) }
+        #expect(error?.kind == .unencodableBody)
+        let lineBreak = request.with { $0.headerFields[.accept] = "a\r\nb" }
+        #expect(#expect(throws: NetworkingError.self) { try text(lineBreak) }?.kind == .invalidRequest)
+        let id = ".."
+        let path = HTTPRequestData(path: "/orders/\(id)")
+        #expect(#expect(throws: NetworkingError.self) { try text(path) }?.kind == .invalidRequest)
+    }
+
+    @Test(
+        arguments: [
+            "", "null", "[]", "{}", #"{"method":"G T"}"#, #"{"method":7}"#,
+            #"{"method":"GET","fields":[{"name":"a b","value":""}]}"#,
+            #"{"method":"GET","fields":[{"name":"a","value":"b\r\nc: d"}]}"#,
+            #"{"method":"GET","fields":[],"body":{}}"#,
+            #"{"method":"GET","fields":[],"body":{"data":"AA==","file":"/tmp/a"}}"#,
+            #"{"method":"GET","fields":[],"body":{"data":"*"}}"#, #"{"method":"GET","fields":[],"priority":9}"#,
+        ]
+    )
+    func damagedRequestsAreErrors(json: String) {
+        #expect(throws: (any Error).self) { try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) }
+    }
+
+    @Test func leastRequestIsRead() throws {
+        let json = #"{"method":"GET","fields":[]}"#
+        #expect(try JSONDecoder().decode(HTTPRequestData.self, from: Data(json.utf8)) == HTTPRequestData())
+    }
+}
