@@ -94,7 +94,10 @@ struct CustomEventTests {
         #expect(Wait("compressor") == .compressor)
         #expect(Wait("concurrency-limit") == .concurrencyLimit)
         #expect(
-            Set([Wait.concurrencyLimit, .rateLimit, .backoff, .delay, .connection, .credentials, .sharing, .reconnection]).count == 8
+            Set([
+                Wait.concurrencyLimit, .rateLimit, .backoff, .delay, .connection, .credentials, .sharing, .reconnection,
+            ])
+            .count == 8
         )
         #expect(Wait.compressor.name == "compressor")
     }
