@@ -70,12 +70,22 @@ final class CookieReceipt: Sendable {
 /// A sink that shows each head before the wrapped sink decides about it.
 ///
 /// The body of a stream may take hours, and may end with an error.
-struct CookieSink: ForwardingSink {
+final class CookieSink: ForwardingSink {
     let sink: any ResponseSink
-    let onHead: @Sendable (HTTPResponse) -> Void
+    private let onHead: Mutex<(@Sendable (HTTPResponse) -> Void)?>
+
+    init(sink: any ResponseSink, onHead: @escaping @Sendable (HTTPResponse) -> Void) {
+        self.sink = sink
+        self.onHead = Mutex(onHead)
+    }
 
     func offer(_ head: HTTPResponse) async throws -> SinkAnswer {
-        onHead(head)
+        onHead.withLock { $0 }?(head)
         return try await sink.offer(head)
+    }
+
+    /// Releases the closure, because a listener of the stack may keep the request and this sink.
+    func end() {
+        onHead.withLock { $0 = nil }
     }
 }

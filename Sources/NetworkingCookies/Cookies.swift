@@ -101,11 +101,15 @@ struct Cookies: NetworkingModifier, CustomStringConvertible {
             }
         }
         let receipt = CookieReceipt(jar, of: owner, for: request, hadCookies: cookies != nil)
-        if let sink = request.sink {
-            request.sink = CookieSink(sink: sink) { [request] head in
+        let cookieSink = request.sink.map { sink in
+            CookieSink(sink: sink) { [request] head in
                 receipt.receive(head) { upstream.principal(for: request)?.withoutCookies }
             }
         }
+        if let cookieSink {
+            request.sink = cookieSink
+        }
+        defer { cookieSink?.end() }
         switch try await upstream.outcome(of: request) {
         case .success(var response):
             receipt.receive(response)

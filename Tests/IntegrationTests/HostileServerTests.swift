@@ -3,6 +3,7 @@ import Foundation
 import Networking
 import NetworkingTestServer
 import NetworkingTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -132,9 +133,16 @@ extension Loopback {
                     .server(baseURL: url).environment(\.clock, .manual(clock))
                 let upload = HTTPRequestData(method: .post, body: .data(Data("x".utf8)))
                 for request in [HTTPRequestData(), upload] {
-                    let call = Task { try await network.data(request) }
-                    try await clock.waitForSleepers()
-                    clock.advance(by: .milliseconds(400))
+                    let hasEnded = Mutex(false)
+                    let call = Task {
+                        defer { hasEnded.withLock { $0 = true } }
+                        return try await network.data(request)
+                    }
+                    // The limit begins anew when the body has been read and when the connection begins.
+                    try await eventually("the call ends") {
+                        clock.advance(by: .milliseconds(400))
+                        return hasEnded.withLock { $0 }
+                    }
                     let result = await call.result
                     let error = #expect(throws: NetworkingError.self) { try result.get() }
                     #expect(error?.kind == .timeout)

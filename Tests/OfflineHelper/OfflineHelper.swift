@@ -9,8 +9,8 @@ import Synchronization
 /// Arguments:
 ///
 /// - `watch` prints each status of `SystemConnectivity` as a line.
-/// - `outbox <directory> <first number>` adds requests, from a number on, and sends them at the same time, until it is
-///   killed. It prints `queued 7` when request 7 was added, and `sent 7 key` when its transport receives it.
+/// - `outbox <directory> <first number>` adds 400 requests, from a number on, and sends them at the same time, and waits
+///   to be killed. It prints `queued 7` when request 7 was added, and `sent 7 key` when its transport receives it.
 /// - `stop <directory> <step>` adds request 1, sends it, and stops at a step: it prints `at <step>` and waits to be
 ///   killed.
 ///
@@ -46,12 +46,11 @@ enum OfflineHelper {
         let outbox = Outbox(in: FileOutboxStore(directory: directory), over: PrintingTransport(), policy: policy)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await outbox.run() }
-            var number = first
-            while true {
+            for number in first..<(first + 400) {
                 try await outbox.enqueue(request(number))
                 print("queued \(number)")
-                number += 1
             }
+            try await group.waitForAll()
         }
     }
 

@@ -583,6 +583,19 @@ struct CookiesTests {
         var roles: Set<StackRole> { [role] }
     }
 
+    @Test func listenerThatKeepsRequestsDoesNotKeepTheStack() async throws {
+        weak var listener: EventRecorder?
+        do {
+            let recorder = EventRecorder()
+            listener = recorder
+            let network = MockTransport { _ in .ok() }.observed(by: recorder).cookies(in: jar)
+            let request = HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() }
+            _ = try await network.data(request)
+            #expect(recorder.requests.contains { $0.sink != nil })
+        }
+        #expect(listener == nil)
+    }
+
     @Test func keepsTheLaws() async throws {
         let jar = jar
         try jar.set(Cookie(name: "a", value: "1", domain: "laws.example", created: .distantPast))
