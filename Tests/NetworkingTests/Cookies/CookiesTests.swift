@@ -584,16 +584,18 @@ struct CookiesTests {
     }
 
     @Test func listenerThatKeepsRequestsDoesNotKeepTheStack() async throws {
-        weak var listener: EventRecorder?
+        weak var part: CollectingSink?
         do {
+            let kept = CollectingSink()
+            part = kept
             let recorder = EventRecorder()
-            listener = recorder
-            let network = MockTransport { _ in .ok() }.observed(by: recorder).cookies(in: jar)
-            let request = HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() }
-            _ = try await network.data(request)
+            let network = MockTransport { _ in
+                withExtendedLifetime(kept) { .ok() }
+            }.observed(by: recorder).cookies(in: jar)
+            _ = try await network.data(HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() })
             #expect(recorder.requests.contains { $0.sink != nil })
         }
-        #expect(listener == nil)
+        #expect(part == nil)
     }
 
     @Test func keepsTheLaws() async throws {
