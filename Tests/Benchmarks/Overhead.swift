@@ -49,13 +49,13 @@ enum Overhead {
             // Each to the stack of one pass-through, whose call stands for theirs.
             Row(name: "throttled, a permit is free", value: times[8] - times[0], unit: "ns", gate: 150 * factor),
             Row(
-                name: "deduplicated, nobody to share with",
+                name: "deduplicated, no other caller",
                 value: times[9] - times[0],
                 unit: "ns",
                 gate: 2_500 * factor
             ),
-            Row(name: "retry, nothing to try again", value: times[10] - times[0], unit: "ns"),
-            Row(name: "rateLimited, a permit is there", value: times[11] - times[0], unit: "ns"),
+            Row(name: "retry, no failure", value: times[10] - times[0], unit: "ns"),
+            Row(name: "rateLimited, a permit is free", value: times[11] - times[0], unit: "ns"),
             Row(
                 name: "instrument, a call",
                 value: times[12] - times[0] - (measured - passed),
