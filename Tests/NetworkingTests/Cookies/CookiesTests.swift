@@ -591,7 +591,8 @@ struct CookiesTests {
             let recorder = EventRecorder()
             let network = MockTransport { _ in
                 withExtendedLifetime(kept) { .ok() }
-            }.observed(by: recorder).cookies(in: jar)
+            }
+            .observed(by: recorder).cookies(in: jar)
             _ = try await network.data(HTTPRequestData(authority: "shop.example").with { $0.sink = CollectingSink() })
             #expect(recorder.requests.contains { $0.sink != nil })
         }
